@@ -210,7 +210,26 @@ def test_a_huge_list_is_bounded(run, project):
     assert file.stat().st_size < 1 << 20
 
 
-@pytest.mark.parametrize("content", [b"\xff", b'{"openai": ["gpt-99"]}'])
+@pytest.mark.parametrize("window", [True, -1, 10**9, "5", None, 1.5])
+def test_an_impossible_window_is_unknown(run, window):
+    rows = [{"id": "m-1", "max_model_len": window}, {"id": "m-2", "max_model_len": 10**9 - 1}]
+    found = names(run("models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"])[0])
+    assert (found["m-1"], found["m-2"]) == (("openai", None), ("openai", 10**9 - 1))
+
+
+def test_a_list_that_cannot_be_stored_is_an_error(run, project):
+    run("models", "--refresh", replies=[OPENAI], keys=["openai"])
+    [file] = project.home.rglob("models.json")
+    file.unlink()
+    file.mkdir()
+    finished, _ = run("models", "--refresh", replies=[OPENAI], keys=["openai"])
+    assert finished.exit_code == 3
+    assert "models.json cannot be written: " in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"7", b"\xff", b"[" * 100_000, b" " * (5 << 20), b'{"openai": ["gpt-99"]}'], ids=range(6)
+)
 def test_a_broken_file_counts_as_empty(run, project, content):
     run("models", "--refresh", replies=[OPENAI], keys=["openai"])
     [file] = project.home.rglob("models.json")

@@ -42,6 +42,19 @@ def test_the_address_is_the_configs_then_for_default_the_variables_then_the_serv
 
 
 @pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("https://API.openai.com:443/other", True),
+        ("https://api.openai.com:8443/v1", False),
+        ("https://api.openai.com.example/v1", False),
+        ("https://openai.com/v1", False),
+    ],
+)
+def test_a_service_is_known_by_scheme_host_and_port(url: str, own: bool) -> None:
+    assert address_of(OPENAI, "default", {"base_url": url}, {}).own is own
+
+
+@pytest.mark.parametrize(
     ("url", "said"),
     [
         (3, "is not a string"),
@@ -50,6 +63,7 @@ def test_the_address_is_the_configs_then_for_default_the_variables_then_the_serv
         ("api.openai.com/v1", "is not an http or https URL"),
         ("https:///v1", "is not an http or https URL"),
         ("https://host:99999/v1", "is not an http or https URL"),
+        ("https://host:0/v1", "is not an http or https URL"),
         ("https://[::1/v1", "is not an http or https URL"),
         ("https://user:wertvoll@host/v1", "contains credentials"),
         ("https://wertvoll@host/v1", "contains credentials"),

@@ -139,7 +139,20 @@ def test_a_workflow_without_roles_gets_no_model(tmp_path):
     assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
 
 
-@pytest.mark.parametrize("header", ['("a", "{key}", "b")', '("a", 1)', '("a",)'])
+@pytest.mark.parametrize(
+    "header",
+    [
+        '("a", "{key}", "b")',
+        '("a", 1)',
+        '("a",)',
+        '("a", "{key")',
+        '("a", "{other}")',
+        '("a", "{key.x}")',
+        '("a", "{0}")',
+        '("a", "")',
+        "None",
+    ],
+)
 def test_a_key_header_is_a_name_and_a_template(tmp_path, header):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace('("a", "{key}")', header)
     assert header in code

@@ -7,9 +7,11 @@ import io
 import pytest
 
 from code_commit.log.json_lines import data_of
+from code_commit.log.live_line import PlainPainter
 from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
+from code_commit_workspace import SafeStream
 
 BUILD = ("bash", "build.sh")
 BUILDING = events.ProcessStarted(BUILD, "bubblewrap", "1-build.txt")
@@ -120,3 +122,12 @@ def test_the_status_line_fits_into_a_narrow_terminal(monkeypatch, columns):
     assert status.startswith("[0:01] asking 字")
     assert sum(1 + (character == "字") for character in status) in {columns - 2, columns - 1}
     terminal.progress.close()
+
+
+def test_progress_in_a_file_is_lines_of_safe_text():
+    stream = io.StringIO()
+    painter = PlainPainter(SafeStream(stream))
+    painter.print("error: ", "one\n\x1b[2Jtwo", "red")
+    painter.status("never shown")
+    painter.tick("still\u202e there")
+    assert stream.getvalue() == "error: one\n       \\x1b[2Jtwo\nstill\\u202e there\n"

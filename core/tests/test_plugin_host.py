@@ -67,6 +67,42 @@ BROKEN = {
         "workflow",
         "`flags` must be a tuple",
     ),
+    "a workflow with a name of bytes": (
+        WORKFLOW.format(name="w", flag="--w").replace('"w",', 'b"w",'),
+        "workflow",
+        "`name` must be a text, not b'w'",
+    ),
+    "a workflow without help": (
+        WORKFLOW.format(name="w", flag="--w").replace('"a workflow"', "None"),
+        "workflow",
+        "`help` must be a text, not None",
+    ),
+    "a text for a tuple of texts": (
+        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", roles="coach"'),
+        "workflow",
+        "`roles` must be a tuple of texts, or None, not 'coach'",
+    ),
+    "a number among texts": (
+        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", ignores=("a", 1)'),
+        "workflow",
+        "`ignores` must be a tuple of texts, not ('a', 1)",
+    ),
+    "a flag with a number for its metavar": (
+        WORKFLOW.format(name="w", flag="--w").replace("selects=True", "1"),
+        "workflow",
+        "`flags` must be a tuple",
+    ),
+    "a switch that is a text": (
+        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", writes="no"'),
+        "workflow",
+        "`writes` must be True or False, not 'no'",
+    ),
+    "a command of three words": (COMMAND.format(name="one two three"), "command", "`name` must be one word or two"),
+    "a very long fault": (
+        COMMAND.format(name="c").replace('"a command"', "['x' * 200]"),
+        "command",
+        f"`help` must be a text, not ['{'x' * 98}",
+    ),
     "a flag without dashes": (WORKFLOW.format(name="w", flag="w"), "workflow", "`flags` must be a tuple"),
     "an error that is no Exception": ("class Odd(BaseException): pass\nraise Odd('x')", "import", "Odd: x"),
     "an error of two lines": ("raise ValueError('a\\nb')", "import", "ValueError: a b"),

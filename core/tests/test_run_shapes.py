@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit.models.resolution import find_model
 from code_commit.plugin_api import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
@@ -264,5 +265,5 @@ def test_the_latest_run_is_never_the_replay_itself(project, plugins):
 
 def test_a_replay_without_its_plugin_says_what_to_install():
     with pytest.raises(UsageError, match="there is no model 'replay/latest'") as caught:
-        Registry(PluginHost([])).model("replay/latest", lambda *_: False)
+        find_model("replay/latest", Registry(PluginHost([])), {})
     assert 'pip install ".[history]"' in caught.value.hint

@@ -1,4 +1,4 @@
-"""Lines for people: paths that are too many, stdout that cannot be written or belongs to JSON, plain progress."""
+"""Lines for people: paths that are too many, stdout that cannot be written or belongs to JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 
 from code_commit_workspace import (
     NotReady,
-    PlainPainter,
-    SafeStream,
     count_by_folder,
     join_paths,
     stdout_aside,
@@ -86,12 +84,3 @@ def test_no_handle_stays_open(capfd):
     with stdout_aside():
         pass
     assert len([*Path("/dev/fd").iterdir()]) == before
-
-
-def test_progress_in_a_file_is_lines_of_safe_text():
-    stream = io.StringIO()
-    painter = PlainPainter(SafeStream(stream))
-    painter.print("error: ", "one\n\x1b[2Jtwo", "red")
-    painter.status("never shown")
-    painter.tick("still\u202e there")
-    assert stream.getvalue() == "error: one\n       \\x1b[2Jtwo\nstill\\u202e there\n"

@@ -30,19 +30,11 @@ from code_commit.plugin_api import (
     WorkflowDefinition,
 )
 from code_commit.plugin_api.host import HOST, Plugin
-from code_commit.plugins.host import (
-    ADDHOOKS,
-    CHECKS,
-    CODE,
-    PATH_RULES,
-    PREFIX,
-    PluginHost,
-    collect_objects,
-    import_code,
-)
+from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
+from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
-from code_commit_workspace import describe, fault_of_function, is_async, require_sync
+from code_commit_workspace import describe, require_sync
 
 _WIRE = {"encode": 1, "decode": 3}
 _COUNTING = {"encode_count": 1, "decode_count": 3}
@@ -169,7 +161,7 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
     counts = _COUNTING if is_wire and hasattr(made, "encode_count") else {}
     for method, count in ((_WIRE | counts) if is_wire else _PROVIDER).items():
         bound = count + inspect.isclass(made)  # a function of the class takes `self` as well
-        if fault := fault_of_function(getattr(made, method, None), bound):
+        if fault := fault_of_code(getattr(made, method, None), bound):
             yield f"{name}.{method} {fault}"
     if not is_wire and definition.base_url:
         yield f"{name} is a Provider, which makes its own connections, so `base_url` must be empty"

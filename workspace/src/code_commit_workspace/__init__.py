@@ -15,8 +15,6 @@ __version__ = "0.1.0"
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
-    "code_checks": ("checked_result", "fault_of_function", "is_async", "require_sync"),
-    "display": ("display_value", "redacted_value"),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
@@ -41,7 +39,6 @@ _PUBLIC = {
     "json_text": ("read_json_lines", "to_json"),
     "kept_stream": ("KeptStream",),
     "line_file": ("LineFile",),
-    "live_line": ("LivePainter", "PlainPainter"),
     "output_folder": ("OutputFolder", "counted"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
@@ -54,6 +51,7 @@ _PUBLIC = {
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),
     "small_file": ("is_locked", "open_regular", "parse_toml", "read_anywhere", "read_in_project"),
+    "sync_result": ("require_sync",),
     "terminal": (
         "SafeStream",
         "align_columns",
@@ -70,8 +68,6 @@ _PUBLIC = {
     "terminal_input": ("read_answer",),
     "threads": ("Worker", "run_concurrently"),
     "tree_removal": ("remove_tree",),
-    "user_tables": ("read_tables", "usable_table", "write_tables"),
-    "web_address": ("is_this_machine", "parse_address", "same_origin"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -1,11 +1,5 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
-from .code_checks import checked_result as checked_result
-from .code_checks import fault_of_function as fault_of_function
-from .code_checks import is_async as is_async
-from .code_checks import require_sync as require_sync
-from .display import display_value as display_value
-from .display import redacted_value as redacted_value
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
@@ -30,8 +24,6 @@ from .json_text import read_json_lines as read_json_lines
 from .json_text import to_json as to_json
 from .kept_stream import KeptStream as KeptStream
 from .line_file import LineFile as LineFile
-from .live_line import LivePainter as LivePainter
-from .live_line import PlainPainter as PlainPainter
 from .output_folder import OutputFolder as OutputFolder
 from .output_folder import counted as counted
 from .private_folder import check_private_folder as check_private_folder
@@ -62,6 +54,7 @@ from .small_file import open_regular as open_regular
 from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
+from .sync_result import require_sync as require_sync
 from .terminal import SafeStream as SafeStream
 from .terminal import align_columns as align_columns
 from .terminal import can_repaint as can_repaint
@@ -77,12 +70,6 @@ from .terminal_input import read_answer as read_answer
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .tree_removal import remove_tree as remove_tree
-from .user_tables import read_tables as read_tables
-from .user_tables import usable_table as usable_table
-from .user_tables import write_tables as write_tables
-from .web_address import is_this_machine as is_this_machine
-from .web_address import parse_address as parse_address
-from .web_address import same_origin as same_origin
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
-from code_commit.config.sources import Name
+from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.project_files import LOGS
 from code_commit.plugin_api.run_files import DOCUMENT, find_run, open_run_file, run_folders
-from code_commit_workspace import count_by_folder, display_value, redacted_value, uninterrupted
+from code_commit_workspace import count_by_folder, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # imported by the command that needs it: each is to start qui
     from code_commit_workspace import Checkpoints
 
 _SHOWN_PATHS = 10
+_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -152,7 +154,7 @@ def models_arguments(parser: ArgumentParser) -> None:
 
 def models(host: CommandHost, arguments: Namespace) -> int:
     """List the models of the installed providers, with their aliases: of the plugins, then of the services' lists."""
-    from code_commit.plugins.registry import listed_models
+    from code_commit.models.resolution import listed_models
 
     code = _refresh(host) if arguments.refresh else ExitCode.REACHED
     providers, listed = host.registry.providers, listed_models()
@@ -184,10 +186,14 @@ def models(host: CommandHost, arguments: Namespace) -> int:
 
 def _refresh(host: CommandHost) -> int:
     """Ask the services for their models, and store the answers. Return an exit code: 3 if none could be asked."""
-    from code_commit.models.resolution import Services
+    from code_commit.models.resolution import (
+        ResolvedModel,
+        Services,
+        listed_models,
+        store_listed_models,
+        usable_models,
+    )
     from code_commit.plugin_api.conversation import ProviderError
-    from code_commit.plugins.registry import ResolvedModel, listed_file, listed_models
-    from code_commit_workspace import usable_table, write_tables
 
     redactor, code, listed = host.redactor, ExitCode.NOT_READY, listed_models()
     services = Services(host.registry, host.configuration, host.keys_for(redactor), redactor, host.environ, host.root)
@@ -195,7 +201,7 @@ def _refresh(host: CommandHost) -> int:
         try:
             if definition.base_url:
                 ask: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
-                found = usable_table(ask.models())
+                found = usable_models(ask.models())
                 kept = {model: window for model, window in found.items() if redactor.text(model) == model}
                 listed[name] = kept or listed.get(name, {})
                 host.out.note(f"{name} lists {len(found):,} models")
@@ -205,7 +211,7 @@ def _refresh(host: CommandHost) -> int:
         except ProviderError as error:
             host.out.error(str(error))
             code = ExitCode.PROVIDER_FAILED
-    write_tables(listed_file(), listed)
+    store_listed_models(listed)
     return code
 
 
@@ -273,7 +279,7 @@ def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, 
     return [
         {
             "name": ".".join(name),
-            "value": display_value(name[2:], value),
+            "value": _display(name[2:], value),
             "origin": settings.origin(name),
             "description": texts.get(name, ""),
         }
@@ -287,3 +293,18 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
             yield from _leaves(value, (*above, name))
         else:
             yield (*above, name), value
+
+
+def _display(name: Sequence[str], value: Any) -> Any:
+    """Return the value of the setting `name` without secrets, which the words of names and the form of URLs tell."""
+    words = set(re.split(r"[^a-z0-9]+", ".".join(name).lower()))
+    if words & _SECRET_WORDS and not words & {"file", "path"}:
+        return value if isinstance(value, bool) else redacted_value(value)
+    match value:
+        case str():
+            return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value))
+        case Mapping():
+            return {part: _display((*name, part), one) for part, one in value.items()}
+        case list():
+            return [_display(name, one) for one in value]
+    return value

@@ -18,8 +18,9 @@ from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
+from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.discovery import discover
-from code_commit.plugins.host import PluginHost, import_code, naming, noting
+from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_workspace import did_you_mean, require_sync
 

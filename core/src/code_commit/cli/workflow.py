@@ -18,7 +18,7 @@ from code_commit.config.sources import FLAG
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.host import HOST
-from code_commit.plugins.host import import_code, naming, noting
+from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import parse_toml, read_anywhere, read_in_project, redacted_value
+from code_commit_workspace import parse_toml, read_anywhere, read_in_project
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
@@ -23,6 +23,7 @@ KEY_FIELDS = frozenset({"api_key", "api_key_file"})
 VARIABLE = "variable "
 FLAG = "flag"
 _LIMIT = 1024 * 1024
+_SHORTEST_KEY = 8  # characters
 
 Name = tuple[str, ...]
 """A setting's name in its parts: `build.timeout_seconds` is `("build", "timeout_seconds")`."""
@@ -112,6 +113,13 @@ def user_file() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("code-commit", appauthor=False) / "config.toml"
+
+
+def redacted_value(value: object) -> str:
+    """Return `***`, followed by the last two characters of a text as long as a key. A redacted value stays as it is."""
+    text = value.strip() if isinstance(value, str) else ""
+    is_redacted = text.startswith("***") and len(text) <= len("***xx")
+    return text if is_redacted else f"***{text[-2:]}" if len(text) >= _SHORTEST_KEY else "***"
 
 
 def _decoded(text: str) -> Any:

@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, TextIO, cast
+from typing import Any, TextIO
 
+from code_commit.log.live_line import LivePainter, PlainPainter
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
-from code_commit_workspace import LivePainter, PlainPainter, SafeStream, can_repaint, join_paths, may_color
+from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -46,12 +47,7 @@ class Progress:
         safe, live = SafeStream(stream), can_repaint(stream, environment)
         self._painter = PlainPainter(safe)
         if live:
-            from rich.console import Console
-            from rich.text import Text
-
-            file, color = cast("IO[str]", safe), may_color(stream, environment)  # it has the methods that rich uses
-            console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
-            self._painter = LivePainter(safe, console, Text)
+            self._painter = LivePainter(safe, color=may_color(stream, environment))
         self._tick = _REPAINT if live else _PLAIN_TICK
         self._workflow_reports = workflow_reports
         self._lock = threading.RLock()

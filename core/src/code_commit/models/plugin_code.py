@@ -10,7 +10,8 @@ from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
-from code_commit_workspace import checked_result, describe
+from code_commit.plugins.code import checked_result
+from code_commit_workspace import describe
 
 
 def _checked(value: Any) -> Completion:

@@ -1,4 +1,4 @@
-"""Load plugins, call their hooks, import the code that they name. A failing plugin is reported and left out.
+"""Load plugins and call their hooks. A failing plugin is reported and left out.
 
 pluggy does not isolate plugins: a failing import stops all later loading, the second of two plugins with the same name
 is dropped silently, and a misspelled hook is accepted.
@@ -18,17 +18,11 @@ import pluggy
 from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
-from code_commit.plugin_api.definitions import (
-    CheckDefinition,
-    CommandDefinition,
-    ProviderDefinition,
-    WorkflowDefinition,
-)
-from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError
+from code_commit.plugin_api.errors import Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit_workspace import describe, did_you_mean, fault_of_function, require_sync, stdout_aside
+from code_commit_workspace import describe, did_you_mean, require_sync, stdout_aside
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -221,107 +215,3 @@ def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) ->
             f"there is no plugin {name!r} to disable" + did_you_mean(name, names),
             hint="`code-commit plugins` lists them",
         )
-
-
-# --- the code that plugins name and give ------------------------------------------------------------------------------
-
-PYDANTIC = "a pydantic model"
-# What the host calls, with the number of arguments.
-CODE: Mapping[type[Any] | str, Mapping[str, int | str | None]] = {
-    ProviderDefinition: {"config": PYDANTIC, "factory": None, "run_token": 2},
-    WorkflowDefinition: {"run": 1, "options": PYDANTIC, "root": 2},
-    CommandDefinition: {"run": 2, "arguments": 1},
-    CheckDefinition: {"run": 2},
-    PATH_RULES: {"judge": 2},
-    "code_commit_log_sinks": {"receive": 1, "close": 0},
-    "code_commit_model_layers": {"__call__": 2},
-}
-
-
-def import_code(definition: Any, field: str) -> Any:
-    """Import what `definition` names in `field`; return None if it names nothing.
-
-    Raises:
-        UsageError: it cannot be imported, or the host cannot use it.
-    """
-    target = getattr(definition, field)
-    return import_target(field, target, CODE[type(definition)][field]) if target else None
-
-
-def import_target(what: str, target: str, needed: int | str | None) -> Any:
-    """Import `what`, which must be a pydantic model or callable with so many arguments.
-
-    Raises:
-        UsageError: it cannot be imported, or the host cannot use it.
-    """
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            code = import_object(target)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise UsageError(f"{what} {target!r} cannot be imported: {describe(error)}") from error
-    if fault := _fault_of_code(code, needed):
-        raise UsageError(f"{what} {target!r} {fault}")
-    return code
-
-
-@contextlib.contextmanager
-def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
-    """Name the definition and its distribution in errors of the code in the block, which the definition names.
-
-    Raises:
-        UsageError: the block raised.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if plugin.distribution == HOST:
-            raise
-        what = f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
-        fault = error.message if isinstance(error, CodeCommitError) else describe(error)
-        raise UsageError(
-            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}", hint="fix or uninstall the plugin"
-        ) from error
-
-
-@contextlib.contextmanager
-def noting(plugin: Plugin, what: str) -> Iterator[None]:
-    """Note whose code the block runs on each error, for `what` of a plugin."""
-    try:
-        yield
-    except BaseException as error:
-        if plugin.distribution != HOST:
-            error.add_note(f"in {what} of {plugin.distribution}")
-        raise
-
-
-def collect_objects(
-    plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
-) -> Iterator[tuple[Plugin, Any]]:
-    """Yield the objects that plugins give for a hook of `CODE`. Report what is wrong with them."""
-    for plugin, item in plugin_host.collect(hook, arguments, only=only):
-        for fault in _faults_of(hook, item):
-            plugin_host.reject(plugin, hook, fault)
-        yield plugin, item
-
-
-def _faults_of(hook: str, item: Any) -> Iterator[str]:
-    name = str(getattr(item, "__name__", type(item).__name__))
-    if isinstance(item, type):
-        yield f"{name} is a class; return an object of it"
-        return
-    for method, count in CODE[hook].items():
-        is_call = method == "__call__"
-        if fault := _fault_of_code(item if is_call else getattr(item, method, None), count):
-            yield f"{name if is_call else f'{name}.{method}'} {fault}"
-    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
-        yield f"{name} has no `name`"
-
-
-def _fault_of_code(code: Any, needed: int | str | None) -> str:
-    if isinstance(needed, str):
-        return "" if hasattr(code, "model_validate") else f"is not {needed}"
-    return fault_of_function(code, needed)

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
-from code_commit_workspace.field_checks import (
-    FieldChecks,
-    are_texts,
-    fault_of_fields,
-    is_template,
-    is_text,
-    matching,
-    or_none,
-)
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]
@@ -34,20 +22,15 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_COMMAND = re.compile(rf"{_NAME.pattern}( {_NAME.pattern})?")
+_WORD = "[a-z0-9][a-z0-9_-]*"
+_NAME = re.compile(_WORD), "lower-case letters, digits, - and _"
+_NAMES: Mapping[type[Any], tuple[re.Pattern[str], str]] = {
+    ProviderDefinition: _NAME,
+    WorkflowDefinition: _NAME,
+    CommandDefinition: (re.compile(f"{_WORD}( {_WORD})?"), "one word or two, of lower-case letters, digits, - and _"),
+}
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
-    """The model that a name stands for. If `model` is None, `config` names the config that sets it."""
-
-    plugin: Plugin
-    provider: ProviderDefinition
-    model: str | None
-    config: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +79,6 @@ class Registry:
         if name not in self.commands:
             raise self.missing("command", name)
         return self.commands[name]
-
-    def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
-        """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config `provider.name`, or a
-        model that one service listed.
-
-        `has_config` says whether the settings hold a named config of a provider.
-
-        Raises:
-            UsageError: the name is unknown. The error names similar models, installed providers, and what to install.
-        """
-        if name in self.models:
-            plugin, definition = self.models[name]
-            ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
-            return ResolvedModel(plugin, definition, next(ids))
-        if ("model", name) in self.denied:
-            raise self.missing("model", name)
-        provider, slash, model = name.partition("/")
-        if slash and model and provider in self.providers:
-            return ResolvedModel(*self.providers[provider], model)
-        prefix, dot, config = name.partition(".")
-        if dot and prefix in self.providers and (config == "default" or has_config(prefix, config)):
-            return ResolvedModel(*self.providers[prefix], None, config)
-        listing = [each for each, models in listed_models().items() if name in models and each in self.providers]
-        if len(listing) == 1:
-            return ResolvedModel(*self.providers[listing[0]], name)
-        raise self.missing("model", name)
 
     @cached_property
     def secrets(self) -> Mapping[str, frozenset[str]]:
@@ -176,7 +133,7 @@ class Registry:
                 self.plugin_host.reject(
                     plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
                 )
-            elif fault := fault_of_fields(item, _ROWS[record]):
+            elif fault := _fault_of(record, item):
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
                 offers.append((plugin, item))
@@ -259,74 +216,59 @@ def _owner(distributions: Collection[str]) -> str | None:
     return keepers[0] if len(keepers) == 1 else None
 
 
-# --- models that services listed --------------------------------------------------------------------------------------
-
-
-def listed_models() -> dict[str, dict[str, int]]:
-    """Return the models that services listed when they were last asked, by provider, each with its window or 0."""
-    from code_commit_workspace import read_tables
-
-    return read_tables(listed_file())
-
-
-def listed_file() -> Path:
-    """Return where `code-commit models --refresh` stores what the services list."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("code-commit", appauthor=False) / "models.json"
-
-
-def window_of(definition: ProviderDefinition, model: str) -> int | None:
-    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
-    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
-
-
 # --- the types of fields ---------------------------------------------------------------------------------------------
 
 
-def _are_models(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(is_text, value)) and all(map(are_texts, value.values()))
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
-def _is_header(value: Any) -> bool:
-    return are_texts(value) and len(value) == 2 and is_template(value[1], key="k")  # noqa: PLR2004 - name and template
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
 
 
 def _are_flags(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(map(_is_flag, value))
-
-
-def _is_flag(value: Any) -> bool:
-    return (
-        isinstance(value, Flag)
-        and are_texts(value.names)
-        and bool(value.names)
-        and all(map(_FLAG.fullmatch, value.names))
-        and is_text(value.help)
-        and or_none(is_text)(value.metavar)
+    return isinstance(value, tuple | list) and all(
+        isinstance(each, Flag) and not _fault_of(Flag, each) and each.names and all(map(_FLAG.fullmatch, each.names))
+        for each in value
     )
 
 
-_ROWS: dict[type[Any], FieldChecks] = {
-    ProviderDefinition: (
-        ("name", matching(_NAME), "lower-case letters, digits, - and _"),
-        ("base_url base_url_suffix config factory", is_text, "a text"),
-        ("base_url_variable key_variable run_token", or_none(is_text), "a string or None"),
-        ("models", _are_models, "a mapping of model ids to sequences of aliases"),
-        ("windows", lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
-        ("key_header", _is_header, "the header's name and a template with {key}"),
+def _are_models(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
+
+
+def _is_header(value: Any) -> bool:
+    try:
+        return _are_texts(value) and len(value) == 2 and bool(value[1].format(key="k"))  # noqa: PLR2004 - name and template
+    except (ValueError, LookupError, AttributeError):
+        return False
+
+
+# What the annotations of definitions stand for.
+_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "str": (_is_text, "a text"),
+    "str | None": (lambda value: value is None or _is_text(value), "a string or None"),
+    "tuple[str, ...]": (_are_texts, "a tuple of texts"),
+    "tuple[str, ...] | None": (lambda value: value is None or _are_texts(value), "a tuple of texts, or None"),
+    "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
+    "tuple[Flag, ...]": (
+        _are_flags,
+        "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None",
     ),
-    WorkflowDefinition: (
-        ("name", matching(_NAME), "lower-case letters, digits, - and _"),
-        ("help run", is_text, "a text"),
-        ("options root", or_none(is_text), "a string or None"),
-        ("roles", or_none(are_texts), "a tuple of texts, or None"),
-        ("ignores", are_texts, "a tuple of texts"),
-        ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
-    ),
-    CommandDefinition: (
-        ("name", matching(_COMMAND), "one word or two, of lower-case letters, digits, - and _"),
-        ("help run", is_text, "a text"),
-        ("arguments", or_none(is_text), "a string or None"),
-    ),
+    "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
+    "Mapping[str, int]": (lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
 }
+
+
+def _fault_of(record: type[Any], definition: Any) -> str:
+    """Return which field of a `record` has the wrong type, or an empty text."""
+    for field in fields(record):
+        is_valid, kind = _TYPES[str(field.type)]
+        if not is_valid(value := getattr(definition, field.name)):
+            return f"`{field.name}` must be {kind}, not {value!r:.100}"
+    pattern, kind = _NAMES.get(record, (None, ""))
+    if pattern and not pattern.fullmatch(definition.name):
+        return f"`name` must be {kind}, not {definition.name!r:.100}"
+    return ""

@@ -23,7 +23,8 @@ from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.project_files import PROTECTED
-from code_commit.plugins.host import PATH_RULES, PYDANTIC, PluginHost, collect_objects, import_target
+from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
+from code_commit.plugins.host import PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor, SandboxSettings, Workspace, disable_ptrace

@@ -19,11 +19,12 @@ from code_commit.plugin_api.errors import CodeCommitError, ExitCode, exit_code_o
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
+from code_commit.plugins.code import checked_result
 from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, describe, join_paths, no_room
+from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, no_room
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C

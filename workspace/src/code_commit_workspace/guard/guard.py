@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.code_checks import require_sync
 from code_commit_workspace.errors import Interrupted, describe
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import Ignored
@@ -17,6 +16,7 @@ from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
+from code_commit_workspace.sync_result import require_sync
 
 if TYPE_CHECKING:
     from code_commit_workspace.redaction import Redactor

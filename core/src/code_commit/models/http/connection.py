@@ -15,9 +15,10 @@ from typing import Any
 
 import httpx
 
+from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import Redactor, https_proxy, is_this_machine
+from code_commit_workspace import Redactor, https_proxy
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0

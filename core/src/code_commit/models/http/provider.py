@@ -32,7 +32,7 @@ from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamDecoder, StreamEvent, Wire
-from code_commit_workspace import checked_result
+from code_commit.plugins.code import checked_result
 
 # What the host asks for: a stream, one without the optional members of the call, or the whole reply.
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)

@@ -1,13 +1,13 @@
 """Print lines to a terminal, a file or a pipe; on a terminal, above a status line that is repainted.
 
-It draws with objects of rich, which the caller passes: rich knows the width of the terminal and of characters.
+`rich.live` hides the cursor, which stays hidden if the process is killed.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, cast
 
-from code_commit_workspace.terminal import SafeStream, printable
+from code_commit_workspace import SafeStream, printable
 
 
 class PlainPainter:
@@ -30,13 +30,17 @@ class PlainPainter:
 
 
 class LivePainter(PlainPainter):
-    """Prints to a terminal, with rich's `Console` on the stream, and its class `Text`."""
+    """Prints to a terminal. `style` is one of rich's."""
 
-    def __init__(self, stream: SafeStream, console: Any, text: Any) -> None:
+    def __init__(self, stream: SafeStream, *, color: bool) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
         super().__init__(stream)
-        self._console = console
-        self._text = text
-        self._status = text()  # on the screen
+        file = cast("IO[str]", stream)  # it has the methods that rich uses
+        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
+        self._text = Text
+        self._status = Text()  # on the screen
 
     def print(self, prefix: str, text: str, style: str) -> None:
         """Print `text` in `style` after `prefix`, above the status line."""

@@ -1,0 +1,161 @@
+"""Import and call the code that plugins name and give, and check it and what it returns."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from code_commit.imports import import_object
+from code_commit.plugin_api.definitions import (
+    CheckDefinition,
+    CommandDefinition,
+    ProviderDefinition,
+    WorkflowDefinition,
+)
+from code_commit.plugin_api.errors import CodeCommitError, UsageError
+from code_commit.plugin_api.host import HOST, Plugin
+from code_commit.plugins.host import PATH_RULES, PluginHost
+from code_commit_workspace import describe, require_sync
+
+T = TypeVar("T")
+
+PYDANTIC = "a pydantic model"
+# What the host calls, with the number of arguments.
+CODE: Mapping[type[Any] | str, Mapping[str, int | str | None]] = {
+    ProviderDefinition: {"config": PYDANTIC, "factory": None, "run_token": 2},
+    WorkflowDefinition: {"run": 1, "options": PYDANTIC, "root": 2},
+    CommandDefinition: {"run": 2, "arguments": 1},
+    CheckDefinition: {"run": 2},
+    PATH_RULES: {"judge": 2},
+    "code_commit_log_sinks": {"receive": 1, "close": 0},
+    "code_commit_model_layers": {"__call__": 2},
+}
+
+
+def import_code(definition: Any, field: str) -> Any:
+    """Import what `definition` names in `field`; return None if it names nothing.
+
+    Raises:
+        UsageError: it cannot be imported, or the host cannot use it.
+    """
+    target = getattr(definition, field)
+    return import_target(field, target, CODE[type(definition)][field]) if target else None
+
+
+def import_target(what: str, target: str, needed: int | str | None) -> Any:
+    """Import `what`, which must be a pydantic model or callable with so many arguments.
+
+    Raises:
+        UsageError: it cannot be imported, or the host cannot use it.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            code = import_object(target)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise UsageError(f"{what} {target!r} cannot be imported: {describe(error)}") from error
+    if fault := fault_of_code(code, needed):
+        raise UsageError(f"{what} {target!r} {fault}")
+    return code
+
+
+@contextlib.contextmanager
+def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
+    """Name the definition and its distribution in errors of the code in the block, which the definition names.
+
+    Raises:
+        UsageError: the block raised.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if plugin.distribution == HOST:
+            raise
+        what = f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
+        fault = error.message if isinstance(error, CodeCommitError) else describe(error)
+        raise UsageError(
+            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}", hint="fix or uninstall the plugin"
+        ) from error
+
+
+@contextlib.contextmanager
+def noting(plugin: Plugin, what: str) -> Iterator[None]:
+    """Note whose code the block runs on each error, for `what` of a plugin."""
+    try:
+        yield
+    except BaseException as error:
+        if plugin.distribution != HOST:
+            error.add_note(f"in {what} of {plugin.distribution}")
+        raise
+
+
+def collect_objects(
+    plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
+) -> Iterator[tuple[Plugin, Any]]:
+    """Yield the objects that plugins give for a hook of `CODE`. Report what is wrong with them."""
+    for plugin, item in plugin_host.collect(hook, arguments, only=only):
+        for fault in _faults_of(hook, item):
+            plugin_host.reject(plugin, hook, fault)
+        yield plugin, item
+
+
+def _faults_of(hook: str, item: Any) -> Iterator[str]:
+    name = str(getattr(item, "__name__", type(item).__name__))
+    if isinstance(item, type):
+        yield f"{name} is a class; return an object of it"
+        return
+    for method, count in CODE[hook].items():
+        is_call = method == "__call__"
+        if fault := fault_of_code(item if is_call else getattr(item, method, None), count):
+            yield f"{name if is_call else f'{name}.{method}'} {fault}"
+    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
+        yield f"{name} has no `name`"
+
+
+def fault_of_code(code: Any, needed: int | str | None) -> str:
+    """Return why the host cannot use `code`, or an empty text.
+
+    `needed` is the number of arguments that the host calls it with, None if that varies, or `PYDANTIC`.
+    """
+    if needed == PYDANTIC:
+        return "" if hasattr(code, "model_validate") else f"is not {PYDANTIC}"
+    if not callable(code):
+        return "is missing" if code is None else "is not callable"
+    if is_async(code):
+        return "is async; use a plain function"
+    if isinstance(needed, int):
+        with contextlib.suppress(ValueError):  # a builtin may have no signature
+            signature = inspect.signature(code)
+            try:
+                signature.bind(*range(needed))
+            except TypeError as error:
+                return f"is called with {needed} argument{'s' * (needed != 1)}: {error}"
+    return ""
+
+
+def is_async(code: Any) -> bool:
+    """Return whether a call of `code` returns something to await."""
+    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    return any(kind(each) for kind in kinds for each in (code, getattr(code, "__call__", None)))  # noqa: B004
+
+
+def checked_result(result: Any, record: type[T], **types: Any) -> T:
+    """Return the `result` of a plugin's function, which must be a `record`; `types` are those of its fields.
+
+    Raises:
+        TypeError: it is not, or a field has another type.
+    """
+    require_sync(result)
+    if not isinstance(result, record):
+        raise TypeError(f"it returned {result!r:.200} for a {record.__name__}")
+    for field, kind in types.items():
+        if not isinstance(value := getattr(result, field), kind):
+            wanted = f"`{field}` must be of type {getattr(kind, '__name__', kind)}"
+            raise TypeError(f"it returned a {record.__name__} whose {wanted}, not {value!r:.100}")
+    return result

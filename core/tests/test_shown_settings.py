@@ -1,0 +1,55 @@
+"""Settings are shown without their secrets, which the words of names and the form of addresses tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from code_commit_testing import Project
+
+
+def shown(project: Project, **values: Any) -> dict[str, Any]:
+    """Return what `config` shows of the settings of a plugin."""
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    project.write({"agent-config/config.toml": "[plugins.x]\n" + "".join(lines)})
+    rows = project.command("config", "--json").document["settings"]
+    return {row["name"].removeprefix("plugins.x."): row["value"] for row in rows}
+
+
+def test_a_secret_is_known_by_a_word_of_its_name(project):
+    words = ("key", "keys", "apikey", "token", "secret", "password", "authorization", "headers")
+    hidden = dict.fromkeys((f"My_{word.upper()}" for word in words), "abcdefgh")
+    plain = {name: "abcdefgh" for word in words for name in (f"x{word}", f"{word}_file", f"{word}_path")}
+    rows = shown(project, **hidden, **plain)
+    assert {rows[name] for name in hidden} == {"***gh"}
+    assert {rows[name] for name in plain} == {"abcdefgh"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("12345678", "***78"),
+        (" 12345678\n", "***78"),
+        ("1234567", "***"),
+        ("", "***"),
+        (12345678, "***"),
+        (True, True),
+        ("***gh", "***gh"),  # hidden already
+        ("***", "***"),
+        ("***ijk", "***"),
+        ("***ijklm", "***lm"),
+    ],
+)
+def test_the_end_of_a_secret_as_long_as_a_key_is_shown(project, value, expected):
+    assert shown(project, key=value)["key"] == expected
+
+
+def test_addresses_are_shown_without_secrets(project):
+    addresses = {
+        "https://me:word@host/x?key=1 and http://b": "https://***@host/x?*** and http://b",
+        "https://host/x#part": "https://host/x#***",
+        "mail@host?x": "mail@host?x",
+    }
+    assert shown(project, all=list(addresses))["all"] == list(addresses.values())
