@@ -1,16 +1,20 @@
-"""Parse the command line. The flags of workflows come from the installed plugins."""
+"""Parse the command line, and format its help. The flags of workflows come from the installed plugins."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
+from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
+from code_commit_workspace import align_columns, may_color, printable, terminal_columns, write_stdout
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
@@ -151,32 +155,77 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     return UsageError(f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`")
 
 
-_WIDTH = 80  # without one, argparse asks for the terminal's width at each added flag
+# --- help -------------------------------------------------------------------------------------------------------------
+
+_DESCRIPTION = """\
+Change a codebase through a language model, and let the project's own build decide whether the change is good. \
+Without a command, code-commit runs a workflow: committing-code, unless a flag selects another one.
+
+commands:
+"""
+_WIDEST = 100  # longer lines are hard to read
+_COLUMN = 30  # of the explanations, at most
+_HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
+# The first words of an indented line: flags with their values, a command, or a placeholder.
+_NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
+
+
+def print_workflow_help(registry: Registry) -> None:
+    """Print the help of `workflow_parser` with the list of commands and examples."""
+    parser = workflow_parser(registry)
+    commands = [(f"  {name}", command.help) for name, (_, command) in registry.commands.items()]
+    parser.description = _DESCRIPTION + align_columns(commands)
+    parser.epilog = _epilog(registry)
+    parser.print_help()
+
+
+def _epilog(registry: Registry) -> str:
+    """Show examples with the commands that are installed; without the default workflow, how to install it."""
+    from code_commit.plugins.missing import failed_plugins
+
+    failed = failed_plugins(registry.plugin_host)
+    if DEFAULT_WORKFLOW not in registry.workflows:
+        return f"The default workflow is not installed. Install it:\n  {installation('code-commit-commit')}\n{failed}"
+    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
+    lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
+    examples = "".join(f"  {line}\n" for line in lines)
+    end = "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached."
+    return f"examples:\n{examples}\n{end}\n{failed}"
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Formats a help text, as wide as the terminal. Indented lines of descriptions are not wrapped."""
+
+    def __init__(self, prog: str) -> None:
+        width = min(terminal_columns(os.environ), _WIDEST)
+        super().__init__(prog, max_help_position=_COLUMN, width=width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
+        lines = (
+            line if line.startswith(" ") else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
+            for line in text.splitlines()
+        )
+        return textwrap.indent("\n".join(lines), indent)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises `UsageError`, takes no abbreviated flags, and fits its help to the terminal."""
+    """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
 
     def __init__(self, *, add_help: bool = True, **options: Any) -> None:
-        formatter = partial(argparse.HelpFormatter, width=_WIDTH)
-        super().__init__(add_help=False, allow_abbrev=False, formatter_class=formatter, **options)
+        super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
         self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
         if add_help:
             self.add_argument("--help", "-h", action="help", help="show this help")
 
-    def format_help(self) -> str:
-        """Return the help, as wide as the terminal."""
-        from code_commit.cli.help import HelpFormatter
-
-        self.formatter_class = HelpFormatter
-        return super().format_help()
-
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
-        """Show the help on stdout."""
-        from code_commit.cli.help import show_help
-
-        show_help(self.format_help())
+        """Print the help on stdout. Texts of plugins are escaped before colors are added."""
+        text = printable(self.format_help())
+        if may_color(sys.stdout, os.environ):  # headings are bold, names cyan
+            text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", _HEADING.sub("\x1b[1m\\1\x1b[0m", text))
+        write_stdout(sys.stdout, text)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""

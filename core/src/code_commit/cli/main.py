@@ -42,7 +42,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     if "--version" in argv or argv[:1] == ["-V"]:
         return _print_version
     argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
-    from code_commit.cli.arguments import load_registry, parse_invocation, split_command, workflow_parser
+    from code_commit.cli.arguments import load_registry, parse_invocation, print_workflow_help, split_command
 
     command, following, disabled = split_command(argv)
     if command:
@@ -52,11 +52,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     registry = load_registry(disabled)
     out.registries.append(registry)
     if {"--help", "-h"} & set(argv):
-        from code_commit.cli.help import describe_workflows
-
-        parser = workflow_parser(registry)
-        describe_workflows(parser, registry)
-        parser.print_help()
+        print_workflow_help(registry)
         return lambda: ExitCode.REACHED
     invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
