@@ -213,12 +213,11 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
 
-    def __init__(self, *, add_help: bool = True, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
         self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
-        if add_help:
-            self.add_argument("--help", "-h", action="help", help="show this help")
+        self.add_argument("--help", "-h", action="help", help="show this help")
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
         """Print the help on stdout. Texts of plugins are escaped before colors are added."""

@@ -28,12 +28,8 @@ def run_command(argv: Sequence[str]) -> int:
 
             discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
             return ExitCode.NOT_REACHED
-        except CodeCommitError as error:
-            return _report_error(error, argv, out)
-        except KeyboardInterrupt:
-            return _report_error(Interrupted("interrupted"), argv, out)
         except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-            return _report_unexpected(error, argv, out)
+            return _report(error, argv, out)
     return code
 
 
@@ -65,31 +61,33 @@ def _print_version() -> int:
     return ExitCode.REACHED
 
 
-def _report_error(error: CodeCommitError, argv: Sequence[str], out: CommandOutput) -> int:
+def _report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
     """Print an error from before the run: for people, and with `--json` as the last event."""
-    code = exit_code_of(error)
-    out.error(error.message, error.hint)
+    if isinstance(error, SystemExit) and error.code in {None, 0}:
+        return ExitCode.REACHED  # argparse, after a command's help
+    if isinstance(error, KeyboardInterrupt):
+        error = Interrupted("interrupted")
+    if isinstance(error, OSError):
+        error = _folder_gone() or no_room(error) or error
+    if isinstance(error, CodeCommitError):
+        code, message, hint = exit_code_of(error), error.message, error.hint
+    else:
+        code, message, hint = ExitCode.INTERNAL, *_describe_bug(error, debug="--debug" in argv)
+    out.error(message, hint)
     if "--json" in argv:
-        out.run_finished(code, error.message, error.hint)
+        out.run_finished(code, message, hint)
     return code
 
 
-def _report_unexpected(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
-    if isinstance(error, SystemExit) and error.code in {None, 0}:
-        return ExitCode.REACHED  # argparse, after a command's help
-    if isinstance(error, OSError) and (cause := _folder_gone() or no_room(error)):
-        return _report_error(cause, argv, out)
-    where = getattr(error, "__notes__", ())  # a command of a plugin
-    message = ", ".join([f"internal error: {describe(error)}", *where])
-    hint = f"this is a bug{'' if where else ' in code-commit'}; --debug shows where"
-    if "--debug" in argv:
+def _describe_bug(error: BaseException, *, debug: bool) -> tuple[str, str]:
+    """Return a message and a hint; to debug, the traceback."""
+    if debug:
         import traceback
 
-        message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
-    out.error(message, hint)
-    if "--json" in argv:
-        out.run_finished(ExitCode.INTERNAL, message)
-    return ExitCode.INTERNAL
+        return "".join(traceback.format_exception(error)).rstrip(), ""
+    where = getattr(error, "__notes__", ())  # a command of a plugin
+    message = ", ".join([f"internal error: {describe(error)}", *where])
+    return message, f"this is a bug{'' if where else ' in code-commit'}; --debug shows where"
 
 
 def _folder_gone() -> NotReady | None:

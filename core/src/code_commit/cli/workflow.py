@@ -64,11 +64,9 @@ def plan_run(
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
         _, model, choose_root = (import_code(workflow, field) for field in ("run", "options", "root"))
-    # A flag that only selects the workflow needs no field among the options.
-    mere = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}.difference(
-        model.model_fields if model else ()
-    )
-    flags = {name: value for name, value in invocation.flags.items() if name not in mere}
+    fields = model.model_fields if model else {}
+    selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}  # they need no field
+    flags = {name: value for name, value in invocation.flags.items() if name in fields or name not in selectors}
     with noting(plugin, f"the workflow {workflow.name}"):
         options = _options(model, flags)
         if root is None:
@@ -85,10 +83,10 @@ def plan_run(
     require_known_names(settings, registry)
     section = settings.plugin(plugin.name, section_model)
     if model and shared:
-        values = {name: getattr(section, name) for name in model.model_fields if name in shared}
+        values = {name: getattr(section, name) for name in fields if name in shared}
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(model, {**flags, **values})
-    shown = {"progress": not invocation.quiet, "json": invocation.as_json and not mute}
+    shows = ["progress"] * (not invocation.quiet) + ["json"] * (invocation.as_json and not mute)
     return RunPlan(
         plugin,
         workflow,
@@ -99,7 +97,7 @@ def plan_run(
         invocation.argv,
         environ,
         stdout_taken=invocation.as_json or mute,
-        shows=frozenset(name for name, wanted in shown.items() if wanted),
+        shows=frozenset(shows),
     )
 
 

@@ -199,10 +199,10 @@ class ProviderError(Exception):
 def request_text(request: Request) -> str:
     """Return the request as text: a single prompt unchanged, a conversation turn by turn."""
     match request:
-        case Request(messages=(Message(role="user", parts=(Text(text=prompt),)),), system="", tools=()):
-            return prompt
-        case Request(messages=(Message(role="user", parts=(Text(text=prompt), Text(text=rest))),), system="", tools=()):
-            return prompt + rest
+        case Request(messages=(Message("user", parts),), system="", tools=()):
+            texts = [part.text for part in parts if isinstance(part, Text)]
+            if len(texts) == len(parts):
+                return "".join(texts)
     pieces = [f"=== system ===\n{request.system}"] if request.system else []
     if request.tools:
         names = "\n".join(tool.name for tool in request.tools)

@@ -5,6 +5,7 @@ path rules uses `code_commit.path_rules`, which fails closed. The host calls eac
 one does not affect the others. No hook stops at the first result.
 """
 
+# mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,6 @@ def code_commit_providers() -> Iterable[ProviderDefinition]:
 
     An error is reported and disables the plugin; it ends the run only if the run uses a provider of this plugin.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -45,7 +45,6 @@ def code_commit_workflows() -> Iterable[WorkflowDefinition]:
 
     An error is reported and disables the plugin; it ends the run only if the run uses a workflow of this plugin.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -54,7 +53,6 @@ def code_commit_commands() -> Iterable[CommandDefinition]:
 
     An error is reported and disables the plugin; it ends the program only if the user runs a command of this plugin.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -63,7 +61,6 @@ def code_commit_checks() -> Iterable[CheckDefinition]:
 
     An error in this hook or in a check becomes a line of `doctor` that names the plugin; the other checks still run.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -75,7 +72,6 @@ def code_commit_secrets() -> Iterable[str]:
 
     Called once when a run starts. An error or an invalid variable name is reported.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -87,7 +83,6 @@ def code_commit_model_layers(settings: Any, secret: Callable[[str], str | None])
     After an error in this hook the run does not start (exit 3). If a layer raises anything but a `CodeCommitError`, or
     returns no `Completion`, the run ends with exit 4 and the name of its distribution.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -99,7 +94,6 @@ def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None
     and cannot change the outcome or the files. `run.settings`, `run.state` and `run.secret` are those of this plugin;
     models and processes are closed. An error or a timeout is reported.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -110,7 +104,6 @@ def code_commit_settings() -> str | None:
     section ends the run with exit 3 if it belongs to the chosen workflow or to a plugin with path rules; it disables a
     log sink.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -121,7 +114,6 @@ def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
     error in this hook, a workflow that writes does not start (exit 3); an error in a rule refuses the response. The
     entry point of the plugin must be in the group `code_commit.path_rules`: elsewhere this hook is an error.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -132,7 +124,6 @@ def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None], pl
     for the host's own sinks; others get None. An error in this hook or in a sink is reported once and disables the
     sink; the run continues.
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -144,4 +135,3 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 
     Called once at every start, before any other hook. An error is reported; the plugin's other hooks still run.
     """
-    raise NotImplementedError

@@ -57,8 +57,7 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     found: set[PluginSource] = set()
     seen: set[str] = set()
     for folder in dict.fromkeys(sys.path if path is None else path):
-        here = _in_archive(folder) if os.path.isfile(folder) else _in_folder(folder or ".")  # noqa: PTH113 - pathlib costs
-        for distribution, version, text in here:
+        for distribution, version, text in _in_folder(folder or "."):
             normal = re.sub(r"[-_.]+", "-", distribution).lower()
             if normal not in seen:
                 seen.add(normal)
@@ -70,7 +69,7 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".dist-info", ".egg-info")))
     except OSError:
-        return
+        return  # it does not exist, or is a zip file, from which pydantic could not be imported
     for name in names:
         try:
             with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - pathlib costs
@@ -79,16 +78,6 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
             continue  # most distributions have none
         if GROUP.encode() in text:
             yield (*_name_and_version(os.path.join(folder, name)), text)  # noqa: PTH118 - pathlib costs
-
-
-def _in_archive(path: str) -> Iterator[tuple[str, str, bytes]]:
-    """Find distributions in a zip file. It is rare and may be slow."""
-    from importlib.metadata import distributions
-
-    for distribution in distributions(path=[path]):
-        text = distribution.read_text("entry_points.txt") or ""
-        if GROUP in text:
-            yield distribution.name, distribution.version, text.encode()
 
 
 def _name_and_version(info: str) -> tuple[str, str]:

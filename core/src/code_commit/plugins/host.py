@@ -146,8 +146,7 @@ class PluginHost:
 
     def _declare(self, plugin: Plugin) -> None:
         try:
-            # pluggy before 1.6 raises for a missing attribute.
-            if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
+            if self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -172,17 +171,15 @@ class PluginHost:
         return True
 
     def _report_unknown_hooks(self) -> None:
-        known = sorted(name for name in vars(self._manager.hook) if self.knows_hook(name))
+        known = [name for name in vars(self._manager.hook) if self.knows_hook(name)]
         for plugin in self.plugins:
-            implemented = self.hooks_of(plugin)
-            for name in sorted(vars(plugin.code) if hasattr(plugin.code, "__dict__") else dir(plugin.code)):
+            for name in dir(plugin.code):
                 if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
                     continue
-                if name not in known:
-                    marks = self._manager.parse_hookimpl_opts(plugin.code, name)
-                    if marks is None or not marks["optionalhook"]:
-                        self.reject(plugin, name, f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}")
-                elif name not in implemented:
+                marks = self._manager.parse_hookimpl_opts(plugin.code, name)
+                if name not in known and not (marks and marks["optionalhook"]):
+                    self.reject(plugin, name, f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}")
+                elif marks is None:
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
 
