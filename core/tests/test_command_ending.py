@@ -77,7 +77,7 @@ def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
     ("code", "outcome", "hint"),
     [
         ("raise NotReady('a ' + token, hint='b ' + token)", "not_ready", "b ***7Q"),
-        ("raise KeyError(token)", "internal", None),
+        ("raise KeyError(token)", "internal", "this is a bug; --debug shows where"),
     ],
 )
 def test_with_json_an_error_is_the_last_event(run, code, outcome, hint):
