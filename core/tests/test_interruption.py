@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import time
@@ -99,6 +101,7 @@ def wait(run):
     [
         ("ask", signal.SIGINT),
         ("beside command", signal.SIGTERM),
+        ("ask", signal.SIGHUP),
         *(pytest.param(how, signal.SIGTERM, marks=pytest.mark.slow) for how in ("ask", "beside ask", "command")),
         *(pytest.param(f"{how}command", signal.SIGINT, marks=pytest.mark.slow) for how in ("", "beside ")),
         pytest.param("beside ask", signal.SIGINT, marks=pytest.mark.slow),
@@ -113,6 +116,28 @@ def test_waiting_threads_end_too(project, tmp_path, how, number):
         process = start(project, server, *arguments, plugins=[plugins])
         wait_for(process, moment)
         interrupt(process, number)
+
+
+GIT = """#!/bin/sh
+case "$*" in *write-tree*) test -e started && echo x >> interrupted && kill -TERM $PPID;; esac
+exec {git} "$@"
+"""
+
+
+def test_a_signal_while_the_run_ends_does_not_hide_what_stays_changed(project, tmp_path):
+    git = tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(GIT.format(git=shutil.which("git")))
+    git.chmod(0o755)
+    project.write({"build.sh": "echo > started; exit 1\n"})
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
+        environ = {**server.environment(), "PATH": f"{git.parent}:{os.environ['PATH']}"}
+        finished = project.command("--model", "gpt-5", "--json", "--repairs", "0", environ=environ)
+    assert len(project.read("interrupted").split()) == 2  # the workflow, then its end
+    ends = [event["data"] for event in finished.events if event["kind"] == "run.finished"]
+    assert [end["exit_code"] for end in ends] == [finished.exit_code] == [130]
+    assert "a.txt" in ends[0]["data"]["changed"]
+    assert "files stay changed: a.txt" in finished.stderr
 
 
 def test_an_interrupt_in_generated_code_is_exit_130(project, tmp_path):

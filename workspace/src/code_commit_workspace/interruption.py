@@ -1,4 +1,4 @@
-"""Protect critical sections from Ctrl-C and SIGTERM, and react to these signals at once."""
+"""Protect critical sections from Ctrl-C, SIGTERM and SIGHUP, and react to these signals at once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM until the end of the block. An ignored signal, as in a background job, stays ignored.
+def uninterrupted(*, last: bool = False) -> Iterator[None]:
+    """Delay the signals until the end of the block. An ignored signal, as in a background job, stays ignored.
 
-    A signal mask is not enough: another thread may take the signal, and Python still raises in the main thread.
+    With `last`, drop them: the block is the end of what they would interrupt. A signal mask is not enough: another
+    thread may take the signal, and Python still raises in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
@@ -24,20 +27,20 @@ def uninterrupted() -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         arrived.append(number)
 
-    heard = (number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN)
+    heard = (number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
     before = {int(number): signal.signal(number, note) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in arrived[:1]:
+        for number in arrived[: not last]:
             signal.raise_signal(number)
 
 
 @contextmanager
 def call_on_interruption(end: Callable[[], None]) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, call `end` in another thread before the exception is raised.
+    """On one of the signals, call `end` in another thread before the exception is raised.
 
     The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
     """
@@ -59,6 +62,6 @@ def call_on_interruption(end: Callable[[], None]) -> Iterator[None]:
 
 def _watch_signals(reader: int, end: Callable[[], None]) -> None:
     while number := os.read(reader, 1):
-        if number[0] in {signal.SIGINT, signal.SIGTERM}:
+        if number[0] in _SIGNALS:
             end()
     os.close(reader)

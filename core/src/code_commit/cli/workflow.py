@@ -22,7 +22,7 @@ from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
-from code_commit_workspace import check_private_folder, printable, read_answer
+from code_commit_workspace import check_private_folder, printable, read_answer, uninterrupted
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -41,7 +41,8 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
     ending = run_session(plan, registry)
     if invocation.debug and registry.plugin_host.traces:
         print_note(out.redacted("".join(registry.plugin_host.traces)).rstrip())
-    _report(ending, invocation, out)
+    with uninterrupted(last=True):  # the run has ended: a signal changes its exit code no more
+        _report(ending, invocation, out)
     return ending.exit_code
 
 

@@ -21,7 +21,7 @@ from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFa
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import OutputFolder, Redactor, counted, describe, to_json
+from code_commit_workspace import OutputFolder, Redactor, counted, describe, to_json, uninterrupted
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 
@@ -303,7 +303,7 @@ class RunLog:
         A second call does nothing, unless the first was interrupted. Return the failures of sinks after the last
         event. A run that was not ready to begin leaves no folder.
         """
-        with self._lock:
+        with self._lock, uninterrupted():
             self._span.set(_ROOT_SPAN)
             if not self._has_ended:
                 self._log_end(exit_code, summary, data or {})

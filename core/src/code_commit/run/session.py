@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,7 @@ from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, no_room
+from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, no_room, uninterrupted
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
@@ -56,7 +56,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
         resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
+    recorded = False
     with ExitStack() as stack:
+        stack.push(lambda kind, *_: recorded and kind is KeyboardInterrupt)  # it comes too late to change the ending
         workspace, keys = open_project(plan, registry, stack)
         services = Services(registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root)
         token = services.connect(roles)  # before the run folder exists: `replay/latest` must not be this run
@@ -78,6 +80,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
                 state.may_undo = state.reached and run.changes.has_any and not plan.workflow.interactive
+        recorded = True
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return state.ending()
 
@@ -158,7 +161,8 @@ def _record_ending(state: _RunState) -> Iterator[_RunState]:
     try:
         state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
     except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
-        state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
+        with suppress(KeyboardInterrupt):
+            state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager
@@ -176,15 +180,16 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
     with state.keep_error():
         if on_failure == "restore" and not state.reached:
             run.changes.undo("the goal was not reached")
-    with state.keep_error():
+    with state.keep_error(), uninterrupted():  # a second Ctrl-C must not hide what stays changed
         run.changes.save_end()
-        run.keep_whole_diff()
         if not state.reached:
             state.changed = run.changes.paths()
             if (red := run.last_build) and not red.passed:
                 last, log = red.last_lines(), red.log.relative_to(run.root)
                 state.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing",)
             state.notes += (f"files stay changed: {join_paths(state.changed)}",) if state.changed else ()
+    with state.keep_error():
+        run.keep_whole_diff()
     with state.keep_error():
         _call_after_run(run, state, settings.after_run_timeout_seconds)
 
