@@ -97,9 +97,9 @@ class CallLog:
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         tokens, cost = (0, 0.0) if unsent else (None, None)
-        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        return replace(failed, response=name, error=message, error_kind=kind)
+        ended = (call.number, call.label, call.model, None, "", round(seconds, 3), tokens, tokens)
+        return CallFinished(*ended, cost_usd=cost, response=name, error=message, error_kind=kind)
 
     def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float) -> CallFinished:
         """Write the files of a completion, and return its event."""

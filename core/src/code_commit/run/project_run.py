@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog, numbered
@@ -27,7 +26,6 @@ from code_commit_workspace import (
     PathRule,
     ProcessResult,
     Refusal,
-    RunningProcess,
     Tree,
     Workspace,
     may_color,
@@ -75,6 +73,7 @@ class ProjectRun:
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
         self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.start_process = partial(self.workspace.start_process, isolation_required=True)
         self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
         self.changes = TreeChanges(self.workspace, self.log)
 
@@ -161,12 +160,6 @@ class ProjectRun:
         if undone:
             reason = f"the command may write only {', '.join(paths)}; what was written is in put-back.diff"
             self.emit(events.ChangesUndone(tuple(undone), reason))
-
-    def start_process(
-        self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
-    ) -> RunningProcess:
-        """Start a process that runs alongside the workflow."""
-        return self.workspace.start_process(argv, env=env, isolation_required=isolation_required)
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
