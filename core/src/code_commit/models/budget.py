@@ -14,11 +14,11 @@ from code_commit.plugin_api.conversation import (
     Request,
     Usage,
     cost_of,
-    most_tokens,
     request_text,
 )
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugin_api.tokens import most_tokens
 
 # A limit on cost needs a limit on the completion. This one is sent if the request and the configuration have none.
 _MAX_TOKENS = 32_000
