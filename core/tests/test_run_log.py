@@ -88,6 +88,14 @@ def test_a_run_is_running_until_its_log_is_finished(tmp_path, open_log):
     assert not is_running(log.folder)
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_run_that_was_not_ready_leaves_a_folder_only_if_it_began(tmp_path, open_log, has_begun):
+    log = open_log(tmp_path)
+    log.emit(StateEntered("DISCOVER") if has_begun else MessageLogged("not yet"))
+    log.finish(ExitCode.NOT_READY, "no key")
+    assert log.folder.exists() is has_begun
+
+
 class TestEvents:
     def test_are_one_record_a_line_from_the_first_on(self, tmp_path, open_log, key):
         log = open_log(tmp_path, argv=["code-commit", "--query", key], versions={"code-commit": "0.1"}, token="t1")
