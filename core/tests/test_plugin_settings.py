@@ -116,6 +116,18 @@ def code_commit_settings():
     return "many_plugin:Section"
 """
 
+IDLE = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--idle",), "idle", selects=True),)
+    return [WorkflowDefinition("idle", "idle", flags, "idle_plugin:run", writes=False, roles=None)]
+
+def run(run):
+    return Result(Outcome.REACHED, "idle")
+"""
+
 
 def test_config_shows_the_settings_of_plugins_with_their_defaults(project, tmp_path):
     plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
@@ -137,3 +149,14 @@ def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_
     assert finished.exit_code == 0
     assert "plugins.many.words" in finished.stdout
     assert "plugins.many.token" not in finished.stdout
+
+
+def test_a_provider_that_only_a_broken_plugin_can_bring_may_be_configured(project, tmp_path):
+    project.write({"agent-config/config.toml": "[providers.opnai.default]\n"})
+    plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]
+    told = "there is no provider 'opnai'; did you mean openai?"
+    assert told in project.command("--idle", plugins=plugins).stderr
+    assert told in project.command("--disable-plugin", "openai", "--idle", plugins=plugins).stderr
+    install_plugin(tmp_path / "many", "broken", "raise ValueError")
+    finished = project.command("--idle", plugins=plugins)
+    assert (finished.exit_code, "opnai" in finished.stderr) == (0, False), finished.stderr
