@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -88,10 +87,8 @@ def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
 
 @pytest.mark.slow
 def test_a_query_in_another_encoding_is_exit_3(project, server):
-    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--query", b"caf\xe9"]
-    environ = project.environment(server.environment())
-    finished = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, check=False)
-    assert (finished.returncode, b"--query is not UTF-8" in finished.stderr) == (3, True), finished.stderr
+    finished = project.command("--model", "gpt-5", "--query", "caf\udce9", environ=server.environment())
+    assert (finished.exit_code, "--query is not UTF-8" in finished.stderr) == (3, True), finished.stderr
     assert server.requests == []
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -153,16 +151,9 @@ def code_commit_log_sinks():
 
 
 def test_stdout_without_a_reader_is_no_success(project):
-    with subprocess.Popen(
-        [sys.executable, "-m", "code_commit", "config"],
-        cwd=project.root,
-        env=project.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with project.start("config") as process:
         process.stdout.close()
-        assert (process.stderr.read(), process.wait()) == ("", 1)
+        assert (process.stderr.read(), process.wait()) == (b"", 1)
 
 
 def test_quiet_says_nothing_of_a_success(run):

@@ -124,7 +124,7 @@ def test_without_a_chosen_model_the_only_provider_is_asked(project) -> None:
 
 
 def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
-    finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON}, cold=True)
+    finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON})
     assert finished.exit_code == 3
     assert lines_of(finished)["git"] == [("problem", "git was not found on PATH")]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -45,8 +43,7 @@ def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     """What the command writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(map(str, plugins)), **environ}
-    command = [sys.executable, "-m", "code_commit", *words, last]
-    with subprocess.Popen(command, cwd=project.root, env=project.environment(environ), stdout=theirs) as process:
+    with project.start(*words, last, environ=environ, stdout=theirs) as process:
         os.close(theirs)
         shown = b""
         while piece := _read(ours):

@@ -8,7 +8,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -57,15 +57,15 @@ def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tm
     project = Project.create(tmp_path / "project", build="read -r line < go; exit 1\n")
     plugin = install_plugin(tmp_path / "plugins", "builder", BUILDER)
     os.mkfifo(project.root / "go")
-    environ = project.environment({"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(plugin), **environment})
-    command = [sys.executable, "-m", "code_commit", "--just-build"]
+    environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(plugin), **environment}
 
     def go_on(written: bytes) -> None:
         if b"build... 0 s" in written and not (project.root / "gone").exists():
             (project.root / "gone").touch()
             (project.root / "go").write_text("go\n")
 
-    code, written, _ = written_to_a_terminal(command, environ, cwd=project.root, watch=go_on)
+    start = partial(project.start, "--just-build", environ=environ)
+    code, written, _ = written_to_a_terminal(start, watch=go_on)
     assert code == 1
     assert "build... 0 s" in written
     assert ("\x1b[31mbuild failed" in written) == colored
@@ -75,20 +75,18 @@ def on_a_terminal(**environment: str) -> tuple[str, bool]:
     """Return what the script writes to a terminal, and whether it needed rich for it."""
     kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
     environ = kept | {"TERM": "xterm", "COLUMNS": "80", **environment}
-    code, written, stdout = written_to_a_terminal([sys.executable, "-c", SCRIPT], environ)
+    start = partial(subprocess.Popen, [sys.executable, "-c", SCRIPT], env=environ)
+    code, written, stdout = written_to_a_terminal(start)
     assert code == 0
     return written, stdout == b"True\n"
 
 
 def written_to_a_terminal(
-    command: list[str],
-    environ: dict[str, str],
-    cwd: Path | None = None,
-    watch: Callable[[bytes], None] = lambda _: None,
+    start: Callable[..., subprocess.Popen[bytes]], watch: Callable[[bytes], None] = lambda _: None
 ) -> tuple[int, str, bytes]:
-    """Return the exit code, what the command writes to a terminal, and its stdout."""
+    """Return the exit code, what the process writes to a terminal, and its stdout."""
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environ, cwd=cwd)
+    child = start(stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
@@ -101,18 +99,14 @@ def written_to_a_terminal(
     return child.returncode, written.decode(), stdout
 
 
-def test_a_terminal_shows_what_goes_on():
+def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
     written, needed_rich = on_a_terminal()
     assert needed_rich
     assert "[0:00] asking gemini-2.5-pro\\x1b]52;c;eA==\\x07... 0 s" in written
     assert "build... 0 s" in written
     assert "\x1b]" not in written
     assert "\x1b[31mbuild failed" in written
-
-
-def test_a_terminal_ends_up_with_the_lines_alone():
-    screen = rendered(on_a_terminal()[0])
-    assert [line.split("] ")[-1] for line in screen] == [
+    assert [line.split("] ")[-1] for line in rendered(written)] == [
         "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
         "while it thinks",
         "person",
@@ -168,6 +162,7 @@ resize(80)
 def test_a_status_line_that_wraps_after_a_resize_is_erased_as_a_whole():
     script = SHRINKING + SCRIPT.replace("tell(events.QuestionAsked", "resize(20)\ntell(events.QuestionAsked")
     environ = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM", "COLUMNS"}}
-    code, written, _ = written_to_a_terminal([sys.executable, "-c", script], environ | {"TERM": "xterm"})
+    start = partial(subprocess.Popen, [sys.executable, "-c", script], env=environ | {"TERM": "xterm"})
+    code, written, _ = written_to_a_terminal(start)
     assert code == 0
     assert "\r\x1b[2K" + "\x1b[1A\x1b[2K" * 2 in written  # 59 columns in lines of 20

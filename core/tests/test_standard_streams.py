@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,8 +34,14 @@ def test_a_closed_stream_does_not_change_the_exit_code(project, closed):
 
 def test_a_reader_of_the_diff_may_close_the_pipe(project):
     # The pipe is closed before the command starts, so the test does not depend on timing.
-    finished = in_a_shell(project, "exec 3> >(:); wait $!; $CC --model gpt-5 --dry-run >&3")
-    assert finished.returncode == 0, finished.stderr
+    reader, writer = os.pipe()
+    os.close(reader)
+    with ScriptedServer([GOOD]) as server:
+        arguments = ("--model", "gpt-5", "--dry-run")
+        with project.start(*arguments, environ=server.environment(), stdout=writer) as process:
+            os.close(writer)
+            _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
 
 
 def on_a_full_disk(project: Project, *arguments: str, cold: bool = False) -> tuple[int, str]:
@@ -89,7 +96,12 @@ os.pwrite = full
 
 
 def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
-    assert in_a_shell(project, "$CC --model no-such-model 2> /dev/full").returncode == 2
+    with (
+        Path("/dev/full").open("wb") as full,
+        project.start("--model", "no-such-model", stderr=full.fileno()) as process,
+    ):
+        process.communicate()
+    assert process.returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 
 import pytest
 
@@ -75,10 +74,8 @@ def test_replies_are_streamed_where_a_person_watches(project, asking, server, ar
     server.script("one", "two")
     ours, theirs = pty.openpty()
     environ = {**server.environment(), "OPENAI_API_KEY": KEY, "TERM": "xterm", "PYTHONPATH": str(asking)}
-    command = [sys.executable, "-m", "code_commit", "--ask", "--model", "gpt-5", *arguments]
-    with subprocess.Popen(
-        command, cwd=project.root, env=project.environment(environ), stdout=subprocess.DEVNULL, stderr=theirs
-    ) as process:
+    command = ["--ask", "--model", "gpt-5", *arguments]
+    with project.start(*command, environ=environ, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
         try:
             while os.read(ours, 4096):
