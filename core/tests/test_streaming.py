@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
-from typing import Self
 
 import pytest
 
@@ -31,6 +28,7 @@ from code_commit.plugin_api import (
     reply_object,
 )
 from code_commit_testing import Reply, ScriptedServer, model_call
+from code_commit_testing.raw_server import RawServer, Step
 
 KEY = "sk-a/key+with=odd%chars"
 DEFINITION = ProviderDefinition("plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
@@ -78,55 +76,6 @@ class PlainDecoder:
 
     def partial(self) -> PartialReply:
         return PartialReply(self.text)
-
-
-Step = bytes | Callable[["RawServer"], object]  # bytes to send, or what to do between them
-
-
-class RawServer:
-    """Answers each request with the next script, then closes the connection."""
-
-    def __init__(self, *scripts: Sequence[Step]) -> None:
-        self.requests: list[bytes] = []
-        self.closing = threading.Event()
-        self.scripts = list(scripts)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._connections: list[socket.socket] = []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.closing.set()
-        for held in (self._listener, *self._connections):
-            with suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _serve(self) -> None:
-        for script in self.scripts:
-            with suppress(OSError):
-                connection, _ = self._listener.accept()
-                self._connections.append(connection)
-                threading.Thread(target=self._answer, args=(connection, script), daemon=True).start()
-
-    def _answer(self, connection: socket.socket, script: Sequence[Step]) -> None:
-        with connection, suppress(OSError):
-            data = b""
-            while not data.endswith(b"}"):
-                data += connection.recv(1 << 16)
-            self.requests.append(data)
-            for step in script:
-                if callable(step):
-                    step(self)
-                else:
-                    connection.sendall(step)
-            connection.shutdown(socket.SHUT_RDWR)
 
 
 def chunk(data: bytes) -> bytes:
