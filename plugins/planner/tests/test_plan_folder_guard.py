@@ -59,7 +59,7 @@ def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, play
     assert "forged" not in codebase.history
     (done,) = [name for name in codebase.plan_files() if name.startswith("completed_requirements")]
     assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
-    assert "A command of the player changed files of the program, which restored them: " in person.notices()
+    assert "A command of the player changed files of planning, which are restored: " in person.notices()
     told = "These files belong to the program, which restored them"
     assert told in answers(cast, "player")[0]
     assert told in cast.requests["coach"][0].prompt
@@ -77,7 +77,7 @@ def test_commands_of_the_coach_do_not_change_the_todos(codebase, player):
     cast = codebase.cast
     cast.coach = [cast.called("shell", command=f"echo '- [ ] more' > {TODO}"), *cast.coach]
     person = player()
-    assert "A command of the coach changed files of the program" in person.notices()
+    assert "A command of the coach changed files of planning" in person.notices()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_next_start_restores_what_a_killed_command_changed(codebase, killed)
     assert (codebase.read(CURRENT), codebase.history) == (REQUIREMENTS, killed)
     assert not codebase.has("g3-plan/more.md")
     assert codebase.read(NEW) == "the next ones\n"
-    assert "The last run was killed in a command of the player" in person.notices()
+    assert "The last run was killed during a command of the player" in person.notices()
     assert (codebase.project.run_folder / "found-planner_history.txt").read_text() == "forged\n"
     person = codebase.start()
     person.answers("yes", "yes")
@@ -195,6 +195,6 @@ def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebas
     person = codebase.start()
     person.answers("yes")
     assert "Proceed anyway?" in person.question()
-    told, _, dirty = person.notices().partition("The last run was killed in a command of the planner")
+    told, _, dirty = person.notices().partition("The last run was killed during a command of the planner")
     assert "one.txt" in dirty
     assert "one.txt" not in told

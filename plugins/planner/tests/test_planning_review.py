@@ -189,7 +189,7 @@ def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase,
     codebase.write(NEW, "old words\n")
     person = codebase.start()
     person.answers("yes", "yes", "", "yes")
-    assert "\n  include  commit these files as a whole, too\n" in person.question()
+    assert "\n  include  also commit these files, as a whole\n" in person.question()
     assert "changed by the player since: not part of this commit, unless you type 'include':\n  theirs.txt" in (
         person.notices()
     )

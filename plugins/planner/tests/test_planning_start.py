@@ -189,7 +189,7 @@ def test_a_removed_todo_list_is_kept_in_the_run_folder(codebase):
     person.answers("yes", "yes", "no", "quit")
     person.ends()
     assert not codebase.has(TODO)
-    assert "Removed g3-plan/todo.g3.md, which is of an earlier run; it is kept in logs/" in person.notices()
+    assert "Removed g3-plan/todo.g3.md of an earlier run; a copy is in logs/" in person.notices()
     assert (codebase.project.run_folder / "todo.g3.md").read_text() == "- [ ] of earlier\n"
 
 

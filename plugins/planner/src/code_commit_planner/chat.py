@@ -1,4 +1,4 @@
-"""Chat: the loop of coach and player, with a person as the coach."""
+"""Chat: the loop of coach and player, with the person as the coach."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from code_commit_planner.coach_and_player import PLAYER_TOOLS
 from code_commit_planner.machine import Event
 from code_commit_planner.notices import show
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.saved_state import save_json
 from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import open_toolbox
@@ -23,7 +24,7 @@ _STATE_FILE = "chat.json"
 def chat(run: Run) -> Result:
     """Let the player follow the person's instructions, turn by turn, until the person quits.
 
-    The conversation continues from turn to turn. Offer to continue one that was interrupted.
+    The conversation continues from turn to turn. First offer to continue an interrupted one.
     """
     toolbox = open_toolbox(run)
     run.model("player")  # report a missing key now, not after the first words
@@ -71,9 +72,7 @@ def _ended(event: Event, turns: int) -> Result:
 
 def _remember(run: Run) -> None:
     """Record that a conversation is in progress in this run's folder."""
-    fresh = run.state / f"{_STATE_FILE}.new"
-    fresh.write_text(json.dumps({"run": run.folder.name}), "utf-8")
-    fresh.replace(run.state / _STATE_FILE)
+    save_json(run.state / _STATE_FILE, {"run": run.folder.name})
 
 
 def _forget(run: Run) -> None:

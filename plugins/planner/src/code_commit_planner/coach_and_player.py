@@ -51,9 +51,7 @@ class LoopEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of the loop: `error` is what stopped it, `raised` its exception; `feedback` is the coach's
-    last.
-    """
+    """The result of the loop: the coach's last `feedback`; after a failure, its message and the exception `raised`."""
 
     end: LoopEnd
     turns: int
@@ -66,7 +64,7 @@ class LoopResult:
 class Task:
     """The requirements, their file, and the commit at which the work began.
 
-    With `builds`, `build.sh` must pass as well. `head` tells git's branch and commit, which the agents must not change.
+    With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which the agents must not change.
     """
 
     file: str
@@ -108,7 +106,7 @@ def approves(feedback: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """What all turns have in common."""
+    """One task, in turns."""
 
     run: Run
     toolbox: Toolbox
@@ -129,10 +127,10 @@ class _Loop:
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
         if coach.finished and approves(coach.text):
             return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
-        said = coach.text or f"The coach gave no feedback: {coach.end.value}."
-        self.run.emit(Notice(f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}"))
-        self.run.say(FEEDBACK.replace(":", "."), "yellow")  # its words have been shown
-        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
+        feedback = coach.text or f"The coach gave no feedback: {coach.end.value}."
+        self.run.emit(Notice(f"{FEEDBACK}\n{feedback_lines(feedback, coach.transcript.name)}"))
+        self.run.say(FEEDBACK.replace(":", "."), "yellow")  # the person has already seen the coach's text
+        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, feedback)
 
     def _built(self, turn: int, feedback: str) -> LoopResult:
         """Let `build.sh`, if there is one, confirm the approval; the player gets the output of a red build."""
@@ -149,9 +147,9 @@ class _Loop:
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, report=report))
 
     def _announce(self, message: str, turn: int) -> None:
-        said = describe_spent(self.run)
+        costs = describe_spent(self.run)
         self.run.emit(Spent(**spent(self.run)))
-        so_far = filled(SO_FAR, spent=said) if said else ""
+        so_far = filled(SO_FAR, spent=costs) if costs else ""
         show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold")
 
     def _player(self, feedback: str) -> AgentResult:
@@ -172,7 +170,7 @@ class _Loop:
     def _agent(
         self, agent: str, allow: Sequence[str], system: str, turn: str, prompt: str, *, writes: tuple[str, ...] = ()
     ) -> AgentResult:
-        """Let an agent work on the requirements, with which all of its turns begin, and on `prompt`."""
+        """Let an agent work on the requirements, which begin the prompt of all its turns, and on `prompt`."""
         run, task = self.run, self.task
         shared = filled(turn, file=task.file, token=run.token, requirements=task.requirements)
         prompt += self._asked()

@@ -11,7 +11,7 @@ from code_commit_planner.wrapping import legible, plain_lines, wrap
 WIDTH = 72
 LINES = 10  # of the description, with the added file names
 _LABEL = re.compile(r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*", re.IGNORECASE)
-_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)  # the code adds these itself
+_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)  # we add these ourselves
 _PAIRS = "*_`\"'"
 
 

@@ -1,4 +1,4 @@
-"""Keep the program's own files from the agents: restore what their commands change, refuse what their tools write."""
+"""Protect planning's own files from the agents: restore them after commands, and refuse writes of tools."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LIMIT = 10 * 1024 * 1024
 
 @dataclass(slots=True)
 class Guard:
-    """The files in the plan folder, and `more` files, as they were when the agents began; `head` is as in `Task`.
+    """Protects the files in the plan folder, and `more` files, as they were before an agent; `head` is as in `Task`.
 
-    `new_requirements.md` belongs to the person, who may write it meanwhile, and the todo list to the player.
+    `new_requirements.md` belongs to the person, who may edit it at any time, and the todo list to the player.
     """
 
     run: Run
@@ -41,7 +41,7 @@ class Guard:
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
-        """Return `toolbox` with tools that change none of the files but `writes`; remember the files as they are."""
+        """Return `toolbox` with tools that change only `writes` of these files; remember their current content."""
         self._remember()
         tools = dict(toolbox.tools)
         for name in _WRITING:
@@ -52,7 +52,7 @@ class Guard:
         return replace(toolbox, tools=tools)
 
     def tools_of_planner(self, toolbox: Toolbox) -> Toolbox:
-        """Return `toolbox` with tools that write the new requirements and nothing else."""
+        """Return `toolbox` with tools that write only the new requirements."""
         self._remember()
         tools = dict(toolbox.tools)
         for name in _WRITING:
@@ -67,12 +67,12 @@ class Guard:
         return replace(toolbox, tools=tools)
 
     def restore_after_kill(self) -> None:
-        """Restore what a command changed in which the last run was killed, and tell the person.
+        """Restore the files that a command changed if the last run was killed during it, and inform the person.
 
-        What the person has on another branch stays.
+        Do nothing on another branch or commit than that of the command.
 
         Raises:
-            NotReady: it cannot be restored.
+            NotReady: a file cannot be restored.
         """
         command = read_running_command(self.run.state)
         if command is not None and command.head == self.head:
@@ -84,7 +84,7 @@ class Guard:
         forget_running_command(self.run.state)
 
     def note(self) -> str:
-        """Return what the next agent is told about restored files, once."""
+        """Return the note about restored files for the next agent; "" if there is nothing new."""
         paths, self._restored = dict.fromkeys(self._restored), []
         return filled(RESTORED, paths=", ".join(map(legible, paths))) if paths else ""
 
@@ -123,7 +123,7 @@ class Guard:
         self._kept = {path: content for path in self._paths() if (content := self._read(path)) is not None}
 
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
-        """Restore the files, except `writes`; return what the agent is told."""
+        """Restore the files, except `writes`; return a note for the agent."""
         root = Path(self.run.root)
         _clear_the_way(root, [FOLDER, *self._kept, NEW, TODO])
         changes = [
@@ -146,15 +146,15 @@ class Guard:
         try:
             self.run.apply(changes)
         except (NotReady, ResponseRefused) as error:
-            reason = f"A command changed files of the program, which cannot be restored: {error.message}"
+            reason = f"A command changed files of planning, which cannot be restored: {error.message}"
             raise ProjectTampered(reason, tuple(paths)) from error
         self._restored += paths
-        said = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
-        show(self.run, filled(said, agent=agent, paths=", ".join(map(legible, paths))), "yellow")
+        message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
+        show(self.run, filled(message, agent=agent, paths=", ".join(map(legible, paths))), "yellow")
         return f"\n{filled(RESTORED, paths=', '.join(map(legible, paths)))}"
 
     def _paths(self) -> Iterator[str]:
-        """Yield the files that the guard keeps, and others in the plan folder."""
+        """Yield the paths of all files in the plan folder, and of those in `more` that exist."""
         root = Path(self.run.root)
         for folder, _folders, names in os.walk(root / FOLDER):
             yield from (Path(folder, name).relative_to(root).as_posix() for name in names)
@@ -177,7 +177,7 @@ def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
 
 
 def _clear_the_way(root: Path, paths: Iterable[str]) -> None:
-    """Remove links, devices and folders from where our files and their folder are."""
+    """Remove links, devices and folders that took the place of our files and their folder."""
     for path in paths:
         place = root / path
         try:

@@ -1,4 +1,4 @@
-"""The steps that implement requirements until they count as completed."""
+"""The steps that implement requirements, until the person or the coach considers them completed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def judge_completion(plan: Plan) -> Event:
     if todos.done and (plan.loop is None or plan.loop.end is LoopEnd.APPROVED):
         plan.say(messages.TODOS_DONE, all=str(todos.all))
         return Event.YES
-    question = plan.fill(messages.NOT_COMPLETE, outcome=_outcome(plan), todos=_todos(plan, todos))
-    return ask(plan.run, question, YES_OR_NO, empty=Event.NO)
+    lines = [*_outcome(plan), _todos(plan, todos), messages.ASK_COMPLETE]
+    return ask(plan.run, "\n".join(lines), YES_OR_NO, empty=Event.NO)
 
 
 def _record_start(plan: Plan) -> None:
@@ -66,16 +66,17 @@ def _record_start(plan: Plan) -> None:
     plan.folder.record(start_implementing(now(), summary))
 
 
-def _outcome(plan: Plan) -> str:
+def _outcome(plan: Plan) -> list[str]:
+    """Return how the loop ended; nothing after an approval, which the person has just seen."""
     match plan.loop:
         case None:
-            return messages.SKIPPED
+            return [messages.SKIPPED]
         case loop if loop.end is LoopEnd.APPROVED:
-            return messages.APPROVED
+            return []
         case loop if loop.end is LoopEnd.OUT_OF_TURNS:
-            return plan.fill(messages.OUT_OF_TURNS, turns=str(loop.turns))
+            return [plan.fill(messages.OUT_OF_TURNS, turns=str(loop.turns))]
         case loop:
-            return plan.fill(messages.LOOP_FAILED, error=loop.error)
+            return [plan.fill(messages.LOOP_FAILED, error=loop.error)]
 
 
 def _todos(plan: Plan, todos: Todos) -> str:

@@ -39,7 +39,7 @@ ASK_DIRTY = "Proceed anyway? [yes/no/quit]"
 UNKNOWN_AUTHOR = "git has no author name or address, so the commit at the end will fail: <reason>"
 
 NOTHING_TO_RESUME = "There is no current_requirements.md: you cannot resume only a todo list."
-REMOVED_TODO = "Removed g3-plan/todo.g3.md, which is of an earlier run; it is kept in <file>."
+REMOVED_TODO = "Removed g3-plan/todo.g3.md of an earlier run; a copy is in <file>."
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
@@ -55,7 +55,7 @@ ASK_APPROVAL = """\
 Please go and read that file. If it is acceptable, say 'yes', and it will be
 implemented. Otherwise write what the LLM should change, or say 'no' to refine
 it further, or 'quit'."""
-HOW_TO_TYPE = "In your own words: end a line with \\ to go on, or type 'e' for an editor."
+HOW_TO_TYPE = "To type several lines, end a line with \\ to continue, or type 'e' for an editor."
 
 IMPLEMENTING = "Implementing g3-plan/current_requirements.md, in at most <turns> turns."
 TURN = "Turn <number> of <turns>: the player works.<spent>"
@@ -70,18 +70,15 @@ DESCRIBING = "Writing the commit message ..."
 FEEDBACK = "The coach is not satisfied yet:"
 IS_APPROVED = "The coach has approved the implementation."
 
-RESTORED = "A command of the <agent> changed files of the program, which restored them: <paths>"
+RESTORED = "A command of the <agent> changed files of planning, which are restored: <paths>"
 RESTORED_AFTER_KILL = """\
-The last run was killed in a command of the <agent>, which had changed files of the program. Restored: <paths>
-What they held is in the folder of this run."""
+The last run was killed during a command of the <agent>, which had changed files of planning. Restored: <paths>
+Copies of the changed files are in the folder of this run."""
 KILLED_PLANNER = """\
-The last run was killed in a command of the planner, before what it changed in your files was put back.
-Look at `git status` and `git diff` before you go on."""
+The last run was killed during a command of the planner, before its changes to your files were undone.
+Check `git status` and `git diff` before you continue."""
 
-NOT_COMPLETE = """\
-<outcome>
-<todos>
-Do you consider the todos and the requirements completed? [yes/no/quit] (no)"""
+ASK_COMPLETE = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
 TODOS_OPEN = "<open> of <all> todos are not done:"
 TODOS_NONE = "There are no todos in g3-plan/todo.g3.md."
 TODOS_DONE = "All <all> todos are done."
@@ -105,15 +102,15 @@ Please review the currently staged files. When you are done, type one of:
   commit   make the commit
   diff     show what it changes
   edit     change the message
-  back     back to the coach and the player, with your words: back <words>
-  leave    no commit: leave the files staged, and go on
+  back     send it back to the coach and the player: back <what to change>
+  leave    leave the files staged without a commit, and go on
   quit     stop here; the next start continues"""
-INCLUDE = "  include  commit these files as a whole, too"
+INCLUDE = "  include  also commit these files, as a whole"
 EDIT_MESSAGE = """\
-Type the new message: the first line is the summary. End a line with \\ to go on,
+Type the new message: the first line is the summary. End a line with \\ to continue,
 or type 'e' to edit the message in your editor. Enter keeps it."""
 ASK_CHANGES = "What should the coach and the player change? Enter changes nothing."
-LEFT = "No commit was made. The files are staged, and belong to the next commit of planning."
+LEFT = "No commit was made. The files stay staged, for the next commit of planning."
 NOTHING_STAGED = "Nothing is staged."
 COMMITTED = "Committed <commit>: <summary>"
 COMMIT_FAILED = """\
@@ -127,7 +124,7 @@ SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
 INPUT_ENDED = "the input ended at: <state>"
 
-CHAT = "Describe the work, or type 'quit'. End a line with \\ to go on, or type 'e' for an editor."
+CHAT = "Describe the work, or type 'quit'. End a line with \\ to continue, or type 'e' for an editor."
 CHAT_NEXT = "Describe the next task, or type 'quit'."
 CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
 LOOP_RESUMED = """\

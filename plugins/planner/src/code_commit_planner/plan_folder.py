@@ -119,7 +119,7 @@ class PlanFolder:
         if requirements is None:
             raise NotReady(f"there is no {CURRENT} any more")
         completion = Completed(when, with_todo=todo is not None)
-        history = self.text(HISTORY) or ""  # it may tell of the same second, from before a `reopen`
+        history = self.text(HISTORY) or ""  # it may contain this second, from before a `reopen`
         while completion.requirements in history or any(
             self.read(f"{FOLDER}/{name}") is not None for name in completion.files
         ):
@@ -133,7 +133,7 @@ class PlanFolder:
         return completion
 
     def reopen(self, completion: Completed, line: str) -> str:
-        """Make completed requirements and todos the current ones again, add `line` to the history; return the former.
+        """Make completed requirements and todos current again, and add `line` to the history; return the requirements.
 
         Raises:
             NotReady: they are gone, or there are current ones.
@@ -149,7 +149,7 @@ class PlanFolder:
         return content.decode("utf-8", "replace")
 
     def reword(self, summary: str) -> None:
-        """Put `summary` into the history's line about a commit that was recorded and not made."""
+        """Put `summary` into the history's line about a commit that was recorded but not made."""
         before = self.text(HISTORY) or ""
         if (after := reworded(before, summary)) != before:
             self.write(HISTORY, after)

@@ -24,7 +24,7 @@ PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace
 
 
 def review(run: Run, toolbox: Toolbox, words: str, head: str) -> AgentResult:
-    """Let the planner review the new requirements; `words` is what the person typed, `head` is as in `Guard`."""
+    """Let the planner review the new requirements. `words` are the person's instructions, `head` is as in `Guard`."""
     codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:

@@ -57,13 +57,13 @@ def plan(run: Run) -> Result:
 def _summarize(shared: Plan) -> None:
     """Show what the session did and cost."""
     turns, commits = shared.turns, shared.commits
-    said = describe_spent(shared.run)
+    costs = describe_spent(shared.run)
     shared.run.emit(Spent(**spent(shared.run)))
     shared.say(
         messages.SESSION,
         turns=f"{turns} turn{'s' * (turns != 1)}",
         commits=f"{len(commits)} commit{'s' * (len(commits) != 1)}",
-        spent=f", {said}" * bool(said) + "".join(f"\n  {line}" for line in commits),
+        spent=f", {costs}" * bool(costs) + "".join(f"\n  {line}" for line in commits),
     )
 
 

@@ -1,4 +1,4 @@
-"""The progress on some requirements, saved for an interrupted run: of coach and player, and of the commit message."""
+"""Save the progress of coach and player on some requirements, and the commit message, for an interrupted run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from code_commit_planner.commit_message import CommitMessage
+from code_commit_planner.saved_state import save_json
 
 _FILE = "coach-feedback.json"
 _MESSAGE_FILE = "commit-message.json"
@@ -24,9 +25,7 @@ class Progress:
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
-        fresh = state / f"{_FILE}.new"
-        fresh.write_text(json.dumps(asdict(self)), "utf-8")
-        fresh.replace(state / _FILE)
+        save_json(state / _FILE, asdict(self))
 
 
 def read_progress(state: Path, requirements: str) -> Progress:
@@ -46,9 +45,7 @@ def forget_progress(state: Path) -> None:
 
 def save_message(state: Path, requirements: str, message: CommitMessage) -> None:
     """Save the message of the commit with the completed file `requirements`."""
-    fresh = state / f"{_MESSAGE_FILE}.new"
-    fresh.write_text(json.dumps({"requirements": requirements, **asdict(message)}), "utf-8")
-    fresh.replace(state / _MESSAGE_FILE)
+    save_json(state / _MESSAGE_FILE, {"requirements": requirements, **asdict(message)})
 
 
 def read_message(state: Path, requirements: str) -> CommitMessage | None:

@@ -25,7 +25,7 @@ class Repository:
     """The repository that contains the codepath.
 
     Raises:
-        NotReady: the codepath is not in a repository, or the project itself holds the hooks that are to run.
+        NotReady: the codepath is not in a repository, or the hooks to run are in the project itself.
     """
 
     def __init__(self, run: Run, *, hooks: bool) -> None:
@@ -43,14 +43,14 @@ class Repository:
         return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).decode().strip() or None
 
     def unknown_author(self) -> str | None:
-        """Return why git cannot commit without an author name or address, or None."""
+        """Return why git knows no author name or address, so that it cannot commit; else None."""
         return unknown_author(self._git)
 
     def require_settled(self) -> None:
         """Check that no other operation would end with the next commit.
 
         Raises:
-            NotReady: a merge or the like is in progress.
+            NotReady: a merge, cherry-pick, revert or rebase is in progress.
         """
         require_settled(self._git)
 
@@ -119,9 +119,9 @@ class Repository:
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
-        """Stage the files of the work, one by one; return the selection and the entries of others.
+        """Stage the files of the work, one by one; return the selection and the entries that others staged.
 
-        Record them first: after an interruption, they must not look like entries of others.
+        Record the files first: after an interruption, they must not count as staged by others.
         """
         head = self.head()
         staged = self._staged(head)
@@ -153,7 +153,7 @@ class Repository:
         self._add(paths)
 
     def _digest(self, path: str) -> str:
-        """Return a digest of a file in the codepath, or "": the player can change no other."""
+        """Return a digest of a file in the codepath; "" for other files, which the player cannot change."""
         if not path.startswith(self.prefix):
             return ""
         try:
@@ -168,7 +168,7 @@ class Repository:
         return tuple(entry.path for entry in self._staged(self.head()) if entry.staged_line not in others)
 
     def staged_diff(self) -> bytes:
-        """Return the diff of what a commit would change."""
+        """Return the diff that a commit would record."""
         paths, base = self.staged_for_commit(), self._base(self.head())
         pieces = []
         for start in range(0, len(paths), _AT_ONCE):
@@ -218,7 +218,7 @@ class Repository:
         self._add([path for path in chosen.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
-        """Commit what is staged, except what others had staged before and have not changed since.
+        """Commit the staged files, except entries that others staged before and did not change since.
 
         Return the commit's id.
 

@@ -18,7 +18,7 @@ def with_tag(text: str) -> str:
 
 
 def to_implement(text: str) -> str:
-    """Return `text` without sections of original requirements; with nothing else in it, return all of it."""
+    """Return `text` without sections of original requirements; if nothing remains, return all of it."""
     kept, original = [], False
     for line in text.split("\n"):
         bare = _bare(line)

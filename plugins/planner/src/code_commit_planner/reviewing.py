@@ -1,4 +1,4 @@
-"""The review of what is staged: commit, look at the diff, edit the message, send it back, or leave it staged."""
+"""The review of the staged files: commit, show the diff, edit the message, send them back, or leave them staged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CHOICES_AGAIN = ("yes", "no", "diff", "edit", "back", "quit")
 
 
 def review_staged(plan: Plan) -> Event:
-    """Show what is about to be committed, and ask what to do with it. Quitting here changes nothing."""
+    """Show the commit that is about to be made, and ask what to do. Quitting here changes nothing."""
     message = message_of(plan)
     plan.say(messages.READY)
     plan.say(messages.BRANCH, branch=plan.branch())
@@ -69,7 +69,7 @@ def message_of(plan: Plan) -> CommitMessage:
 
 
 def _choose(plan: Plan, question: str, names: tuple[str, ...], choices: Mapping[str, Event]) -> Event:
-    """Ask until the person gives one of `choices`, and do what it says."""
+    """Ask until the person gives one of `choices`, and carry it out."""
     while True:
         answer = plan.run.ask(plan.fill(question), choices=names, draft="")
         if answer is None:
@@ -111,7 +111,7 @@ def _edit(plan: Plan) -> None:
 
 
 def _send_back(plan: Plan, words: str) -> Event | None:
-    """Reopen the requirements, with what the person asks for; None if they ask for nothing."""
+    """Reopen the requirements with the changes that the person asks for; return None if they ask for none."""
     if not words:
         words = (plan.run.ask(messages.ASK_CHANGES, draft="") or "").strip()
     if not is_words(words):
@@ -124,7 +124,7 @@ def _send_back(plan: Plan, words: str) -> Event | None:
 
 
 def _leave(plan: Plan) -> Event:
-    """Record the completion, and leave its files staged: they go into the next commit."""
+    """Record the completion, and leave its files staged for the next commit."""
     completion = _completion(plan)
     if not is_recorded(plan.folder.text(HISTORY) or "", completion):
         plan.folder.record(completed(completion))
@@ -140,7 +140,7 @@ def _forget(plan: Plan) -> None:
 
 
 def _completion(plan: Plan) -> Completed:
-    """Return what the commit completes: known, or from the record of a commit that an earlier run began."""
+    """Return what the commit completes, from this run, or from an earlier run that began the commit."""
     if plan.completion is not None:
         return plan.completion
     when = completed_at(plan.git.begun_requirements())

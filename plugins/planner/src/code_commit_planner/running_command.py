@@ -1,4 +1,4 @@
-"""What the plan folder held when a command of an agent began, saved for a run that is killed in that command."""
+"""Save the files of the plan folder when an agent's command begins, in case the run is killed during the command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from code_commit_planner.saved_state import save_json
 
 _FILE = "running-command.json"
 
@@ -27,13 +29,11 @@ class RunningCommand:
         """Save it in the folder `state` atomically."""
         kept = {path: b64encode(content).decode() for path, content in self.kept.items()}
         fields = {"agent": self.agent, "head": self.head, "writes": self.writes, "kept": kept}
-        fresh = state / f"{_FILE}.new"
-        fresh.write_text(json.dumps(fields), "utf-8")
-        fresh.replace(state / _FILE)
+        save_json(state / _FILE, fields)
 
 
 def read_running_command(state: Path) -> RunningCommand | None:
-    """Return the command in which the last run was killed, or None."""
+    """Return the command during which the last run was killed, or None."""
     try:
         found = json.loads((state / _FILE).read_text("utf-8"))
         kept = {path: b64decode(content) for path, content in found["kept"].items()}
@@ -43,5 +43,5 @@ def read_running_command(state: Path) -> RunningCommand | None:
 
 
 def forget_running_command(state: Path) -> None:
-    """Forget it: it has ended, and what it changed is restored."""
+    """Forget the command: it has ended, and its changes are restored."""
     (state / _FILE).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Tell what the run has spent so far, from its own events."""
+"""Compute what the run has spent so far, from its own events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from code_commit.plugin_api import Run, Usage, cost_of, read_records, run_document
 
-_PRICES_FROM = 1.0  # seconds of model calls; for less, it is not worth to load the prices
+_PRICES_FROM = 1.0  # seconds of model calls; for less, loading the prices is not worth the time
 
 
 def spent(run: Run) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def spent(run: Run) -> dict[str, Any]:
 
 
 def describe_spent(run: Run) -> str:
-    """Return the same in few words for people; nothing if it is unknown."""
+    """Return the tokens and the cost as short text for people; "" if both are unknown."""
     so_far = spent(run)
     parts = [f"{so_far['tokens']:,} tokens"] if so_far["tokens"] else []
     return ", ".join([*parts, *([] if so_far["cost_usd"] is None else [f"${so_far['cost_usd']:.4f}"])])

@@ -1,12 +1,13 @@
-"""Keep index entries that others staged before planning, across runs, so that they are neither lost nor committed."""
+"""Remember index entries that others staged before planning, so that no run loses or commits them."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from code_commit_planner.saved_state import save_json
 
 _FILE = "staging.json"
 
@@ -36,11 +37,11 @@ class IndexEntry:
 class Staging:
     """The recorded state of the index, at the commit `head`.
 
-    `before` are the paths that were staged when the player began; None means not recorded. `ours` are those that
-    planning has staged or is about to stage; `foreign` was staged before that, and `set_aside` is the part of it that
-    is out of the index during a commit. `contents` are paths of `before` with digests of the files when the player
-    began, which tell what the player changed. `summary` and `description` belong to the recorded commit, which ends
-    the work on the file `requirements`.
+    `before` are the paths that were staged when the player began; None means not recorded. `ours` are the paths that
+    planning has staged or is about to stage. `foreign` entries were staged before that; those in `set_aside` are out of
+    the index during a commit. `contents` are digests of the files at `before` when the player began, which show what
+    the player changed. `summary` and `description` belong to the recorded commit, which ends the work on the file
+    `requirements`.
     """
 
     head: str | None = None
@@ -55,12 +56,7 @@ class Staging:
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
-        target, fresh = state / _FILE, state / f"{_FILE}.new"
-        with fresh.open("w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(asdict(self), file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
+        save_json(state / _FILE, asdict(self))
 
 
 def read_staging(state: Path) -> Staging:

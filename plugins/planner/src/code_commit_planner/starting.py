@@ -33,7 +33,7 @@ def check_branch(plan: Plan) -> Event:
     """Ask whether the branch is the right one.
 
     Raises:
-        NotReady: a merge or the like is in progress.
+        NotReady: a merge, cherry-pick, revert or rebase is in progress.
     """
     plan.git.require_settled()
     plan.say(messages.BRANCH, branch=plan.branch())

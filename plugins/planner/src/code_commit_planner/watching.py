@@ -79,7 +79,7 @@ class _Watch:
             self.run.say(todo_lines(todos), "cyan")
 
     def ended(self, result: AgentResult) -> None:
-        """Show the last words, unless they were shown already, and why the agent stopped."""
+        """Show the final text, unless it was shown already, and why the agent stopped."""
         text = result.text.strip()
         if text and text not in self._said:
             self.run.say(text_lines(self.agent, text, result.transcript.name))
