@@ -33,7 +33,7 @@ def main(workers: int, count: int, seconds: float) -> None:
         LocalCluster(
             n_workers=workers, threads_per_worker=SLOTS, dashboard_address="127.0.0.1:0", local_directory=scratch
         ) as started,
-        remote_cluster(started.scheduler_address, wait=60, insecure=True, tell=print) as cluster,
+        remote_cluster(started.scheduler_address, wait=60, insecure=True, report=print) as cluster,
     ):
         while len(cluster.slots()) < workers:
             cluster.wait(1)
@@ -47,7 +47,7 @@ def main(workers: int, count: int, seconds: float) -> None:
             return Tried(one.unit, one.repository, one.model, number, "reached")
 
         limits = Limits(None, None, 0, {}, 600, 600, 600)
-        driver = Driver(cluster, folder, limits, order=order, take=take, tell=lambda *_: None)
+        driver = Driver(cluster, folder, limits, order=order, take=take, report=lambda *_: None)
         began = time.perf_counter()
         driver.run(Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count))
         print(time.perf_counter() - began)

@@ -99,7 +99,7 @@ def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
 def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
     with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as running:
         process = running.start_worker(1)
-        with remote_cluster(running.address, wait=60, insecure=True, tell=print) as cluster:
+        with remote_cluster(running.address, wait=60, insecure=True, report=print) as cluster:
             cluster._client.wait_for_workers(1, timeout=60)
             (worker,) = cluster.slots()
             cluster.start("x-1", {"unit": "x", "try": 1}, worker)  # ends at once: the rest of the order is missing

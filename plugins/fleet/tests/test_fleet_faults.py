@@ -134,8 +134,8 @@ def test_a_worker_with_a_full_disk_does_not_fail_the_units_of_the_others(tmp_pat
     folder = FleetFolder(tmp_path / "fleet.toml")
     folder.path.mkdir()
     limits = Limits(None, None, 1, {}, 600, 600, 600)
-    tell = order = lambda *_: {}
-    driver = Driver(OneIsFull(), folder, limits, order=order, take=take, tell=tell)
+    report = order = lambda *_: {}
+    driver = Driver(OneIsFull(), folder, limits, order=order, take=take, report=report)
     driver.run(Unit(f"u{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(6))
     assert given.count("full") == 1
     assert {name: each.outcome for name, each in latest(folder.tries()).items()} == {

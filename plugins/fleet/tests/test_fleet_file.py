@@ -73,7 +73,7 @@ def errors_of(fleet, text):
         (
             HEAD + "branch = '-x'\n[[repository]]\nurl = 'one'" + OTHERS,
             [
-                "fleet.toml:3: branch: '-x' is not a valid name of a branch",
+                "fleet.toml:3: branch: '-x' is not a valid branch name",
                 "fleet.toml:8: there are two repositories 'one', the other is at fleet.toml:4",
                 "fleet.toml:15: glob: no folder matches 'none-*'",
                 "fleet.toml:17: urll: unknown key, and the query has no {{urll}}; did you mean url?",
@@ -150,7 +150,7 @@ def test_a_query_with_a_key_does_not_start(fleet):
     fleet.file.write_text(fleet.file.read_text().replace("Make a.txt new.", f"Use {fleet.KEY}."))
     done = fleet.run()
     assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "holds a key" in done.stderr
+    assert "contains a key" in done.stderr
     assert fleet.KEY not in done.stderr + done.stdout
 
 

@@ -1,6 +1,6 @@
-"""The result of a unit as bytes: what a worker sends and the driver unpacks, bounded on both sides.
+"""The result of a unit as bytes, which a worker sends and the driver unpacks. Both limit its size.
 
-A line of JSON (the record, and name and size of each file), then the files, compressed together.
+It is a line of JSON (the record, and name and size of each file), then the files, compressed together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = re.compile(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}")
 
 
 def pack(record: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return a result. Of files that are too large together, the last ones are cut to a tail, or left out."""
+    """Return a result. If the files are too large together, cut the last ones to their tails, or leave them out."""
     packer = zlib.compressobj(1)
     parts: list[bytes] = []
     index: list[tuple[str, int]] = []
@@ -43,7 +43,7 @@ def pack(record: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def read_record(data: bytes) -> tuple[dict[str, Any], list[tuple[str, int]], int]:
-    """Return the record, the files and where they begin.
+    """Return the record, name and size of each file, and the offset where the files begin.
 
     Raises:
         ValueError: it is not a result.

@@ -18,7 +18,7 @@ from code_commit_workspace import Git, GitError, remove_tree
 PREFIX = "code-commit-fleet-"
 _TRANSPORTS = "file:git:http:https:ssh"
 _SHA256 = 64  # digits of a commit
-# Of a user who has set up git on this machine: never a prompt, and an end for a silent service.
+# Variables of a user who has set up git on this machine.
 _PASSED = (
     "SSH_AUTH_SOCK",
     "http_proxy",
@@ -29,6 +29,7 @@ _PASSED = (
     "ALL_PROXY",
     "NO_PROXY",
 )
+# A silent service ends a fetch after a minute.
 _SLOW = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60", "-c", "transfer.credentialsInUrl=die")
 
 
@@ -89,7 +90,7 @@ def _has(git: Git, env: Mapping[str, str], reference: str) -> bool:
 
 
 def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float) -> None:
-    """Fetch one commit into a mirror. How a URL hashes its objects is known only when it answers.
+    """Fetch one commit into a mirror. The hash of a repository's objects is unknown until its service answers.
 
     Raises:
         GitError: git cannot reach it, or it has no such commit.
@@ -99,7 +100,7 @@ def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float
     if not (mirror / "HEAD").exists():
         form = "sha256" if sha256 else "sha1"
         git.run(["init", "--quiet", "--bare", "--template=", f"--object-format={form}"], env=env)
-    # A repository that is itself a shallow clone has no parents of some commits: take those commits as they are.
+    # A repository that is itself a shallow clone lacks the parents of some commits: accept these commits.
     options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow"]
     try:
         git.run([*_SLOW, "fetch", *options, "--", url, refspec], env=env, timeout=timeout)
@@ -111,7 +112,7 @@ def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float
 
 
 def patch_of(project: Path, files: list[str]) -> bytes:
-    """Put the files that a unit changed into git's index, and return them as a patch for `git apply`.
+    """Stage the files that a unit changed, and return them as a patch for `git apply`.
 
     Raises:
         GitError: git refuses.
@@ -123,7 +124,7 @@ def patch_of(project: Path, files: list[str]) -> bytes:
 
 
 def push(project: Path, url: str, branch: str, message: str, *, timeout: float) -> None:
-    """Commit what `patch_of` put into the index, and push it as a new branch.
+    """Commit the files that `patch_of` staged, and push them as a new branch.
 
     Raises:
         GitError: git refuses, or the branch exists with another history.
@@ -141,7 +142,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of workers of this user that were killed."""
+    """Remove the folders of this user's killed workers."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getuid()}-*"):
         with contextlib.suppress(OSError):
             handle = os.open(folder / "lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
-"""Carry units to the workers of Dask, and their results back.
+"""Send units to the workers of Dask, and receive their results.
 
-Dask would run the task of a lost worker again in silence, and pays nothing. So each try is pinned to one worker, under
-its own key; the driver looks at the workers itself.
+If a worker is lost, Dask silently runs its tasks again, and you would pay twice. So each try is pinned to one worker
+and has its own key, and the driver monitors the workers itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from code_commit_fleet import unit, versions
 from code_commit_fleet.driver import Ended
 
 _LOCAL = {
-    "distributed.worker.memory.target": False,  # results are bytes that are taken at once
+    "distributed.worker.memory.target": False,  # results are bytes that the driver takes at once
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
@@ -37,17 +37,17 @@ _EVERYWHERE = {
     "distributed.comm.retry.count": 0,
     "distributed.client.scheduler-info-interval": "10s",
 }
-_LOOK = 0.4  # seconds between looks at the workers
-_FETCH = 300  # seconds for a result on its way
+_LOOK = 0.4  # seconds between checks of the workers
+_FETCH = 300  # seconds to transfer a result
 _SCHEDULER_LOST = "the scheduler was lost"
 _FAULTS = (OSError, TimeoutError, RuntimeError)  # what a client raises when the scheduler is gone
 
 
 @contextmanager
 def local_cluster(slots: int) -> Iterator[DaskCluster]:
-    """Give a cluster in this process, with a thread per slot. Nobody else can reach it: it has no port for units.
+    """Yield a cluster in this process, with a thread per slot. Nobody else can reach it: it has no port for units.
 
-    Dask opens two ports for pages as well. They are on loopback, and have no pages.
+    Dask also opens two ports for its web pages. They are on loopback, and serve no pages.
     """
     _quiet()
     with (
@@ -68,11 +68,15 @@ def local_cluster(slots: int) -> Iterator[DaskCluster]:
 
 
 @contextmanager
-def remote_cluster(address: str, *, wait: float, insecure: bool, tell: Callable[[str], None]) -> Iterator[DaskCluster]:
-    """Give the cluster of the scheduler at `address`. If it is lost, connect anew for up to `wait` seconds.
+def remote_cluster(
+    address: str, *, wait: float, insecure: bool, report: Callable[[str], None]
+) -> Iterator[DaskCluster]:
+    """Yield the cluster of the scheduler at `address`. If it is lost, try to reconnect for up to `wait` seconds.
+
+    `report` gets lines for people.
 
     Raises:
-        NotReady: the connection is not secure, the scheduler cannot be reached, or other versions run there.
+        NotReady: the connection is not secure, the scheduler cannot be reached, or its versions differ.
     """
     if not address.startswith("tls://") and not insecure:
         raise NotReady(
@@ -90,24 +94,27 @@ def remote_cluster(address: str, *, wait: float, insecure: bool, tell: Callable[
             client = connect(30)
         except (*_FAULTS, ValueError, TypeError) as error:
             raise NotReady(f"the scheduler {address} cannot be reached: {error}") from None
-        cluster = DaskCluster(client, local=False, connect=connect, wait=wait, tell=tell)
+        cluster = DaskCluster(client, local=False, connect=connect, wait=wait, report=report)
         try:
             if differences := versions.differences_of_scheduler(client):
-                raise NotReady(f"the scheduler has other versions: {', '.join(differences)}")
+                raise NotReady(
+                    f"the versions of the scheduler differ: {', '.join(differences)}",
+                    hint="install the same versions on all machines",
+                )
             yield cluster
         finally:
             cluster.close()
 
 
 def _quiet() -> None:
-    """Keep Dask from writing on the terminal: what matters of it, the fleet tells."""
+    """Keep Dask from writing to the terminal: the fleet reports what matters."""
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 class DaskCluster:
-    """Implements `driver.Cluster`. `connect` makes a new client after the scheduler was lost."""
+    """Implements `driver.Cluster`. `connect` creates a new client after the scheduler was lost."""
 
     def __init__(
         self,
@@ -116,13 +123,13 @@ class DaskCluster:
         local: bool,
         connect: Callable[[float], Client] | None = None,
         wait: float = 0,
-        tell: Callable[[str], None] = print,
+        report: Callable[[str], None] = print,
     ) -> None:
         self._client = client
         self._local: Mapping[str, int] | None = dict(client.nthreads()) if local else None
         self._connect = connect
         self._wait = wait
-        self._tell = tell
+        self._report = report
         self._futures: dict[str, tuple[Future[bytes], str]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._seen: dict[str, int] = {}
@@ -156,7 +163,7 @@ class DaskCluster:
         found, self._lost = self._lost, []
         with suppress(queue.Empty):
             found.append(self._result(self._ended.get(timeout=0 if found else seconds)))
-            # One result at a time: each can have megabytes.
+            # One result at a time: each may have megabytes.
         if self._local is None:
             self.slots()
             gone = [key for key, (_, worker) in self._futures.items() if worker not in self._seen]
@@ -183,7 +190,7 @@ class DaskCluster:
                 self._client.run(unit.stop_units, names, on_error="ignore")
 
     def close(self) -> None:
-        """Leave the cluster; its workers end the tries that run."""
+        """Leave the cluster; its workers end the running tries."""
         for key in list(self._futures):
             self.forget(key)
         closing = threading.Thread(target=self._close_client, args=(self._client,), daemon=True)
@@ -212,11 +219,11 @@ class DaskCluster:
         return Ended(key, data) if isinstance(data, bytes) else Ended(key, None, "its result is not bytes")
 
     def _fetch(self, future: Future[bytes], worker: str) -> Any:
-        """Return a result that lies on a worker.
+        """Fetch a result from its worker.
 
         Raises:
-            Exception: it cannot be had. If the worker died with it, Dask would run the unit again, on that very worker,
-                and wait.
+            Exception: it cannot be fetched. If its worker has left, raise at once: Dask would wait for that worker, to
+                run the unit again.
         """
         if self._local is not None:
             return future.result(timeout=_FETCH)
@@ -241,7 +248,7 @@ class DaskCluster:
             return data
 
     def _look(self) -> None:
-        """Look which workers there are, and compare the versions of new ones."""
+        """Update the list of workers, and compare the versions of new ones."""
         self._looked = time.monotonic()
         try:
             if self._client.status != "running":
@@ -259,28 +266,28 @@ class DaskCluster:
             )
             if differences:
                 self._refused.add(worker)
-                self._tell(f"warning: worker {worker} gets no units: {', '.join(differences)}")
+                self._report(f"warning: worker {worker} gets no units: {', '.join(differences)}")
         self._seen = {worker: count for worker, count in present.items() if worker not in self._refused}
 
     def _reconnect(self, error: BaseException) -> None:
-        """Every try is lost with the scheduler. Wait until there is one again.
+        """Record all running tries as lost, and reconnect to the scheduler.
 
         Raises:
-            NotReady: there is none in time.
+            NotReady: it does not come back in time.
         """
         self._lost += [Ended(key, None, _SCHEDULER_LOST) for key in self._futures]
         self._futures.clear()
         self._seen = {}
         if self._connect is None:
             raise NotReady("the cluster was lost") from error
-        self._tell(f"warning: the scheduler was lost; connecting anew for {self._wait:g} seconds")
+        self._report(f"warning: the scheduler was lost; trying to reconnect for {self._wait:g} seconds")
         old = self._client
         threading.Thread(target=self._close_client, args=(old,), daemon=True).start()
         end = time.monotonic() + self._wait
         while True:
             try:
                 self._client = self._connect(5)
-                self._tell("connected to the scheduler again")
+                self._report("reconnected to the scheduler")
                 return
             except (*_FAULTS, ValueError) as again:
                 if time.monotonic() > end:

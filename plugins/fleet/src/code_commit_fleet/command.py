@@ -24,11 +24,11 @@ class Action:
 
 ACTIONS = {
     "run": Action("run FILE", "run the units that are not finished", "running:run"),
-    "status": Action("status [FILE]", "show how far the fleet is", "status:status"),
+    "status": Action("status [FILE]", "show the progress of the fleet", "status:status"),
     "show": Action("show UNIT [FILE]", "show one unit", "status:show"),
     "retry": Action("retry [--failed | UNIT ...] [FILE]", "run units again", "running:retry"),
-    "report": Action("report [FILE]", "write the page of the fleet", "report:report"),
-    "export": Action("export --patches|--branches|--csv [FILE]", "hand on the results", "exporting:export"),
+    "report": Action("report [FILE]", "write an HTML page about the fleet", "report:report"),
+    "export": Action("export --patches|--branches|--csv [FILE]", "export the results", "exporting:export"),
 }
 _HIDDEN = {"setup": Action("setup", "run a setup command from stdin in the sandbox, as a unit does", "setup:setup")}
 _DESCRIPTION = """\
@@ -36,7 +36,7 @@ Run one change over many repositories, or many models over one.
 
 {actions}
 
-FILE names the repositories, the query and the models (default: fleet.toml). The results are in a folder beside it, \
+FILE lists the repositories, the query and the models (default: fleet.toml). The results are in a folder next to it, \
 NAME.fleet. UNIT is an id, the start of one, or the name of a repository.
 """
 
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what = parsers["export"].add_mutually_exclusive_group(required=True)
     what.add_argument("--patches", action="store_true", help="write the patch of each reached unit to a new folder")
-    what.add_argument("--branches", action="store_true", help="make the result branch in each local repository")
+    what.add_argument("--branches", action="store_true", help="create the result branch in each local repository")
     what.add_argument("--csv", action="store_true", help="print a table of all units")
     help_of_output = "the new folder, or the file of the table (default: NAME.patches, stdout)"
     parsers["export"].add_argument("--output", metavar="PATH", help=help_of_output)

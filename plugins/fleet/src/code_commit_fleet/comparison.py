@@ -1,4 +1,4 @@
-"""Models side by side: how often each reaches its goal, and what a success costs, with confidence intervals of 95 %."""
+"""Compare models: how often each reaches its goal, and what a success costs, with confidence intervals of 95 %."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Z = 1.96  # standard errors on each side of a mean
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value with its limits; the limits are None where nothing can be said about them."""
+    """A value and the limits of its confidence interval, None if there are too few samples for them."""
 
     value: float
     low: float | None = None
@@ -27,7 +27,7 @@ class Sample:
 
 
 def success_rate(samples: Sequence[Sample]) -> Interval | None:
-    """Return the share of reached units with Wilson's interval, which also holds for few units; None without any."""
+    """Return the share of reached units with Wilson's score interval, which suits few units; None without units."""
     n = len(samples)
     if not n:
         return None
@@ -39,9 +39,9 @@ def success_rate(samples: Sequence[Sample]) -> Interval | None:
 
 
 def price_of_success(samples: Sequence[Sample]) -> Interval | None:
-    """Return all USD divided by the reached units, failed ones included; None if a cost is unknown or none was reached.
+    """Return the USD of all units, also failed ones, per reached unit; None if a cost is unknown or no unit is reached.
 
-    The interval is that of a ratio of two means on a logarithmic scale (delta method), so that it stays above 0.
+    The interval is for a ratio of two means on a logarithmic scale (delta method), so that it stays above 0.
     """
     n, costs = len(samples), [each.cost for each in samples if each.cost is not None]
     successes = sum(each.reached for each in samples)

@@ -1,6 +1,6 @@
 """The driver decides which unit runs when: slots, caps of providers, retries and the budget.
 
-It knows nothing of Dask. A `Cluster` runs what it is given and tells what ended; each try has its own key.
+It knows nothing about Dask. A `Cluster` runs tries, each with its own key, and returns those that ended.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from code_commit.plugin_api import NotReady
 from code_commit_fleet.fleet_folder import LOST, FleetFolder, Tried
 from code_commit_fleet.plan import Unit
 
-_POLL = 0.5  # seconds between looks at the workers
-_UNRECORDED = "the fleet was killed, or had no room to record it"
-_LATE = 120.0  # seconds after its time limit until a unit that does not end counts as lost
-_FULL = 60.0  # seconds in which a worker with a full disk gets a unit only if there is no other worker
+_POLL = 0.5  # seconds between checks of the workers
+_UNRECORDED = "the fleet was killed, or the disk was full when it ended"
+_LATE = 120.0  # seconds after its time limit until a running unit counts as lost
+_FULL = 60.0  # seconds during which a worker with a full disk gets units only if there is no other worker
 _EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A try that ended. `data` is its result, or None if it is lost, for the reason `error`."""
+    """A try that ended. `data` is its result, or None if it was lost; then `error` is the reason."""
 
     key: str
     data: bytes | None
@@ -32,7 +32,7 @@ class Ended:
 
 
 class Cluster(Protocol):
-    """What runs units. A worker is known by its address."""
+    """Runs units on workers, which have addresses."""
 
     def slots(self) -> Mapping[str, int]:
         """Return how many units each worker can run at the same time."""
@@ -41,10 +41,10 @@ class Cluster(Protocol):
         """Start a try on a worker."""
 
     def wait(self, seconds: float) -> Sequence[Ended]:
-        """Return the tries that ended, after `seconds` at most if none has."""
+        """Return the tries that ended; wait at most `seconds` for one."""
 
     def forget(self, key: str) -> None:
-        """End a try if that is possible, and do not tell of it again."""
+        """End a try if possible, and do not return it from `wait`."""
 
     def stop(self, keys: Iterable[str]) -> None:
         """Ask these tries to end."""
@@ -52,7 +52,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the driver keeps. Costs are in USD; None is no limit. Times are in seconds."""
+    """The limits that the driver enforces. Costs are in USD; None means no limit. Times are in seconds."""
 
     max_cost: float | None
     unit_max_cost: float | None
@@ -75,9 +75,9 @@ class _Running:
 class Driver:
     """Runs units, and records each try before the next decision.
 
-    `order` makes what a worker needs to know of a unit, with the try and its reserved cost. `take` unpacks the result
-    of a try. `tell` is called with each start and end. `spent` is what earlier tries cost. `limited` is True at the end
-    if the budget stopped it, `idle` if no worker came.
+    `order` returns what a worker needs to run a unit: it gets the unit, the number of the try and its reserved cost.
+    `take` unpacks the result of a try. `report` is called at each start and end. `spent` is the cost of all ended
+    tries. At the end, `limited` is whether the budget stopped the driver, `idle` whether no worker came.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class Driver:
         *,
         order: Callable[[Unit, int, float | None], Mapping[str, object]],
         take: Callable[[Unit, int, bytes, float | None], Tried],
-        tell: Callable[[str, Unit, Tried | None], None],
+        report: Callable[[str, Unit, Tried | None], None],
     ) -> None:
         self.cluster = cluster
         self.folder = folder
         self.limits = limits
         self.limited = self.idle = False
-        self._order, self._take, self._tell = order, take, tell
+        self._order, self._take, self._report = order, take, report
         self._running: dict[str, _Running] = {}
         self._full: dict[str, float] = {}  # when the disk of a worker was full
         tries = folder.tries()
@@ -104,9 +104,9 @@ class Driver:
             self._numbers[each.unit] = max(self._numbers[each.unit], each.try_)
 
     def run(self, units: Iterable[Unit]) -> None:
-        """Run `units` until each has an outcome, the budget is spent, or there is no worker any more.
+        """Run `units` until each has an outcome, the budget is spent, or no worker is left.
 
-        Ctrl-C asks the running units to end, records how they did, and is raised again.
+        On Ctrl-C, ask the running units to end, record them, and raise it again.
         """
         try:
             self._run(deque(units))
@@ -140,7 +140,7 @@ class Driver:
                         waiting.appendleft(unit_lost)
 
     def _free(self, slots: Mapping[str, int]) -> str:
-        """Return the worker with the most free slots, or an empty text."""
+        """Return the worker with the most free slots, or "" if all are busy."""
         busy = Counter(each.worker for each in self._running.values())
         soon = time.monotonic() - _FULL
         slots = {worker: count for worker, count in slots.items() if self._full.get(worker, soon) <= soon} or slots
@@ -149,7 +149,7 @@ class Driver:
         return worker if worker and free[worker] > 0 else ""
 
     def _next(self, waiting: deque[Unit]) -> Unit | None:
-        """Take the first unit whose provider has room, if the budget allows one more."""
+        """Take the first unit whose provider has a free place, if the budget allows one more unit."""
         if not self._affords():
             return None
         at_once = Counter(each.unit.provider for each in self._running.values())
@@ -173,11 +173,11 @@ class Driver:
         self.folder.append("tries.jsonl", row, sync=reserved is not None)
         key = f"{unit.unit}-{number}"
         self._running[key] = _Running(unit, number, worker, reserved)
-        self._tell("unit.started", unit, None)
+        self._report("unit.started", unit, None)
         self.cluster.start(key, self._order(unit, number, reserved), worker)
 
     def _overdue(self) -> list[Ended]:
-        """Return the tries whose worker did not keep their time limit."""
+        """Give up the tries that are far beyond their time limit, and return them."""
         most = self.limits.unit_timeout + 2 * self.limits.clone_timeout + _LATE
         now = time.monotonic()
         late = [key for key, each in self._running.items() if now - each.started > most]
@@ -186,8 +186,10 @@ class Driver:
         return [Ended(key, None, "the worker does not answer") for key in late]
 
     def _end(self, ended: Ended) -> Unit | None:
-        """Record a try; return its unit if its worker was lost, or has a full disk: it fails fast, and must not get
-        the units of the others."""
+        """Record a try; return its unit if it should run again, because its worker was lost or has a full disk.
+
+        A worker with a full disk fails fast, so without `_full` it would take the units of the others.
+        """
         running = self._running.pop(ended.key, None)
         if running is None:
             return None  # it was counted before
@@ -198,13 +200,13 @@ class Driver:
             tried = self._take(unit, number, ended.data, running.reserved)
         self.folder.append("units.jsonl", tried.document())
         self.spent += tried.cost or 0.0
-        self._tell("unit.finished", unit, tried)
+        self._report("unit.finished", unit, tried)
         if tried.had_no_room:
             self._full[running.worker] = time.monotonic()
         return unit if tried.outcome == LOST or tried.had_no_room else None
 
     def _stop(self) -> None:
-        """Give running units some seconds to end; what does not end is lost."""
+        """Give running units some seconds to end; record the others as lost."""
         self.cluster.stop(list(self._running))
         end = time.monotonic() + 15
         while self._running and time.monotonic() < end:
@@ -216,7 +218,7 @@ class Driver:
 
 
 def lost(unit: Unit, number: int, reserved: float | None, error: str, seconds: float = 0.0) -> Tried:
-    """Return the record of a lost try. It may have cost all that was reserved for it."""
+    """Return the record of a lost try. Its cost is unknown, so all of the reserved cost counts."""
     return Tried(unit.unit, unit.repository, unit.model, number, LOST, None, reserved, round(seconds, 3), error=error)
 
 

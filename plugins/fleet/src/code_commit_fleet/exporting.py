@@ -34,7 +34,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
-    """Hand on the results. The exit code is 1 if a patch or a branch could not be made.
+    """Export the results. The exit code is 1 if a branch could not be created.
 
     Raises:
         NotReady: the fleet has not been run, or the output exists.
@@ -43,7 +43,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     folder = folder_of(host, arguments.file)
     if arguments.branches:
         if arguments.output:
-            raise UsageError("--branches makes branches in the repositories; it has no --output")
+            raise UsageError("--output cannot be used with --branches, which creates branches in the repositories")
         return _branches(host, folder)
     if arguments.csv:
         return _table(host, folder, arguments.output)
@@ -73,7 +73,7 @@ def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
 
 
 def _cell(value: object) -> object:
-    """Return a cell that a spreadsheet does not take for a formula."""
+    """Return `value` as a cell that no spreadsheet treats as a formula."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
@@ -85,7 +85,7 @@ def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
     except FileExistsError:
         raise NotReady(f"{target} exists", hint="remove it, or choose another folder with --output") from None
     except OSError as error:
-        raise NotReady(f"{target} cannot be made: {error.strerror}") from error
+        raise NotReady(f"{target} cannot be created: {error.strerror}") from error
     several = len({unit.model for unit, _ in rows}) > 1
     for unit, _ in rows:
         model = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', unit.model).strip('.-')}" if several else ""
@@ -114,12 +114,12 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _branches(host: Host, folder: FleetFolder) -> int:
-    """Make the branch of each reached unit in its repository. Its files and its checked-out branch stay as they are."""
+    """Create the branch of each reached unit in its repository, without touching its files or its current branch."""
     failed = made = 0
     for unit, tried in _reached(folder):
         where = f"{unit.repository}: {unit.branch}"
         if not unit.commit:
-            host.out.note(f"{where}: {unit.url} is not on this machine; export --patches, or set push = true")
+            host.out.note(f"{where}: {unit.url} is not on this machine; use --patches, or set push = true")
             failed += not tried.branch
             continue
         try:
@@ -136,7 +136,7 @@ def _branch(unit: Unit, patch: bytes) -> str:
     """Commit the patch on the commit that the unit started from, and point the branch to it.
 
     Raises:
-        GitError: the patch does not apply, or the branch exists with another content.
+        GitError: the patch does not apply, or the branch exists with different content.
     """
     git = Git(Path(unit.url))
     reference = f"refs/heads/{unit.branch}"
@@ -149,7 +149,7 @@ def _branch(unit: Unit, patch: bytes) -> str:
     if exists:
         if exists == tree:
             return "exists with this change"
-        raise GitError("the branch exists with another content; it was not changed")
+        raise GitError("the branch exists with different content; it was not changed")
     message = unit.query.strip().splitlines()[0][:72]
     commit = git.run(["commit-tree", tree, "-p", unit.commit, "-m", message]).decode().strip()
     git.run(["update-ref", reference, commit, "0" * len(commit)])  # only a new branch

@@ -1,4 +1,4 @@
-"""`fleet.toml`: what it may hold, and errors with line numbers."""
+"""Read and validate `fleet.toml`; errors have line numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Model = Annotated[
 
 
 class RepositoryTable(BaseModel):
-    """A `[[repository]]`. Other keys than these are values for the query."""
+    """A `[[repository]]`. Other keys are values for placeholders in the query."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -71,13 +71,13 @@ class FleetTable(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository of the file, with what it overrides. `where` is the file and line for errors."""
+    """A repository with the settings that apply to it. `where` is its file and line, for errors."""
 
     name: str
     url: str
     ref: str
     query: str
-    models: tuple[tuple[str, str], ...]  # each with its place in the file
+    models: tuple[tuple[str, str], ...]  # each with its file and line
     setup: str
     build: str  # for a repository without build.sh
     where: str
@@ -102,7 +102,7 @@ def read_fleet_file(path: Path) -> FleetFile:
     """Read and validate a fleet file.
 
     Raises:
-        NotReady: it is missing or wrong; the message has a line for each error.
+        NotReady: it is missing or invalid; the message has a line for each error.
     """
     text = _read(path.parent, path.name, f"{path}")
     try:
@@ -132,7 +132,7 @@ def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -
 
 
 def _read(folder: Path, name: str, shown: str) -> str:
-    """Return the text of a file in `folder`. A fleet file may come with a clone: it must not read files elsewhere.
+    """Return the text of a file in `folder`, and not elsewhere: a fleet file may come with a clone.
 
     Raises:
         NotReady: there is none, or it is not a small text file.
@@ -166,7 +166,7 @@ class _Reader:
         table = self.table
         query = self._query(table.query, table.query_file, self.file.where("query_file"), required=False)
         if not _BRANCH.fullmatch(table.branch) or table.branch == "HEAD":
-            self._error(self.file.where("branch"), f"branch: {table.branch!r} is not a valid name of a branch")
+            self._error(self.file.where("branch"), f"branch: {table.branch!r} is not a valid branch name")
         if table.max_cost and table.unit_max_cost and table.unit_max_cost > table.max_cost:
             self._error(self.file.where("unit_max_cost"), "unit_max_cost: it is larger than max_cost")
         found: dict[str, Repository] = {}
@@ -192,7 +192,7 @@ class _Reader:
         self.errors.append(f"{where}: {message}")
 
     def _rows(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
-        """Yield a table with a `url` for each repository that `table` stands for, and where it is."""
+        """Yield file and line, and a table with a `url`, of each repository that `table` describes."""
         given = [name for name in ("url", "glob", "from_file") if getattr(table, name) is not None]
         if len(given) != 1:
             self._error(where, f"repository: set one of url, glob and from_file{', not several' if given else ''}")
@@ -223,7 +223,7 @@ class _Reader:
         return [folder for folder in found if folder.is_dir() and not folder.name.startswith(".")]
 
     def _listed(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
-        """Yield the repositories of a list: a URL a line, or a JSON object a line in a `.jsonl`."""
+        """Yield the repositories of a list: one URL per line, or one JSON object per line in a `.jsonl` file."""
         name = table.from_file or ""
         try:
             text = _read(self.folder, name, name)
@@ -250,7 +250,7 @@ class _Reader:
                 continue
             yield place, each
         if not count:
-            self._error(where, f"from_file: {name} names no repository")
+            self._error(where, f"from_file: {name} lists no repository")
 
     def _repository(self, table: RepositoryTable, where: str, index: int, query: str | None) -> Repository | None:
         url = table.url or ""
@@ -259,7 +259,7 @@ class _Reader:
             self._error(where, f"url: {problem}")
             return None
         if not _NAME.fullmatch(name):
-            self._error(where, f"name: {name!r} cannot be the name of a repository; set `name`")
+            self._error(where, f"name: {name!r} is not a valid name of a repository; set `name`")
             return None
         if table.ref is not None and (table.ref.startswith("-") or re.search(r"[\s~^:?*\[\\]|\.\.|@\{", table.ref)):
             self._error(where, f"ref: {table.ref!r} is not the name of a branch, tag or commit")
@@ -319,20 +319,20 @@ def _absolute(url: str, folder: Path) -> str:
 
 
 def _url_problem(url: str) -> str:
-    """Return why git must not be asked for `url`, or an empty text."""
+    """Return why git must not use `url`, or ""."""
     scheme, separator, rest = url.partition("://")
     user, at, host = rest.partition("/")[0].rpartition("@")
     problems = {
         f"{url!r} looks like an option": url.startswith("-"),
         f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url and not separator,
-        "it has a password; leave it out": not separator and _is_remote(url) and ":" in url.rpartition("@")[0],
+        "it has a password; remove it": not separator and _is_remote(url) and ":" in url.rpartition("@")[0],
     }
     if separator:
         problems |= {
             f"{scheme}:// is not supported: use https, ssh, or a folder": scheme not in _SCHEMES,
-            "it has a user or password; leave them out, git's credential helper has them": bool(at)
+            "it has a user or password; remove them, and use git's credential helper": bool(at)
             and (scheme != "ssh" or ":" in user),
             "it names no host": host.startswith("-") or not (host or scheme == "file"),
-            "it has a query string, which may hold a key": bool(re.search(r"[?#].*=", rest)),
+            "it has a query string, which may contain a key": bool(re.search(r"[?#].*=", rest)),
         }
     return next((problem for problem, found in problems.items() if found), "")

@@ -1,9 +1,9 @@
-"""`NAME.fleet`, the folder of a fleet beside its file: what was planned, tried and found.
+"""`NAME.fleet`, the folder of a fleet next to its file, with its plan, tries and results.
 
 - `fleet.toml`: a copy of the file
 - `plan.json`: the units of the latest run
-- `tries.jsonl`: a line before each try, with the cost that is reserved for it
-- `units.jsonl`: a line after each try, the truth
+- `tries.jsonl`: a line before each try, with its reserved cost
+- `units.jsonl`: a line after each try, with its result
 - `units/ID/`: `change.patch`, `build.txt` and the run folder `run/` of a unit
 - `report.html`
 """
@@ -26,16 +26,16 @@ from code_commit.plugin_api import NotReady
 from code_commit_fleet.plan import Plan
 
 REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
-# As the system says it, and git.
+# Messages of the system and of git about a full disk.
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A try of a unit, as a line of `units.jsonl`. `cost` is in USD, None if unknown; that of a lost try is its bound.
+    """A try of a unit, as in a line of `units.jsonl`. `cost` is in USD, None if unknown, an upper bound if lost.
 
-    `outcome` is that of the run, or `lost` (its worker went away), `timeout`, or `skipped` (by `--skip`).
+    `outcome` is that of the run, or `lost` (with its worker), `timeout`, or `skipped` (by `--skip`).
     """
 
     unit: str
@@ -58,9 +58,9 @@ class Tried:
 
     @property
     def is_final(self) -> bool:
-        """Whether the unit is not run again by itself: a red build is a result, not a fault.
+        """Whether `fleet run` does not run the unit again: a red build is a result, not a fault.
 
-        What ended before its first call was stopped by something that may be mended by now.
+        If a unit ended before its first call, the obstacle may be gone by now.
         """
         never_began = self.outcome in {"not_ready", "limit"} and self.cost == 0
         return self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
@@ -102,10 +102,10 @@ class FleetFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder, and hold its lock: one `fleet run` at a time.
+        """Create the folder, and hold its lock: one `fleet run` at a time.
 
         Raises:
-            NotReady: another run holds it, or the folder cannot be made.
+            NotReady: another run holds it, or the folder cannot be created.
         """
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
@@ -135,12 +135,12 @@ class FleetFolder:
         temporary.replace(target)
 
     def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Add a line to `units.jsonl` or `tries.jsonl`. A torn last line is ended first.
+        """Append a line to `units.jsonl` or `tries.jsonl`; after an incomplete line, begin a new one first.
 
-        It survives the end of this process; with `sync`, also a loss of power.
+        The line survives the end of this process; with `sync`, also a power loss.
 
         Raises:
-            OSError: the disk is full, or has a fault. What stood in the file stays.
+            OSError: the disk is full or faulty. Earlier lines stay.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(self.path / name, flags, 0o600), "r+b", buffering=0) as file:  # noqa: PTH123 - a handle
@@ -153,7 +153,7 @@ class FleetFolder:
                 os.fsync(file.fileno())
 
     def tries(self) -> list[Tried]:
-        """Return the tries of `units.jsonl` in their order. Lines that are torn or foreign are left out."""
+        """Return the tries of `units.jsonl` in order. Skip incomplete and foreign lines."""
         found = []
         for row in self._rows("units.jsonl"):
             try:
@@ -163,7 +163,7 @@ class FleetFolder:
         return found
 
     def reserved(self) -> dict[tuple[str, int], float]:
-        """Return the cost that was reserved for each try that ever began."""
+        """Return the reserved cost of each try that ever started, by unit and number."""
         found: dict[tuple[str, int], float] = {}
         for row in self._rows("tries.jsonl"):
             try:

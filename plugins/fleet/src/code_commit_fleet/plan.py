@@ -1,4 +1,4 @@
-"""Units: each repository of a file with each of its models. Everything that can be wrong is said before one runs."""
+"""Plan the units: each repository of a fleet file with each of its models. All errors are reported before one runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _AT_ONCE = 8  # folders checked at the same time
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A repository with a model. `unit` is a hash of what the unit depends on; `commit` is known for a folder.
+    """A repository with a model. `unit` is a hash of its inputs; `commit` is known only for a local folder.
 
-    `build` is for a repository without build.sh.
+    `build` is the build command for a repository without build.sh.
     """
 
     unit: str
@@ -72,7 +72,7 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
     """Return the plan of a file. `again` are the units of an earlier plan, whose branches may exist.
 
     Raises:
-        NotReady: an unknown model, a folder that cannot be used, or a branch that exists; with the line of each.
+        NotReady: a model is unknown, a folder cannot be used, or a branch exists; the message has a line for each.
     """
     errors: list[str] = []
     providers = _providers(file, host, errors)
@@ -104,7 +104,7 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
 
 def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
     depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
-    # Without `build`: whoever adds it for the few that have no build.sh must not pay for all others again.
+    # Without `build`: if you add it for a few repositories without build.sh, you do not pay for all others again.
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
     return Unit(
         name,
@@ -145,7 +145,7 @@ def _names(pair: tuple[str, Any]) -> list[str]:
 
 
 def provider_of(model: str, definitions: Mapping[str, ProviderDefinition]) -> str:
-    """Return the name of the provider that has `model`, or an empty text."""
+    """Return the name of the provider that has `model`, or ""."""
     for name, definition in definitions.items():
         if any(model == known or model in aliases for known, aliases in definition.models.items()):
             return name
@@ -157,7 +157,7 @@ def provider_of(model: str, definitions: Mapping[str, ProviderDefinition]) -> st
 
 
 def _check(repository: Repository) -> tuple[tuple[Repository, str], list[str]]:
-    """Return the commit of a folder, or why it cannot be used. Whether a URL exists is known when it is cloned."""
+    """Return the commit of a folder, or why it cannot be used. A URL is checked only when it is cloned."""
     if not repository.url.startswith("/"):
         return (repository, ""), []
     try:
@@ -172,7 +172,7 @@ def _commit_of(folder: Path, ref: str) -> str:
     """Return the commit that a unit of a folder starts from.
 
     Raises:
-        NotReady: the folder is no clean repository, or has no such commit.
+        NotReady: the folder is not the top of a clean repository, or has no such commit.
     """
     if not folder.is_dir():
         raise NotReady(f"{folder} does not exist")
@@ -181,7 +181,7 @@ def _commit_of(folder: Path, ref: str) -> str:
         raise NotReady(f"{folder} is not the top of a git repository")
     if changed := git.run(["status", "--porcelain", "-z"], reads_only=True).split(b"\0")[0]:
         name = changed[3:].decode("utf-8", "replace")
-        raise NotReady(f"{folder} has changes that are not committed, such as {name}; commit or stash them")
+        raise NotReady(f"{folder} has uncommitted changes, such as {name}; commit or stash them")
     args = ["rev-parse", "--verify", "--quiet", f"{ref or 'HEAD'}^{{commit}}"]
     commit = git.run(args, check=False).decode().strip()
     if not commit:
@@ -190,10 +190,10 @@ def _commit_of(folder: Path, ref: str) -> str:
 
 
 def _require_prepared(repository: Repository, commit: str) -> None:
-    """Check what would stop a unit before it begins, in the commit that it starts from.
+    """Check the commit of a unit for what would stop it before its first call.
 
     Raises:
-        NotReady: it has no build.sh and nothing makes one, or git tracks the folder of keys.
+        NotReady: it has no build.sh and nothing creates one, or git tracks the folder of keys.
     """
     listing = ["ls-tree", "--name-only", "-z", commit, "--", "build.sh", "agent-config"]
     names = Git(Path(repository.url)).run(listing, reads_only=True).split(b"\0")
@@ -204,7 +204,7 @@ def _require_prepared(repository: Repository, commit: str) -> None:
 
 
 def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
-    """Yield an error for each repository that is there again with the same query and model, under another name."""
+    """Yield an error for each repository that occurs again, under another name, with the same query and model."""
     where = {each.name: each.where for each in file.repositories}
     first: dict[str, Unit] = {}
     for unit in units:
@@ -215,9 +215,9 @@ def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
 
 
 def _existing_branches(units: list[Unit], file: FleetFile) -> Iterator[tuple[Unit, str, str]]:
-    """Yield the units of folders whose branch cannot be made, each with its line and the branch in its way.
+    """Yield the units of folders whose branch cannot be created, each with its line and the branch in its way.
 
-    With a branch `a`, git has no room for `a/b`.
+    git cannot create a branch `a/b` if there is a branch `a`.
     """
     where = {each.url: each.where for each in file.repositories}
     folders: dict[str, list[Unit]] = {}

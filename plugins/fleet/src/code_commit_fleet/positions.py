@@ -1,4 +1,4 @@
-"""Find the line of each key in a TOML file, for errors. `tomllib` does not tell."""
+"""Find the line of each key in a TOML file, for errors, because `tomllib` does not report lines."""
 
 from __future__ import annotations
 

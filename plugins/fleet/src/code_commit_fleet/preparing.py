@@ -1,4 +1,4 @@
-"""What a run needs and a repository may lack. It is added to the private copy alone, not to the result."""
+"""Add files that a run needs and a repository may lack, only to the private copy and not to the result."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare(project: Path, build: str) -> None:
-    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, where they are missing.
+    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, if they are missing.
 
     Raises:
-        NotReady: something else is in their place.
+        NotReady: one of the files cannot be written.
     """
     try:
         require_gitignore_line(project)
@@ -26,10 +26,10 @@ def prepare(project: Path, build: str) -> None:
 
 
 def require_build(project: Path) -> None:
-    """Check that there is something to decide whether the unit is reached.
+    """Check that the project has a `build.sh`, which decides whether the unit is reached.
 
     Raises:
-        NotReady: there is no `build.sh`.
+        NotReady: it has none.
     """
     if not os.path.lexists(project / "build.sh"):
         raise NotReady("the repository has no build.sh; commit one, or set `build` in the fleet file")

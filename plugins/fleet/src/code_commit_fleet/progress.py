@@ -1,4 +1,4 @@
-"""What people and programs see of a running fleet."""
+"""Show a running fleet to people and programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Tells starts and ends of units: JSON events on stdout, or lines on stderr, with a bar on a terminal."""
+    """Shows starts and ends of units: JSON events on stdout, or lines on stderr, with a bar on a terminal."""
 
     def __init__(self, host: Host, *, as_json: bool) -> None:
         self._host = host
@@ -30,7 +30,7 @@ class Progress:
         self._cost = 0.0
 
     def begin(self, plan: Plan, records: Mapping[str, Tried], waiting: Collection[Unit]) -> None:
-        """Tell what is going to run."""
+        """Show how many units will run."""
         self._total = len(waiting)
         finished = len(plan.units) - len(waiting)
         self.event("fleet.started", units=len(plan.units), waiting=len(waiting), pilot=plan.pilot)
@@ -49,7 +49,7 @@ class Progress:
             self._bar.start()
 
     def unit(self, kind: str, unit: Unit, tried: Tried | None) -> None:
-        """Tell of a unit that started or ended."""
+        """Show that a unit started, or ended as `tried` says."""
         common = {"unit": unit.unit, "repository": unit.repository, "model": unit.model}
         if tried is None:
             self._running += 1
@@ -68,11 +68,11 @@ class Progress:
     def _line(self, unit: Unit, tried: Tried) -> None:
         cost = "" if tried.cost is None else f", ${tried.cost:.4f}"
         why = f": {tried.error_line(160)}" if tried.error and tried.outcome != REACHED else ""
-        told = f"{unit.repository} {unit.model}: {tried.outcome}{why} ({tried.seconds:.1f} s{cost})"
-        self._host.out.note(f"[{self._done}/{self._total}] {told}")
+        line = f"{unit.repository} {unit.model}: {tried.outcome}{why} ({tried.seconds:.1f} s{cost})"
+        self._host.out.note(f"[{self._done}/{self._total}] {line}")
 
     def event(self, kind: str, **data: Any) -> None:
-        """Print an event, with `--json`."""
+        """Print an event if `--json` is given."""
         if self._json:
             self._seq += 1
             event = {"seq": self._seq, "time": round(time.time(), 3), "kind": kind, "data": data, "version": 1}

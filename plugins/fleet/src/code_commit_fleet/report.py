@@ -26,8 +26,8 @@ from code_commit_workspace import printable
 FILE = "report.html"
 WAITING = "waiting"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_PLACE = re.compile(r"(/[\w.@+-]+){2,}/")  # the folder of a unit differs in each of them
-_MOST_UNITS = 20  # named for a cause
+_PLACE = re.compile(r"(/[\w.@+-]+){2,}/")  # each unit has its own folder
+_MOST_UNITS = 20  # to list for one cause
 _LONGEST_CAUSE = 300  # characters
 
 
@@ -54,7 +54,7 @@ class UnitView:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it counts for its model."""
+        """Whether it counts in the comparison of models."""
         return self.tone != "open"
 
 
@@ -71,7 +71,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """A model over all of its units. Costs are in USD, None if one is unknown."""
+    """A model with all its units. Costs are in USD, None if one is unknown."""
 
     name: str
     units: Sequence[UnitView]
@@ -87,25 +87,25 @@ class ModelView:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Failures with the same first error line, but for numbers and folders."""
+    """Failures with the same first error line, except for numbers and folders."""
 
     text: str
     units: Sequence[UnitView]
 
     @property
     def left_out(self) -> int:
-        """How many units are not named."""
+        """The number of units that the page does not list."""
         return max(0, len(self.units) - _MOST_UNITS)
 
     @property
     def named(self) -> Sequence[UnitView]:
-        """The units that are named."""
+        """The units that the page lists."""
         return self.units[:_MOST_UNITS]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """All that the page shows."""
+    """Everything that the page shows."""
 
     name: str
     units: Sequence[UnitView]
@@ -118,12 +118,12 @@ class FleetView:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How many units have each outcome."""
+        """The number of units by outcome."""
         return Counter(each.outcome for each in self.units)
 
 
 def report(host: Host, arguments: argparse.Namespace) -> int:
-    """Write the page, and print where it is.
+    """Write the page, and print its path.
 
     Raises:
         NotReady: the fleet has not been run.
@@ -135,7 +135,7 @@ def report(host: Host, arguments: argparse.Namespace) -> int:
 
 
 def write_page(folder: FleetFolder, host: Host) -> None:
-    """Write the page of a fleet into its folder, without the keys of this machine.
+    """Write the page about a fleet into its folder, without keys of this machine.
 
     Raises:
         NotReady: the fleet has not been run.

@@ -41,22 +41,22 @@ _LONGEST = 2000  # characters of an error
 
 
 def run(host: Host, arguments: argparse.Namespace) -> int:
-    """Run what is not finished: the pilot, and if all of it is reached, the rest."""
-    return _told(host, arguments, arguments.file, _run)
+    """Run the unfinished units: the pilot, and if all of it is reached, the rest."""
+    return _run_action(host, arguments, arguments.file, _run)
 
 
 def retry(host: Host, arguments: argparse.Namespace) -> int:
     """Run some units again."""
     arguments.units, file = split_file(arguments.units)
     arguments.go = arguments.skip = False
-    return _told(host, arguments, file, _retry)
+    return _run_action(host, arguments, file, _retry)
 
 
 _Action = Callable[["_Fleet", argparse.Namespace], int]
 
 
-def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
-    """Run an action; with `--json`, print `fleet.finished` last, whatever happens."""
+def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
+    """Run an action; with `--json`, print `fleet.finished` at the end, also after an error."""
     progress = Progress(host, as_json=arguments.json)
     code, summary, hint = ExitCode.INTERNAL, "", ""
     try:
@@ -73,7 +73,7 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
                 summary = fleet.summary()
                 _write_page(folder, host)
     except KeyboardInterrupt:
-        code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` goes on"
+        code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` continues"
         summary = summary or "interrupted"
         if not arguments.json:
             raise Interrupted(f"interrupted: {summary}", hint=hint) from None
@@ -101,7 +101,7 @@ def _report_full_disk(folder: FleetFolder) -> Iterator[None]:
 
 
 def _write_page(folder: FleetFolder, host: Host) -> None:
-    """Write the page, or tell that it is not there: it never hides how the fleet ended."""
+    """Write the page, or warn that it failed, without hiding how the fleet ended."""
     try:
         write_page(folder, host)
     except OSError as error:
@@ -109,7 +109,7 @@ def _write_page(folder: FleetFolder, host: Host) -> None:
 
 
 class _Fleet:
-    """A fleet that runs: its file, its plan and its folder."""
+    """A running fleet: its file, its plan and its folder."""
 
     def __init__(
         self, host: Host, arguments: argparse.Namespace, file: FleetFile, folder: FleetFolder, progress: Progress
@@ -124,16 +124,19 @@ class _Fleet:
         self.limits = limits_of(file, len(self.plan.units))
 
     def require_no_keys(self) -> None:
-        """Check that no key is sent to a worker.
+        """Check that no key would be sent to a worker.
 
         Raises:
-            NotReady: a query, a URL or a setup command holds a key.
+            NotReady: a query, a URL or a command contains a key.
         """
         redactors = self.host.redactor, worker_redactor()  # the host reads no keys outside of a project
         for unit in self.plan.units:
             text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.build}\n{unit.ref}"
             if any(redactor.holds_key(text) for redactor in redactors):
-                raise NotReady(f"the query or the table of {unit.repository} holds a key; keys stay on the workers")
+                raise NotReady(
+                    f"the query or the table of {unit.repository} contains a key",
+                    hint="remove it; workers read keys from their own configuration",
+                )
 
     def records(self) -> dict[str, Tried]:
         """Return the latest try of each unit of the plan."""
@@ -141,7 +144,7 @@ class _Fleet:
         return {name: each for name, each in latest(self.folder.tries()).items() if name in known}
 
     def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
-        """Return the units without an outcome of their own: new, lost too rarely, or interrupted."""
+        """Return the units to run: new ones, and those whose last try was not final."""
         return [unit for unit in units if unit.unit not in records or not records[unit.unit].is_final]
 
     def summary(self) -> str:
@@ -161,26 +164,26 @@ class _Fleet:
 
     @contextmanager
     def driver(self, waiting: int) -> Iterator[Driver]:
-        """Give a driver with its cluster.
+        """Yield a driver with its cluster.
 
         Raises:
-            NotReady: there is no cluster.
+            NotReady: the cluster cannot be reached.
         """
         with ExitStack() as stack:
             cluster = stack.enter_context(self._cluster(waiting))
-            yield Driver(cluster, self.folder, self.limits, order=self.order, take=self.take, tell=self.progress.unit)
+            yield Driver(cluster, self.folder, self.limits, order=self.order, take=self.take, report=self.progress.unit)
 
     @contextmanager
     def _cluster(self, waiting: int) -> Iterator[DaskCluster]:
         arguments = self.arguments
         if arguments.scheduler and arguments.workers:
-            raise UsageError("--workers is for this machine, not for a scheduler")
+            raise UsageError("--workers cannot be used with --scheduler, which has its own workers")
         from code_commit_fleet.cluster import local_cluster, remote_cluster
 
         if arguments.scheduler:
             wait = self.file.settings.scheduler_wait
             opened = remote_cluster(
-                arguments.scheduler, wait=wait, insecure=arguments.insecure, tell=self.host.out.note
+                arguments.scheduler, wait=wait, insecure=arguments.insecure, report=self.host.out.note
             )
         else:
             opened = local_cluster(min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting)))
@@ -188,7 +191,7 @@ class _Fleet:
             yield cluster
 
     def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
-        """Return what a worker needs to run a unit. Nothing secret is in it."""
+        """Return what a worker needs to run a unit, without secrets."""
         settings = self.file.settings
         return {
             "unit": unit.unit,
@@ -210,10 +213,10 @@ class _Fleet:
         }
 
     def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
-        """Unpack a result; return its record. What a worker sends is not trusted.
+        """Unpack a result, which is not trusted, and return its record.
 
         Raises:
-            NotReady: it cannot be written here.
+            NotReady: it cannot be written on this machine.
         """
         target = self.folder.unit_folder(unit.unit)
         new = target.with_name(f"{target.name}.new")
@@ -255,7 +258,7 @@ class _Fleet:
 
 
 def _priced(models: Any) -> float | None:
-    """Return the cost of the calls of a run that did not price them itself, or None if it is unknown."""
+    """Return the cost of a run's calls in USD, by their tokens; None if a price is unknown."""
     if not isinstance(models, list):
         return None
     total = 0.0
@@ -272,7 +275,10 @@ def _priced(models: Any) -> float | None:
 
 
 def limits_of(file: FleetFile, units: int) -> Limits:
-    """Return what the driver keeps. Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its share."""
+    """Return the driver's limits.
+
+    Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its equal share if that is more.
+    """
     settings = file.settings
     one = settings.unit_max_cost
     if one is None and settings.max_cost is not None:
@@ -313,16 +319,18 @@ def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
                 _skip(fleet, unit, records.get(unit.unit))
         elif red and rest and not passed and not arguments.go:
             fleet.host.out.note(f"the pilot: {len(pilot) - len(red)} of {len(pilot)} units reached; the rest waits")
-            raise_pilot_hint(fleet)
+            _note_pilot_hint(fleet)
             return _finish(fleet, driver)
         driver.run(fleet.unfinished(rest, records))
         return _finish(fleet, driver)
 
 
-def raise_pilot_hint(fleet: _Fleet) -> None:
-    """Tell how to go on after a pilot with a red unit."""
+def _note_pilot_hint(fleet: _Fleet) -> None:
+    """Print how to continue after a pilot with a red unit."""
     file = fleet.arguments.file
-    fleet.host.out.note(f"hint: `code-commit fleet run {file} --go` starts the rest, --skip without these repositories")
+    fleet.host.out.note(
+        f"hint: `code-commit fleet run {file} --go` starts the rest; --skip starts it without the red units"
+    )
 
 
 def _skip(fleet: _Fleet, unit: Unit, before: Tried | None) -> None:
@@ -366,7 +374,7 @@ def _finish(fleet: _Fleet, driver: Driver | None) -> int:
             hint="raise max_cost, then run the fleet again",
         )
     if driver is not None and driver.idle:
-        raise NotReady(f"no worker came within {fleet.limits.worker_wait:g} seconds; {fleet.summary()}")
+        raise NotReady(f"no worker was available for {fleet.limits.worker_wait:g} seconds; {fleet.summary()}")
     if not fleet.arguments.json:
         fleet.host.out.line(fleet.summary())
     return code

@@ -1,4 +1,4 @@
-"""The section `[plugins.fleet]`, of the machine on which a unit runs."""
+"""The section `[plugins.fleet]` on the machine that runs a unit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class FleetSettings(BaseModel):
-    """Where the units on this machine find keys."""
+    """Where units on this machine find keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -14,10 +14,10 @@ _SECONDS = 7 * 86400.0  # the unit's own limit ends it earlier
 
 
 def setup(host: Host, arguments: argparse.Namespace) -> int:
-    """Run the command on stdin. What it prints goes to stderr if it fails.
+    """Run the command on stdin. If it fails, print its last lines on stderr.
 
     Raises:
-        NotReady: the sandbox does not work here, and was not turned off.
+        NotReady: the sandbox does not work here, and is not turned off.
     """
     command = sys.stdin.read(_LIMIT)
     required = arguments.sandbox != "off"

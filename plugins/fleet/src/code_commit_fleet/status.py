@@ -19,7 +19,7 @@ def folder_of(host: Host, file: str) -> FleetFolder:
 
 
 def status(host: Host, arguments: argparse.Namespace) -> int:
-    """Show how far the fleet is. The exit code is 0 if every unit was reached or skipped, else 1.
+    """Show the progress of the fleet. The exit code is 0 if every unit was reached or skipped, else 1.
 
     Raises:
         NotReady: it has not been run.
@@ -88,10 +88,10 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
 
 
 def find_units(plan: Plan, word: str) -> list[Unit]:
-    """Return the unit with this id or the only one that begins so, or the units of a repository.
+    """Return the unit whose id begins with `word`, or the units of the repository `word`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or several ids begin with `word`.
     """
     by_name = [unit for unit in plan.units if unit.repository == word]
     by_id = [unit for unit in plan.units if word and unit.unit.startswith(word)]

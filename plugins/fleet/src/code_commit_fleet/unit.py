@@ -23,13 +23,13 @@ _stopped: set[str] = set()
 _seen: set[str] = set()
 _folder: list[WorkerFolder] = []
 _guard = threading.Lock()
-_packing = threading.Lock()  # one at a time: each may hold a large result several times
+_packing = threading.Lock()  # one at a time: packing a large result takes several times its size in memory
 
 
 def run_unit(payload: bytes) -> bytes:
-    """Run the unit that `payload` describes, and return its result (see `bundle`). Never raises.
+    """Run the unit that `payload` describes, and return its result (see `bundle`). Never raise.
 
-    The same try is never run twice here: Dask would do so after it lost the first result.
+    No try runs twice here, although Dask asks for that after it lost the first result.
     """
     started = time.monotonic()
     name = "unit"
@@ -40,7 +40,7 @@ def run_unit(payload: bytes) -> bytes:
         _require_new(name)
         running = _Unit(order, name)
         record, project, patch = running.run()
-    except BaseException as error:  # noqa: BLE001 - a worker tells everything in its result
+    except BaseException as error:  # noqa: BLE001 - a worker reports every error in its result
         message = error.message if isinstance(error, CodeCommitError) else describe(error)
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
@@ -81,7 +81,7 @@ def _worker_folder() -> WorkerFolder:
 
 
 def _unwanted() -> Callable[[], bool]:
-    """Return a function that tells whether the cluster no longer wants this task: its driver is gone."""
+    """Return a function that returns whether the cluster no longer wants this task, because its driver is gone."""
     try:
         from distributed import get_worker
         from distributed import worker as tasks

@@ -1,4 +1,4 @@
-"""A process of a unit: bounded output, a time limit, an end when the fleet stops, and an end with its worker."""
+"""Run a process of a unit, with limited output and time. It ends with the fleet, and with its worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from code_commit_workspace import Process
 
 _KEPT = 256 * 1024  # bytes of the end of each output
 _CHUNK = 64 * 1024
-_POLL = 0.25  # seconds between looks at whether the fleet has stopped
+_POLL = 0.25  # seconds between checks whether the fleet has stopped
 _GRACE = 10.0  # seconds for code-commit to end after Ctrl-C
 
 
@@ -40,8 +40,8 @@ def run_code_commit(
 ) -> Ended:
     """Run `code-commit` in `project` until it ends, the deadline passes or the fleet stops.
 
-    It gets Ctrl-C first, so that its project is whole and its cost is known, and is killed some seconds later. If this
-    process is killed, its supervisor ends it.
+    Send it Ctrl-C first, so that it restores its project and reports its cost, and kill it some seconds later. If our
+    own process is killed, the supervisor ends it.
     """
     command = [sys.executable, "-P", "-m", "code_commit", *arguments]
     with Process(command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin) as process:
@@ -49,7 +49,7 @@ def run_code_commit(
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a unit: without what tells about the cluster."""
+    """Return the environment of a unit, without the variables of the cluster."""
     return {name: value for name, value in environ.items() if not name.startswith("DASK_")}
 
 

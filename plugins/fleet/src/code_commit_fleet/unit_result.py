@@ -1,4 +1,4 @@
-"""What a worker tells of a unit: its record, and its files."""
+"""Collect the result of a unit on its worker: its record and its files."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
 
 
 def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
-    """Return the cost of a run; `unknown` tells that a call was lost that the service may charge for.
+    """Return the cost of a run. `unknown` is whether a lost call may have been charged.
 
-    Without `--max-cost` a run has no prices; the driver has, and gets the tokens.
+    Without `--max-cost`, a run computes no cost; the driver computes it from the tokens in `models`.
     """
     started = finished = 0
     unknown, cost, priced = False, 0.0, True
@@ -77,7 +77,7 @@ def _events(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def bounded(record: dict[str, Any]) -> dict[str, Any]:
-    """Return `record` with texts of limited length."""
+    """Limit the length of the texts in `record`, and return it."""
     record["error"] = str(record.get("error") or "")[:LONGEST]
     record["files"] = [str(path)[:LONGEST] for path in (record.get("files") or [])[:_MOST_FILES]]
     return record
@@ -90,7 +90,7 @@ def run_folder(project: Path) -> Path | None:
 
 
 def files_of(project: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a result, the most important first: what does not fit is left out at the end."""
+    """Yield the files of a result, the most important first, because the last ones may be left out."""
     folder = run_folder(project) if project else None
     if folder is None:
         return

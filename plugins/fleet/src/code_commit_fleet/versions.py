@@ -1,4 +1,4 @@
-"""The versions that must be the same on every machine of a cluster. Dask only warns."""
+"""Compare the versions that must be the same on every machine of a cluster. Dask only warns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def differences(theirs: Mapping[str, str], names: Collection[str] = ("python", *
 
 
 def differences_of_scheduler(client: Client) -> list[str]:
-    """Return the differences of the scheduler. It runs no unit, so it needs no code-commit."""
+    """Return the scheduler's differences from this process. It runs no units, so it needs no code-commit."""
     answer: Any = client.get_versions()
     packages = answer["scheduler"]["packages"]
     found = {name: str(packages.get(name)) for name in _SCHEDULER}

@@ -1,4 +1,4 @@
-"""Keys of a worker: those that its units use, those that its results must not hold, and that of its cluster."""
+"""Handle keys on a worker: those for its units, those to remove from results, and the TLS key of its cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETTING = "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM"
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
-    """Check that a build cannot read the key of this worker's cluster: with it, it could run code as the worker.
+    """Check that a build cannot read the TLS key of this worker, with which it could run code as the worker.
 
     Raises:
         NotReady: the key is outside of the folder that the sandbox hides.
@@ -71,7 +71,7 @@ def _keys_from() -> Path | None:
 
 
 def worker_redactor() -> Redactor:
-    """Return a redactor of what may be a key on this worker; `code-commit` has redacted its own files before."""
+    """Return a redactor for everything that may be a key here; `code-commit` has already redacted its own files."""
     redactor = Redactor()
     values = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET]
     if keys_from := _keys_from():
