@@ -13,7 +13,7 @@ class AnthropicConfig(BaseModel):
     """Settings of every request.
 
     `max_tokens` limits the reply, thinking included; the service requires it, so there is a default.
-    `cache_ttl` is how long the service keeps what a prompt begins with: after the last use, if five minutes.
+    `cache_ttl` is how long the service caches the beginning of a prompt; five minutes count from its last use.
     `thinking_budget_tokens` turns thinking on for models up to 4.6; `thinking` and `effort` control it for later ones.
     """
 

@@ -1,11 +1,11 @@
-"""Anthropic's models, as data. The prices, except of one kind of cache, are those of genai-prices.
+"""Anthropic's models, as data. genai-prices has their prices, except for one kind of cache.
 
 Sources: Anthropic's pages "Models overview", "Pricing" and "Prompt caching", as of November 2026.
 """
 
 from __future__ import annotations
 
-# The model's id: its aliases, the most tokens that it reads, and the fewest tokens of a prompt that the service caches.
+# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the service caches.
 # An alias without a version names the newest model.
 MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "claude-sonnet-5": (("claude", "anthropic", "sonnet", "claude-sonnet", "sonnet-5"), 1_000_000, 1024),
@@ -20,7 +20,7 @@ MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "claude-opus-4-5": (("opus-4-5", "opus-4.5", "claude-opus-4.5"), 200_000, 4096),
 }
 
-# The price of input that is written to the cache, as a multiple of that of other input: for five minutes, which is what
-# genai-prices has, and for an hour.
+# The price of input that is written to the cache, relative to other input: for five minutes, as in genai-prices, and
+# for an hour.
 WRITE = 1.25
 WRITE_FOR_AN_HOUR = 2.0

@@ -1,4 +1,4 @@
-"""Anthropic's streamed replies, put together to the reply that the service sends as a whole."""
+"""Assemble Anthropic's streamed replies into the reply that the service sends as a whole."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PIECE: Final[Mapping[str, tuple[str, Literal["text", "thinking", "tool"] | None
 
 
 class _Block:
-    """A block of the content: what it began with, and the pieces of its members."""
+    """A block of the content: its first event, and the pieces of its members."""
 
     def __init__(self, start: dict[str, Any]) -> None:
         self._start = start
@@ -72,7 +72,7 @@ class _Block:
 
 
 class AnthropicStream:
-    """A `StreamDecoder` for messages with `stream`. The end is `message_stop`."""
+    """A `StreamDecoder` for messages. A reply ends with `message_stop`."""
 
     def __init__(self, wire: AnthropicWire) -> None:
         self._wire = wire
@@ -83,7 +83,7 @@ class AnthropicStream:
         self._filtered: Completion | None = None
 
     def feed(self, event: StreamEvent) -> Sequence[Delta]:
-        """See `StreamDecoder.feed`. Events of kinds that are not known are ignored, as the service asks."""
+        """See `StreamDecoder.feed`. Ignore unknown kinds of events, as the service requires."""
         if self.ended:
             return ()
         data = reply_object(event.data)
@@ -132,7 +132,7 @@ class AnthropicStream:
             self._update({}, message)
 
     def _update(self, members: Json, owner: Json) -> None:
-        """Take what changed in the message. Counts of tokens are totals; some servers send 0 for those sent before."""
+        """Update the message. Counts of tokens are totals; some servers send 0 instead of repeating one."""
         self._message.update({name: value for name, value in members.items() if value is not None})
         usage = reply_member(owner, "usage", dict) or {}
         for name, value in usage.items():

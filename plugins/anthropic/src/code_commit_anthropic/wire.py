@@ -77,7 +77,7 @@ class AnthropicWire:
 
     def __init__(self, config: AnthropicConfig, *, own_address: bool = False) -> None:
         self._config = config
-        # Compatible servers know marks, but may refuse what was added to them later.
+        # Compatible servers know marks, but may refuse members that were added to them later.
         self._cache_mark = {"type": "ephemeral"} | ({"ttl": "1h"} if own_address and config.cache_ttl == "1h" else {})
 
     def encode(self, request: Request) -> HttpCall:
@@ -227,7 +227,7 @@ class AnthropicWire:
 
 
 def _system(request: Request, cache_mark: Json) -> str | list[dict[str, Any]]:
-    """Return the system prompt, marked if the request is: other conversations may begin with it, too."""
+    """Return the system prompt, with a mark if the request has one: other conversations may begin with it, too."""
     if not any(_is_marked(part) for message in request.messages for part in message.parts):
         return request.system
     return [{"type": "text", "text": request.system, "cache_control": cache_mark}]
@@ -272,7 +272,7 @@ def _block(part: Part) -> dict[str, Any] | None:
 
 
 def _id(call_id: str) -> str:
-    """Replace characters of another provider's id that this service refuses."""
+    """Return the id of a tool call, without characters of other providers' ids that this service refuses."""
     return _INVALID_ID_CHARACTERS.sub("_", call_id)
 
 
@@ -289,7 +289,7 @@ def _part(block: dict[str, Any]) -> Part | None:
 
 
 def _cost(model: str, usage: Usage, kept: int | None) -> float | None:
-    """Return the cost of a reply if `kept` tokens are kept for an hour, for which genai-prices has no price."""
+    """Return the cost in USD of a reply with `kept` tokens cached for an hour, for which genai-prices has no price."""
     if not kept or not usage.input:
         return None
     cost, uncached = cost_of(model, usage), cost_of(model, Usage(usage.input, 0))

@@ -59,7 +59,7 @@ def _is_used_up(words: str, details: list[dict[str, Any]]) -> bool:
             metadata.get("quota_limit_value") == "0" or "PerDay" in str(metadata.get("quota_limit"))
         ):
             return True
-    # The service says so of a limit per minute, too.
+    # The service also reports a limit per minute like this.
     passes = _retry_delay(details) is not None or "PerMinute" in str(details)
     return _CHECK_BILLING in words.lower() and not passes
 

@@ -1,12 +1,12 @@
-"""Google's models, as data. The prices, also of cached input, are those of genai-prices.
+"""Google's models, as data. genai-prices has their prices, also of cached input.
 
 Sources: the pages "Models", "Context caching" and "Pricing" of the Gemini API, as of November 2026.
 """
 
 from __future__ import annotations
 
-# The model's id: its aliases, the most tokens that it reads, and the fewest tokens of a prompt that the service caches,
-# which it does by itself and does not guarantee.
+# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the service caches, which it
+# does by itself and without guarantee.
 # An alias without a version names the newest model; `gemini` and `gemini-pro` name the required default.
 MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "gemini-2.5-pro": (("gemini", "gemini-pro", "gemini-2.5", "gemini2.5-pro"), 1_048_576, 2048),

@@ -1,4 +1,4 @@
-"""Gemini's streamed replies, put together to the reply that the service sends as a whole."""
+"""Assemble Gemini's streamed replies into the reply that the service sends as a whole."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MOST_CANDIDATES = 128
 
 
 class Parts:
-    """The parts of a reply, where adjacent text is one part, and empty text is dropped.
+    """The parts of a reply. Adjacent text becomes one part, and empty text is dropped.
 
-    A signature ends its part: the service sends it in a piece of its own, or with the last piece.
+    A signature ends its part: the service sends it separately, or with the last piece.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Parts:
         self._open = False  # the last part may continue
 
     def add(self, part: dict[str, Any]) -> int:
-        """Add a part, and return the index of the part that it belongs to."""
+        """Add a part or a piece, and return the index of its part."""
         text = reply_member(part, "text", str)
         if text is None or not part.keys() <= _MERGED:
             if part:
@@ -129,7 +129,7 @@ class GeminiStream:
         return deltas
 
     def finish(self) -> Completion:
-        """See `StreamDecoder.finish`. The end is a finish reason, or that the prompt was blocked."""
+        """See `StreamDecoder.finish`. A reply ends with a finish reason, or because the prompt was blocked."""
         reply = self._whole()
         feedback = reply_member(reply, "promptFeedback", dict) or {}
         first = reply["candidates"][0] if self._candidates else {}

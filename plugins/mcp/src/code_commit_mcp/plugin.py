@@ -7,6 +7,6 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """Offer `mcp`."""
+    """Return the command `mcp`."""
     text = "serve workflows and runs to other agents"
     return [CommandDefinition("mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.serving:arguments")]

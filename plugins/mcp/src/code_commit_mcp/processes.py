@@ -1,4 +1,4 @@
-"""Run a command line of `code-commit` as a process of its own, and read what it prints."""
+"""Run a command line of `code-commit` as a separate process, and read its output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from anyio.abc import Process
 _KEPT = 8192  # bytes of stderr
 _GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
 
-
 OnEvent = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """How a command ended: its JSON document, or for a run its last event; and the end of its stderr."""
+    """How a command ended: its JSON document (for a run, its last event), and the end of its stderr."""
 
     exit_code: int
     document: Any
@@ -33,9 +32,9 @@ class Printed:
 
 
 async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None) -> Printed:
-    """Run `code-commit` with `argv` in `root`. With `on_event`, it prints events, which are passed on as they come.
+    """Run `code-commit` with `argv` in `root`. With `on_event`, pass on each event that it prints.
 
-    A cancellation interrupts it as Ctrl-C does, and waits for its end.
+    A cancellation interrupts the process as Ctrl-C does, and waits for its end.
     """
     command = [sys.executable, "-m", "code_commit", *argv]
     process = await anyio.open_process(command, stdin=subprocess.DEVNULL, cwd=root, start_new_session=True)

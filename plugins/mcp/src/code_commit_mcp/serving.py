@@ -23,8 +23,8 @@ from code_commit_mcp.tools import ServedTool, served_tools
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters
 _INSTRUCTIONS = """\
-Tools that change the project through another model. A change stands only if the project's own build passes. Each run \
-has a folder in logs; undo_run takes its changes back. Runs take minutes."""
+Tools that change the project through another model. A run succeeds only if the project's own build passes. Each run \
+has a folder in logs; undo_run reverts its changes. Runs take minutes."""
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""The tools of the server: one for each workflow that asks no questions, and those about runs.
+"""The tools of the server: one for each workflow that asks no questions, and some about runs.
 
-A call of a tool is a command line of `code-commit`, so that its checks, limits and exit codes hold here too.
+A call of a tool is a command line of `code-commit`, so that its checks, limits and exit codes apply here, too.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SHARED: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ServedTool:
-    """A tool. `command` are the words of the command line before the arguments, `flags` the flag of each argument.
+    """A tool. `command` are the first words of its command line, `flags` maps arguments to flags.
 
-    An argument without a flag is positional. `runs` is whether it runs a workflow.
+    An argument without a flag is positional. `runs` is whether the tool runs a workflow.
     """
 
     name: str

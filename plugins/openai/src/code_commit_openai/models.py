@@ -1,12 +1,12 @@
-"""OpenAI's models, as data. The prices, also of cached input, are those of genai-prices.
+"""OpenAI's models, as data. genai-prices has their prices, also of cached input.
 
 Sources: OpenAI's pages about its models, and its guide "Prompt caching", as of November 2026.
 """
 
 from __future__ import annotations
 
-# The model's id: its aliases, and the most tokens that it reads.
-# `gpt` and `openai` name the model that the requirements ask for, not the newest.
+# By id: the aliases, and the largest input in tokens.
+# `gpt` and `openai` name the model in the requirements, not the newest one.
 MODELS: dict[str, tuple[tuple[str, ...], int]] = {
     "gpt-5": (("gpt5", "gpt", "openai"), 400_000),
     "gpt-5-mini": (("gpt5-mini", "gpt-mini"), 400_000),
@@ -23,7 +23,7 @@ MODELS: dict[str, tuple[tuple[str, ...], int]] = {
     "o4-mini": ((), 200_000),
 }
 
-# The fewest tokens of a prompt that the service caches, and the step in which it counts the cached ones.
+# The smallest prompt in tokens that the service caches, and the step in which it counts cached tokens.
 CACHE_MINIMUM = 1024
 CACHE_STEP = 128
 # From this version on, the cache ends at marks, without steps, and writing to it costs more than sending.

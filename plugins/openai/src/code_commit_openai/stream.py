@@ -1,4 +1,4 @@
-"""OpenAI's streamed replies, put together to the reply that the service sends as a whole.
+"""Assemble OpenAI's streamed replies into the reply that the service sends as a whole.
 
 Servers differ: calls without `index`, or all with index 0; content as typed parts; a whole message in one event; no
 `[DONE]`; errors in the middle.
@@ -73,7 +73,7 @@ class _Typed:
         self._parts: list[tuple[dict[str, Any], str, StringIO]] = []
 
     def add(self, part: Json, name: str, text: str | None) -> None:
-        """Add a part with `text` in its member `name`; None is a part that is whole."""
+        """Add a part with `text` in its member `name`; None adds a whole part."""
         last, of, pieces = self._parts[-1] if self._parts else ({}, "", StringIO())
         if text is None or name != of or any(last.get(key) != part.get(key) for key in ("type", "index")):
             last, of, pieces = {}, name if text is not None else "", StringIO()
@@ -137,7 +137,7 @@ class _Choice:
         return [self._delta("thinking", thinking), *deltas] if thinking else deltas
 
     def _new_in(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return what is new in a whole message: MiniMax sends at the end what it has streamed."""
+        """Return the new text in a whole message: MiniMax repeats the streamed text at the end."""
         if not self._numbers:
             return message
         if message.get("content") and message["content"] != self.text():
@@ -230,7 +230,7 @@ class _Choice:
 
 
 class OpenAIStream:
-    """A `StreamDecoder` for chat completions with `stream`. The end is a finish reason, with or without `[DONE]`."""
+    """A `StreamDecoder` for chat completions. A reply ends with a finish reason, with or without `[DONE]`."""
 
     def __init__(self, wire: OpenAIWire) -> None:
         self._wire = wire

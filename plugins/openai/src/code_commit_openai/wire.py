@@ -115,7 +115,7 @@ class OpenAIWire:
         return None if page else HttpCall("/models", {}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
-        """See `ListingWire.decode_models`. Only other servers tell windows: OpenRouter, and vLLM."""
+        """See `ListingWire.decode_models`. Only some other servers report windows: OpenRouter and vLLM."""
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR or reply.get("error"):
             raise _failure(status, reply)
@@ -216,7 +216,7 @@ def _is_marked(part: Part) -> bool:
 
 
 def _repeated(request: Request) -> str:
-    """Return what requests with the same beginning have in common: all up to the first mark, or an empty text."""
+    """Return the text that requests with the same beginning share, up to the first mark; "" without a mark."""
     parts = [part for message in request.messages for part in message.parts]
     first = next((number for number, part in enumerate(parts, 1) if _is_marked(part)), 0)
     texts = [part.text for part in parts[:first] if isinstance(part, Text | ToolResult)]

@@ -11,7 +11,7 @@ from code_commit_otel import attributes as attribute
 from code_commit_otel.attributes import Attributes, Data
 
 _NANOSECONDS = 1_000_000_000
-# Each has a method of the same name.
+# `RunSpans` has a method for each kind.
 _KINDS = frozenset(
     {
         "run.started",

@@ -26,7 +26,7 @@ _CLASSES = (
 
 
 class Colors:
-    """Colors the code of one page, up to a limit. What is beyond it stays plain."""
+    """Colors the code of one page, up to a limit. Further code stays plain."""
 
     def __init__(self) -> None:
         self._left = _BUDGET

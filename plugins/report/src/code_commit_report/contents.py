@@ -1,4 +1,4 @@
-"""What changed files contained, for the colors of their diffs."""
+"""Find the contents of changed files, for the colors of their diffs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST_REPLY, _LARGEST_FILE = 4 * 1024 * 1024, 256 * 1024  # bytes
 class Contents:
     """Finds contents of changed files: in the replies of a run, the latest first, then in the project.
 
-    They are guesses: a diff only takes one that fits it.
+    They are guesses: a diff uses only contents that fit it.
     """
 
     def __init__(self, folder: Path, replies: Iterable[str | None]) -> None:
@@ -28,7 +28,7 @@ class Contents:
                 self._found.setdefault(path, []).append(content)
 
     def __call__(self, path: str) -> Iterator[str]:
-        """Yield each content of the file at `path` that is known."""
+        """Yield each known content of the file at `path`."""
         yield from reversed(self._found.get(path, []))
         with suppress(NotReady, ValueError):
             content = read_in_project(self._folder.parent.parent, path, limit=_LARGEST_FILE)

@@ -72,10 +72,10 @@ class Hunk:
 def file_diffs(
     text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
 ) -> list[FileDiff]:
-    """Parse git's output; skip everything that is not a diff. Only the first `FILES` get their rows.
+    """Parse git's output; skip everything that is not a diff. Only the first `FILES` files get rows.
 
-    `contents` returns what the file at a path may contain after the change. The colors of a hunk need the one that
-    fits: a hunk can begin inside a string.
+    `contents` returns possible contents of the file at a path after the change. Colors need the one that fits, because
+    a hunk can begin inside a string.
     """
     colors = colors or Colors()
     parts = [part for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE) if part[:10] == "diff --git"]
@@ -112,7 +112,7 @@ def _path(head: Sequence[str]) -> str:
 
 
 def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
-    """Return what makes the first `most` rows, and one more to tell that there are more: a diff may have many lines."""
+    """Return the hunks of the first `most` rows, and of one more if there are more: a diff may have many lines."""
     hunks: list[Hunk] = []
     rows = removed = added = 0
     for line in (match[0] for match in _LINE.finditer(text, begin + 1)):
@@ -136,7 +136,7 @@ def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
 def _sides(
     hunks: Sequence[Hunk], path: str, contents: Callable[[str], Iterable[str]], colors: Colors
 ) -> list[tuple[list[Markup], list[Markup]]]:
-    """Return the lines of both sides of each hunk: with colors where the text before it is known."""
+    """Return the lines of both sides of each hunk, with colors if the text before it is known."""
     if len(hunks) == 1 and hunks[0].old_number <= 1 >= hunks[0].new_number:
         return [(colors.of(hunks[0].old, path), colors.of(hunks[0].new, path))]
     for text in contents(path):

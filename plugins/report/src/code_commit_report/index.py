@@ -136,7 +136,7 @@ def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | No
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """Return the summary of a run; of an unfinished or killed one, it is newer in the events."""
+    """Return the summary of a run; for an unfinished or killed run, from its events, which are newer."""
     shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
     try:
         document = json.loads(shown.head) if shown and not shown.left_out else {}

@@ -39,14 +39,14 @@ class Texts:
     colors: Colors = field(default_factory=Colors)
 
     def prompt(self, call: CallView) -> Shown | None:
-        """Return the prompt, without what the one before has too."""
+        """Return the prompt, without the parts that the previous prompt also has."""
         before = self.calls[self.calls.index(call) - 1]
         if before.number < call.number:
             return read_new(self.folder, call.request, before.request, self.limit)
         return read_shown(self.folder, call.request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
-        """Return the response; of a failed call, what arrived of it."""
+        """Return the response; for a failed call, the part that arrived."""
         shown = read_shown(self.folder, call.response, self.limit)
         if shown is None or not call.error:
             return shown
@@ -133,7 +133,7 @@ def _environment() -> Environment:
 
 
 def _compiled() -> BytecodeCache | None:
-    """Return a cache of compiled templates, in a folder that only this account can write. It halves the render time."""
+    """Return a cache of compiled templates, which halves the render time. Only this account can write its folder."""
     try:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):

@@ -10,7 +10,7 @@ from typing import Any
 from code_commit.plugin_api import Record, Usage, cost_of
 
 Data = Mapping[str, Any]
-# Each has a method of the same name.
+# `RunView` has a method for each kind.
 _KINDS = frozenset(
     {
         "run.started",
@@ -122,7 +122,7 @@ class NoteView:
 
 @dataclass(slots=True)
 class Chapter:
-    """An attempt; without attempts, a call and what belongs to it."""
+    """An attempt; without attempts, a call with its changes and processes."""
 
     title: str
     calls: list[CallView] = field(default_factory=list)
@@ -183,7 +183,7 @@ class RunView:
 
     @property
     def never_began(self) -> bool:
-        """Return whether the run was not ready: the host removes its folder."""
+        """Return whether the run was not ready, so that the host removes its folder."""
         return self.outcome == "not_ready" and not self.chapters
 
     @property

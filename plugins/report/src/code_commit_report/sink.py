@@ -12,8 +12,6 @@ from code_commit_report.settings import ReportSettings
 from code_commit_report.whole_file import write_whole
 
 REPORT, INDEX = "report.html", "index.html"
-
-
 _LIVE_KINDS = frozenset(
     {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
 )
@@ -22,7 +20,7 @@ _LIVE_KINDS = frozenset(
 class HtmlReport:
     """Writes the page when the run ends; with the setting `live`, also at each step.
 
-    It can receive several runs one after another: the index is written once, at the end.
+    It can receive several runs one after another, and then writes the index once, at the end.
     """
 
     def __init__(self, settings: ReportSettings) -> None:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from code_commit.plugin_api import open_run_file
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
-_LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the one before
+_LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
 _REPEATED = 1000  # characters; a shorter repetition is shown
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
@@ -79,7 +79,7 @@ def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
 
 
 def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
-    """Read the prompt `name` without what the prompt `earlier` has too; at most `limit` characters."""
+    """Read the prompt `name` without the parts that the prompt `earlier` also has; at most `limit` characters."""
     prompt, before = (read_shown(folder, each, _LARGEST_PROMPT) for each in (name, earlier))
     if not prompt or not before or prompt.left_out or before.left_out:
         return read_shown(folder, name, limit)
@@ -89,7 +89,7 @@ def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
 
 
 def without_repetitions(text: str, earlier: str, name: str) -> str:
-    """Replace long parts of `text` that `earlier` has too with a line that tells their size, in linear time."""
+    """Replace long parts of `text` that `earlier` also has with a line that gives their size, in linear time."""
     lines, before = text.splitlines(keepends=True), earlier.splitlines(keepends=True)
     places: dict[str, int] = {}
     for place, line in enumerate(before):

@@ -63,9 +63,9 @@ class Agent:
     deadline: float
 
     def attempt(self, prompt: tuple[str, str], *, place: str, name: str, number: int, files: AttemptFiles) -> Answer:
-        """Call the model once, run its code once. `name` is the attempt's, for its files.
+        """Call the model once, and run its code once. `name` is that of the attempt's files.
 
-        The `prompt` of the next attempt has the same first text.
+        The two texts of `prompt` are the part that all attempts share, and the failure of the previous attempt or "".
 
         Raises:
             AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
@@ -73,8 +73,8 @@ class Agent:
             ProjectTampered: a command of the code altered files that check the project.
         """
         label = f"step-{place}" if place else "task"
-        same, failure = prompt
-        parts = (Text(same, cache_here=True), *([Text(failure)] if failure else []))
+        shared, failure = prompt
+        parts = (Text(shared, cache_here=True), *([Text(failure)] if failure else []))
         request = Request(messages=(Message("user", parts),), system=self.system)
         completion = self.model.complete(request, label=label)
         try:

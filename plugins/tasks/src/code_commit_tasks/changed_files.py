@@ -11,9 +11,9 @@ State = tuple[int, int, int, int]
 
 
 class ChangedFiles:
-    """Stores the status of the project's visible files, without reading them.
+    """Compares the status of the project's visible files, without reading them.
 
-    The status includes the ctime, the one time that a command cannot set.
+    The status includes the ctime, the only time that a command cannot set.
     """
 
     def __init__(self, run: Run, earlier: Iterable[str] = ()) -> None:

@@ -8,10 +8,10 @@ import sys
 
 
 def parent_death_command() -> tuple[str, ...]:
-    """Return a command prefix by which the system kills the process with the host; empty where unsupported.
+    """Return a command prefix that makes the system kill the process when the host ends; empty if unsupported.
 
-    CPU time is limited in any case.
+    CPU time is always limited.
     """
-    # Not from PATH, where a build could put one.
+    # Not from PATH, where a build could put a program.
     setpriv = shutil.which("setpriv", path=os.defpath) if sys.platform == "linux" else None
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()

@@ -1,4 +1,4 @@
-"""Search a text for regular expressions of JavaScript, in a Deno process of its own, which can be stopped."""
+"""Search a text for JavaScript's regular expressions, in a separate Deno process that can be killed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
 
-# Flags stand in front, as in `(?im)^ok`: there is no other place for them.
+# Flags come first, as in `(?im)^ok`, because a pattern has no other place for them.
 _SEARCH = """\
 async function agent_code(): Promise<(boolean | string)[]> {{
     const text = {text};

@@ -41,16 +41,14 @@ def system_prompt(functions: Iterable[Function]) -> str:
 
 
 def task_prompt(description: str, failure: Failure | None, token: str) -> tuple[str, str]:
-    """Return the prompt for the task itself: what every attempt has, and the failure."""
+    """Return the prompt for the task itself: the part that all attempts share, and the failure."""
     return _labelled("task", description), _last_attempt(failure, token)
 
 
 def step_prompt(
     step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str
 ) -> tuple[str, str]:
-    """Return the prompt for a step, as `task_prompt`. `part_of` describes its place; `context` contains complete
-    sections.
-    """
+    """Return the prompt for a step, as `task_prompt` does. `part_of` describes its place; `context` are sections."""
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
     requirement = _labelled("exit requirement", describe_requirement(step.exit_requirement))
     return "\n".join([_labelled("task", head), requirement, *context]), _last_attempt(failure, token)

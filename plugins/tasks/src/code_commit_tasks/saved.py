@@ -1,4 +1,4 @@
-"""Save tasks for `--resume`, where no model may write."""
+"""Save tasks for `--resume`, in a folder where no model may write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SavedTask:
 
 
 def save(run: Run, task: SavedTask) -> None:
-    """Save `task` atomically under the name of this run; delete the oldest ones.
+    """Save `task` atomically under the name of this run; delete the oldest saved tasks.
 
     Raises:
         NotReady: it cannot be written.
@@ -64,7 +64,7 @@ def load(run: Run, name: str) -> SavedTask:
 
 
 def _by_age(run: Run) -> list[Path]:
-    """Return the saved files, latest last. Names do not sort: two runs in one second differ by a final number."""
+    """Return the saved files, latest last. Do not sort by name: two runs in one second differ by a final number."""
     return sorted(run.state.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
 
 

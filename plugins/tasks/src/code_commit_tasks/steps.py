@@ -41,9 +41,9 @@ class _LimitExceeded(AttemptFailed):
 
 @dataclass(slots=True)
 class Steps:
-    """A running task. `save` is called whenever the tree changes; `earlier` means that the tree is from another run.
+    """A running task. `save` is called whenever the tree changes; `earlier` is whether the tree is from another run.
 
-    `build` judges the project when the task is done: it returns why the build is red, or "".
+    `build` checks the project when the task is done: it returns why the build is red, or "".
     """
 
     run: Run
@@ -74,7 +74,7 @@ class Steps:
             return self._make_attempts(node, before, part_of)
 
     def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
-        # An earlier run may have set them. A task that is done, but for a red build, keeps its result.
+        # An earlier run may have set them. A task that is done except for a red build keeps its result.
         done = node.result is not None and not node.place
         node.passed, node.result = False, node.result if done else None
         resumed = (bool(node.steps) or done) and self.earlier

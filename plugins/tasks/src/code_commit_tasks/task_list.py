@@ -147,7 +147,7 @@ class MalformedTaskList(Exception):  # noqa: N818 - named after the object
 def task_list(value: Any) -> tuple[TaskList, str]:
     """Parse `value` as a list of steps; return it with a note for people about what was ignored, or "".
 
-    A step that requests its own result, as the first step of the prompt's template does, gets none.
+    If a step requests its own result, as the first step in the prompt's template does, ignore that.
 
     Raises:
         MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the result of a later step

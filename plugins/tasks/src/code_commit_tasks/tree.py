@@ -26,8 +26,9 @@ class Attempt:
 class Node:
     """A step, or the task itself, with the place "" and no `step`.
 
-    `steps` are its parts in the last attempt. Places count from 1: "2.1". `within` holds the numbers of the attempts
-    that it is part of, "" for a step of the task: "3" is the third attempt at step 2, "3.1" at one of its parts.
+    `steps` are its parts in the last attempt. Places count from 1: "2.1". `within` are the numbers of the attempts that
+    it is part of, "" for a step of the task: "3" is the third attempt at step 2, "3.1" is an attempt at one of its
+    parts.
     """
 
     place: str

@@ -29,7 +29,7 @@ class Validation:
 class Validator:
     """A named check of a step. `check` returns the problem, for the model, or "".
 
-    An exception counts as a problem, but the host's exceptions that end a run do end it.
+    An exception counts as a problem, except for the host's exceptions that end a run.
     """
 
     name: str

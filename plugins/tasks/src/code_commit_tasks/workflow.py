@@ -73,7 +73,7 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
     )
     requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed, deadline)
     earlier, listed = run.options.resume is not None, _count(saved.root)
-    build = str if run.options.no_build else partial(_judged_by_build, run)
+    build = str if run.options.no_build else partial(_red_build, run)
     return Steps(run, agent, requirements, run.settings, saved.description, keep, build, earlier=earlier, listed=listed)
 
 
@@ -83,7 +83,7 @@ def _open_task(run: Run) -> SavedTask:
     if options.resume is not None:
         found = load(run, options.resume)
         if found.root.passed:
-            found.root.passed = False  # its steps have passed, but the build has not
+            found.root.passed = False  # its steps passed, but the build did not
         run.emit(MessageLogged(f"continuing {options.resume}"))
         return found
     text = options.task if options.task is not None else _read(options.task_file)
@@ -111,7 +111,7 @@ def _failed_result(failed: StepFailed) -> Result:
     return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
 
 
-def _judged_by_build(run: Run) -> str:
+def _red_build(run: Run) -> str:
     """Run `build.sh`, if there is one; return why it is red and its output, for the next attempt, or "".
 
     Raises:

@@ -52,8 +52,8 @@ def run_agent(
 
     The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
     a reply has no call, or for another reason in `End`. `history` is a conversation to continue, from an earlier result
-    or a transcript; with an empty `prompt`, the model only continues. `shared` comes before the prompt: text with which
-    other conversations of the same `system` and tools begin, too, and which services read from their caches. `label`
+    or a transcript; with an empty `prompt`, the model only continues. `shared` is text before the prompt with which
+    other conversations with the same `system` and tools begin, too, so that services read it from their caches. `label`
     names the calls and the transcript in the run folder. `on_text` gets the text of each reply before its calls run,
     `on_call` and `on_turn` get finished calls and turns; all are unredacted.
 
@@ -149,7 +149,7 @@ class _Agent:
         return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
 
     def _make_room(self) -> End | None:
-        """Leave old results out of the request if it would be too long."""
+        """Leave old results out of the request if it is too long."""
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
         at_most = int(self.limits.context_tokens / self._scale) - around
         enough = int(self.limits.context_tokens * _KEPT_WHEN_SHORTENED / self._scale) - around

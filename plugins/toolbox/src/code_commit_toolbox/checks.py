@@ -1,4 +1,4 @@
-"""The check of `code-commit doctor` about MCP servers."""
+"""The check of `code-commit doctor` for MCP servers."""
 
 from __future__ import annotations
 

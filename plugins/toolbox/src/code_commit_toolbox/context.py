@@ -38,11 +38,11 @@ def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
 
 
 def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tuple[Message, ...]:
-    """Return `messages` with tool results replaced by notes, to about `at_most` tokens.
+    """Return `messages` with tool results replaced by notes, down to about `at_most` tokens.
 
-    Messages that fit are not changed. Otherwise the oldest results go first, until `enough` tokens are left: far below
-    the limit, so that the beginning stays the same, and cached, for many turns. The latest results go only if the rest
-    is not enough for `at_most`. Text, calls and opaque parts always stay.
+    Messages that fit are unchanged. Otherwise replace the oldest results first, until `enough` tokens are left. This is
+    far below the limit, so that the beginning stays the same, and cached, for many turns. Replace the latest results
+    only if that is not enough for `at_most`. Text, calls and opaque parts always stay.
     """
     total = tokens_of(messages)
     if total <= at_most:
@@ -65,8 +65,8 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
 def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return `messages` for a request: merge neighbors of one role, and mark messages for caching.
 
-    The last messages of the user are marked: the next request is equal up to there. So is the first message, at the
-    mark that it has, which stands where other conversations differ, or at its end.
+    Mark the last messages of the user, because the next request is equal up to there. Mark the first message, too, at
+    its end; if it already has a mark, where other conversations begin to differ, keep that one.
     """
     joined: list[Message] = []
     for message in messages:
@@ -83,7 +83,7 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _joined(message: Message, following: Message) -> Message:
-    """Return both as one message, with an empty line between their texts: services read texts one after the other."""
+    """Return both as one message, with an empty line between their texts, because services join texts directly."""
     parts = following.parts
     first = next((part for part in parts if isinstance(part, Text)), None)
     if first is not None and any(isinstance(part, Text) for part in message.parts):

@@ -1,4 +1,4 @@
-"""Tell a model how a process ended, and what it wrote."""
+"""Report to a model how a process ended, and what it wrote."""
 
 from __future__ import annotations
 

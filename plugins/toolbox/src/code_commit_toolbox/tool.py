@@ -40,8 +40,8 @@ class Tool:
     `parameters` is a JSON schema of type object, with required properties first, in the order of a function's
     parameters. `call` gets arguments that match it, and returns the answer to the model.
 
-    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported, too, but the host's
-    exceptions that end a run (`LimitReached`, `ProviderFailed`) do end it.
+    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported, too, except for the
+    host's exceptions that end a run (`LimitReached`, `ProviderFailed`).
     """
 
     name: str

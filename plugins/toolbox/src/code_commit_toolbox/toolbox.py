@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # valid for every service an
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Tools by name, and the default limits. `of_servers` are the names of those of MCP servers."""
+    """Tools by name, and the default limits. `of_servers` are the names of the tools of MCP servers."""
 
     tools: Mapping[str, Tool]
     settings: ToolboxSettings

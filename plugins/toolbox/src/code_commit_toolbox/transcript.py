@@ -1,4 +1,4 @@
-"""A conversation in the run folder, one line per message, written at once, so that a killed run can be continued."""
+"""Record a conversation in the run folder, message by message, so that a killed run can be continued."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read_transcript(file: Path) -> Recorded:
 
 
 def answered(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return `messages` with an answer to every call, which services require. Missing answers say "interrupted"."""
+    """Return `messages` with an answer to every call, which services require. Missing answers become a note."""
     done: list[Message] = []
     for index, message in enumerate(messages):
         done.append(message)

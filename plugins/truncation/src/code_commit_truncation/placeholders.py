@@ -1,6 +1,6 @@
-"""Find lines in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
+"""Find placeholder lines for code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
 
-Such a line is a comment with only the usual words of such comments. An ellipsis shows that something is left out;
+Such a line is a comment that has only the usual words of placeholders. An ellipsis shows that something is left out;
 without one, the words must show it.
 """
 
@@ -126,7 +126,7 @@ _SAYS_OMITTED = re.compile(
     r"|no (?:\w+ )?changes?)\b"
 )
 _RESTS = ("rest of ", "the rest of ")
-_NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # the architecture
+_NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # the software architecture
 _WORD = re.compile(r"[a-z0-9_']+(?:[./][a-z0-9_]+)*")
 _USUAL = frozenset(
     re.findall(

@@ -18,7 +18,7 @@ _CLOSED = (
 
 
 def deno_binary() -> str:
-    """Return the path of the Deno that this plugin depends on, never of another installed one.
+    """Return the path of the Deno that this plugin depends on, and never of another one.
 
     Raises:
         NotReady: it is missing.
@@ -28,11 +28,11 @@ def deno_binary() -> str:
 
         binary = str(find_deno_bin())
         usable = os.access(binary, os.X_OK)
-    except (ImportError, OSError):  # its message names places where nobody looks
+    except (ImportError, OSError):  # its message lists folders, which does not help
         usable = False
     if not usable:
         raise NotReady(
-            "the task agent needs Deno, which is not installed beside code-commit",
+            "the task agent needs Deno, which is not installed in the environment of code-commit",
             hint="pip install deno (there are wheels for Linux with glibc, macOS and Windows)",
         )
     return binary

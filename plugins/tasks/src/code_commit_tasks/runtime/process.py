@@ -1,4 +1,4 @@
-"""One Deno process: its lines, its limits, and its end, together with everything that it started."""
+"""Run one Deno process within limits, exchange lines with it, and kill it with everything that it started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_envir
 _CHUNK = 256 * 1024
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes
 _STDERR_KEPT = 16 * 1024  # bytes, the end of it
-_UNSENT = 16 * 1024 * 1024  # bytes waiting to be sent: read no more calls until the process has read these
+_UNSENT = 16 * 1024 * 1024  # unsent bytes; above this, read no more calls until the process has read some
 _EXIT_TIMEOUT = 2.0  # seconds for a process to exit after it has closed its pipes
 
 
@@ -72,7 +72,7 @@ class DenoProcess:
         self.end()
 
     def bind(self) -> None:
-        """Limit its resources from now on."""
+        """Limit the resources of the process from now on."""
         bind(self._process.pid, memory=self._memory, seconds=self._seconds)
 
     def send(self, line: bytes) -> None:
@@ -113,7 +113,7 @@ class DenoProcess:
         return self._stderr.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """Kill all its processes, and wait for it."""
+        """Kill the process and its children, and wait for it."""
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -113,7 +113,7 @@ class _Exchange:
     _started: bool = False
 
     def returned(self) -> Any:
-        """Answer its calls until it returns a value."""
+        """Answer the calls of the code until it returns a value; return this value."""
         for line in self.process.lines():
             printed, mark, message = line.partition(_MARK)
             if printed or not mark:
@@ -158,23 +158,23 @@ class _Exchange:
         self.process.send(json.dumps(message).encode())
 
     def _ended(self) -> ScriptFailed:
-        code, said = self.process.exit_code, self.process.stderr
+        code, stderr = self.process.exit_code, self.process.stderr
         if not self._started:
             raise NotReady(
-                f"Deno does not start (exit code {code}): {said.strip()[-_LONGEST_REASON:]}",
+                f"Deno does not start (exit code {code}): {stderr.strip()[-_LONGEST_REASON:]}",
                 hint="reinstall it: pip install --force-reinstall deno",
             )
-        if "await promise never resolved" in said:
+        if "await promise never resolved" in stderr:
             return ScriptFailed(
                 "agent_code waits for a promise that cannot settle any more, so it was stopped.", "ended"
             )
-        if code in _ABORTED or _OUT_OF_MEMORY.search(said):
+        if code in _ABORTED or _OUT_OF_MEMORY.search(stderr):
             memory = self.limits.memory // _MEGABYTE
             return ScriptFailed(f"agent_code was stopped: it used more than {memory} MB of memory.", "memory")
         if code == _WROTE:
             return ScriptFailed("agent_code was stopped: it wrote to disk, which is only allowed with tools.", "ended")
         ending = f"signal {-code}" if code < 0 else f"exit code {code}"
-        words = _shown(said).strip()
+        words = _shown(stderr).strip()
         return ScriptFailed(
             f"The process of agent_code ended before the function returned ({ending})."
             + (f"\n{words}" if words else ""),

@@ -17,7 +17,7 @@ from ast_grep_py import SgRoot
 _MEMORY = 4 * 1024 * 1024 * 1024  # bytes
 _MOST_ERRORS = 3  # errors per file
 _SHOWN = 60  # characters of unparsable text
-# Where one of these is missing, the parser inserts an empty one.
+# If one of these is missing, the parser inserts an empty node.
 _NEEDED = ("identifier", "name", "number", "integer", "expression")
 
 

@@ -1,1 +1,1 @@
-"""The tools of MCP servers. Nothing but `servers` is imported before a server is used."""
+"""The tools of MCP servers. Only `servers` is imported before a server is used."""

@@ -1,4 +1,4 @@
-"""A connection to an MCP server. Its event loop has a thread of its own, so that any thread can call tools."""
+"""A connection to an MCP server. Its event loop runs in a separate thread, so that any thread can call tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PAGES = 50  # of a list of tools
 
 
 class ConnectionFailed(Exception):  # noqa: N818 - the name of an event
-    """The server does not answer as one. The message is for people and models."""
+    """The server failed, or does not answer as an MCP server. The message is for people and models."""
 
 
 class _Opened(NamedTuple):
@@ -38,7 +38,7 @@ class _Opened(NamedTuple):
 
 
 class Connection:
-    """A connection to a server: a process, or an address with `headers`. It ends when the process does."""
+    """A connection to a server: a process, or an address with `headers`. It ends when our own process ends."""
 
     def __init__(self, server: ServerProcess | str, *, headers: Mapping[str, str], seconds: float) -> None:
         logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's log lines quote messages
@@ -51,7 +51,7 @@ class Connection:
         """Connect, and return the server's tools.
 
         Raises:
-            ConnectionFailed: there is no answer within 30 seconds, or it is not one of an MCP server.
+            ConnectionFailed: there is no answer within 30 seconds, or it is not that of an MCP server.
         """
         threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
@@ -122,7 +122,7 @@ async def _tools(client: Client) -> list[Tool]:
 
 
 def _described(error: BaseException) -> str:
-    """Return the first cause of an error: the SDK wraps it in groups."""
+    """Return the first cause of an error, which the SDK wraps in groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) if isinstance(error, ConnectionFailed) else f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,6 +1,6 @@
 """The pipes of a server as a transport of the MCP SDK, with a limit on each line.
 
-The SDK's own transport holds a line without an end in memory, whatever its length.
+The SDK's own transport keeps an endless line in memory, without a limit.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _CHUNK = 256 * 1024
 _KEPT = 4096  # bytes of stderr
 
 
-class LastWords:
-    """Reads the stderr of a server to its end, and keeps the end of it."""
+class StderrTail:
+    """Reads the stderr of a server, and keeps its last bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._kept = b""
@@ -80,7 +80,7 @@ async def pipe_transport(process: ServerProcess, portal: BlockingPortal) -> Asyn
 
 
 def lines(process: ServerProcess) -> Iterator[bytes]:
-    """Yield the lines that a server writes. It is killed when one is too long."""
+    """Yield the lines that a server writes. Kill it if a line is too long."""
     pieces: list[bytes] = []
     length = 0
     for chunk in _chunks(process.stdout):

@@ -1,4 +1,4 @@
-"""A server outside of the sandbox, because its entry in the user's configuration says so."""
+"""Run a server outside of the sandbox, if its entry in the user's configuration allows that."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ServerProcess(Protocol):
     stderr: IO[bytes]
 
     def kill(self) -> None:
-        """End it with all that it has started, from any thread."""
+        """End the process and everything that it started; callable from any thread."""
 
 
 class TrustedProcess:
-    """A process in a group of its own, without a sandbox. It ends with this process, at the latest.
+    """A process in its own process group, without a sandbox. It ends with our own process at the latest.
 
     Raises:
         NotReady: it cannot be started.

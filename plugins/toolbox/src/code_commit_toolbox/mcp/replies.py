@@ -1,4 +1,4 @@
-"""The replies of an MCP server over HTTP, with a limit: the SDK holds a reply in memory, whatever its length."""
+"""Limit the replies of an MCP server over HTTP, because the SDK keeps a whole reply in memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from code_commit_toolbox.mcp.pipes import LONGEST_LINE
 
 
 async def limit_reply(response: httpx2.Response) -> None:
-    """Let the stream of `response` end with an error where it is too long. Called before its body is read."""
-    # A compressed reply has no known length. We ask for none, and a server that sends one is not understood.
+    """Make the stream of `response` fail if it is too long. Called before its body is read."""
+    # The length of a compressed reply is unknown. We request none, so treat every reply as uncompressed.
     response.headers.pop("Content-Encoding", None)
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     is_event_stream = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
@@ -21,7 +21,7 @@ async def limit_reply(response: httpx2.Response) -> None:
 class _Limited(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream, error: type[Exception]) -> None:
         self._stream = stream
-        self._error = error  # that the SDK reports
+        self._error = error  # a type that the SDK reports
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = LONGEST_LINE

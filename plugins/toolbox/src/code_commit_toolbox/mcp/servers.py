@@ -50,7 +50,7 @@ def server_tools(name: str, server: McpServer, start: Start, root: Path) -> Iter
 def _connected(name: str, server: McpServer, start: Start, root: Path) -> tuple[Connection, list[mcp_types.Tool]]:
     try:
         from code_commit_toolbox.mcp.connection import Connection, ConnectionFailed
-        from code_commit_toolbox.mcp.pipes import LastWords
+        from code_commit_toolbox.mcp.pipes import StderrTail
         from code_commit_toolbox.mcp.process import TrustedProcess
     except ImportError as error:
         raise NotReady(f"the MCP server {name} needs the MCP SDK: {error}", hint=f"pip install '{_SDK}'") from error
@@ -59,22 +59,22 @@ def _connected(name: str, server: McpServer, start: Start, root: Path) -> tuple[
         process = TrustedProcess(server.command, root=root, env=server.environment)
     elif server.command:
         process = start(server.command, env=server.environment, isolation_required=True)
-    words = LastWords(process.stderr) if process else None
+    stderr = StderrTail(process.stderr) if process else None
     connection = Connection(process or server.url, headers=server.headers, seconds=server.seconds)
     try:
         return connection, connection.open()
     except ConnectionFailed as failed:
         if process:
             process.kill()
-        said = f" ({words.text})" if words and words.text else ""
+        last = f" ({stderr.text})" if stderr and stderr.text else ""
         raise NotReady(
-            f"the MCP server {name} does not work: {failed}{said}",
+            f"the MCP server {name} does not work: {failed}{last}",
             hint=f"fix or remove [plugins.toolbox.mcp.{name}]; `code-commit doctor` starts each server",
         ) from failed
 
 
 def _in_order(schema: Mapping[str, Any]) -> Json:
-    """Return a schema with its required properties first: their order is that of a function's parameters."""
+    """Return a schema with its required properties first, as the order of a function's parameters requires."""
     found = {name: value for name, value in schema.items() if name != "$schema"}
     properties, required = found.get("properties"), found.get("required", [])
     if isinstance(properties, dict) and isinstance(required, list):
@@ -101,7 +101,7 @@ def _call(connection: Connection, server: str, tool: str, wanted: float, context
 
 
 def _text(item: Any) -> str:
-    """Return a part of a result as text; a model gets no images or sounds."""
+    """Return a part of a result as text; images and sounds are only named."""
     resource = getattr(item, "resource", item)
     text = getattr(resource, "text", None)
     if isinstance(text, str):

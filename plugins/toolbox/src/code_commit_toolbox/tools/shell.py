@@ -14,9 +14,9 @@ from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolErr
 def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
     """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit.
 
-    With `writes`, what a command changes in other files of the project is put back.
+    With `writes`, the changes of a command to other files of the project are undone.
     """
-    only = f" What it changes in files other than {', '.join(writes)} is put back." if writes else ""
+    only = f" Its changes to files other than {', '.join(writes)} are undone." if writes else ""
 
     def call(context: ToolContext, arguments: Json) -> str:
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
@@ -29,7 +29,7 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
             raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
         report = process_report(context.run, result, settings.output_limit)
         if undone:
-            report += f"\n[Put back, because you may write only {', '.join(writes)}: {', '.join(undone)}]"
+            report += f"\n[Undone, because you may write only {', '.join(writes)}: {', '.join(undone)}]"
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
