@@ -17,7 +17,7 @@ from code_commit_workspace.key_forms import base64_forms, digit_forms, escaped_f
 _REACH = 16 * 1024  # a key that is spread over more bytes is not found
 _HEAD = 4  # characters of a form to look for first
 _FEW = 32  # in so few characters, try each one as the beginning of a form
-_BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL beside each character
+_BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL next to each character
 _ESCAPES = b"\\nrt"  # the characters in escapes of line breaks
 _LOWER = bytes(range(256)).lower()
 _OFFSET = rb"[ \t+>|-]{0,2}(?:0x)?[0-9A-Fa-f]{4,16}:?"  # also in a diff or a quotation
@@ -159,7 +159,7 @@ class View:
 
 
 class Text(View):
-    """Text in an encoding of ASCII, or in UTF-16, where each character has a NUL beside it."""
+    """Text in an encoding of ASCII, or in UTF-16, where each character has a NUL next to it."""
 
     kept = re.compile(rb"[^\0]")
 

@@ -44,11 +44,11 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     return False
 
 
-def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path]) -> Git:
+def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Path]) -> Git:
     """Return git in `root`, with a private repository in the state folder that stays empty.
 
-    With it, `.gitignore` files still decide which files a change may touch and a model may see. `anew` replaces an old
-    one, which somebody may have edited. `writable`: see `Git`.
+    With it, `.gitignore` files still decide which files a change may touch and a model may see. With `replace`, an old
+    one is replaced, because somebody may have edited it. `writable`: see `Git`.
 
     Raises:
         NotReady: it cannot be created.
@@ -56,7 +56,7 @@ def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path])
     os.close(open_home(home))  # raises if it is a link
     folder = home / _PRIVATE_GIT
     git = Git(root, repository=folder, writable=writable)
-    if anew or not folder.exists():
+    if replace or not folder.exists():
         from code_commit_workspace.tree_removal import remove_tree
 
         try:

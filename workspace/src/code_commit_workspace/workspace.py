@@ -100,7 +100,7 @@ class Workspace:
             private = needs_private_git(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
             if private:
-                git = private_git(root, home, anew=writes, writable=git.writable)
+                git = private_git(root, home, replace=writes, writable=git.writable)
             recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
             return cls(
                 root=root,

@@ -38,10 +38,10 @@ def write_ref(repository: Path, ref: str, commit: str) -> None:
     _write(repository / ref, f"{name}.lock", commit.encode() + b"\n", 0o644)
 
 
-def _write(path: Path, beside: str, content: bytes, mode: int) -> None:
-    """Write a file atomically, first under the name `beside`, which git recognizes as temporary."""
+def _write(path: Path, temporary: str, content: bytes, mode: int) -> None:
+    """Write a file atomically, first under the name `temporary`, which git never takes for an object or a ref."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(beside)
+    new = path.with_name(temporary)
     new.unlink(missing_ok=True)  # left by a killed run
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:

@@ -54,7 +54,7 @@ class Repository:
         self._settings = settings
         self._folder = folder
         self.environ = _names(place, folder.path) | _NO_FILES
-        # git-lfs keeps new files beside git's, in the real folder.
+        # git-lfs keeps new files next to git's, in the real folder.
         self.programs = (("lfs.storage", str(place.common / "lfs")), *settings.programs)
 
     def prepare_commit(self) -> None:

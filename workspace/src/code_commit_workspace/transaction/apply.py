@@ -126,7 +126,7 @@ class _Transaction:
         placed: dict[str, os.stat_result] = {}
         for number, target in enumerate(found.targets):
             if target.write.content is not None:
-                placed[target.write.path] = self._put(target, folder, f"new-{number}", plan.beside(number))
+                placed[target.write.path] = self._put(target, folder, f"new-{number}", plan.temporary_name(number))
         self._check(placed)
         self._begin("made durable", step="flush")
         changed = [target.write.path for target in found.targets]
@@ -151,13 +151,13 @@ class _Transaction:
             if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
                 raise
 
-    def _put(self, target: Target, folder: int, staged: str, beside: str) -> os.stat_result:
+    def _put(self, target: Target, folder: int, staged: str, temporary: str) -> os.stat_result:
         path = target.write.path
         self._begin("written", path, step=f"rename {path}")
         with self._tree.parent(path) as (parent, name):
             _require_unchanged(parent, name, target)
             self._touched.add(path)
-            return disk.place(folder, staged, parent, name, beside)
+            return disk.place(folder, staged, parent, name, temporary)
 
     def _check(self, placed: Mapping[str, os.stat_result]) -> None:
         """Check that each path leads to the file just written: another program may have moved its folder."""

@@ -97,10 +97,10 @@ def give(handle: int, owner: int, group: int) -> None:
             os.fchown(handle, owner, group)
 
 
-def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.stat_result:
+def place(source: int, staged: str, folder: int, name: str, temporary: str) -> os.stat_result:
     """Move `staged` to `name` atomically and return its status there.
 
-    Across a mount point, copy it first to `beside`, in the target's folder.
+    Across a mount point, copy it first to `temporary`, in the target's folder.
     """
     status = os.stat(staged, dir_fd=source, follow_symlinks=False)
     try:
@@ -111,11 +111,11 @@ def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.s
         from code_commit_workspace.transaction.contents import copy
 
         try:
-            copy(source, staged, folder, beside)
-            status = os.stat(beside, dir_fd=folder, follow_symlinks=False)
-            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            copy(source, staged, folder, temporary)
+            status = os.stat(temporary, dir_fd=folder, follow_symlinks=False)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
-            remove(folder, beside)
+            remove(folder, temporary)
             raise
     return status
 

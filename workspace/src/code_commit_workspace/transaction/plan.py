@@ -32,12 +32,12 @@ class FileStep:
 class Plan:
     """A whole set of changes."""
 
-    token: str  # part of each temporary name beside a target
+    token: str  # part of each temporary name next to a target
     files: tuple[FileStep, ...]
     gone: tuple[tuple[str, int], ...]  # folders that may be removed, outermost first, with their permission bits
     made: tuple[str, ...]  # folders to create, outermost first
 
-    def beside(self, number: int) -> str:
+    def temporary_name(self, number: int) -> str:
         """Return the temporary name of file `number` in its target's folder, used across a mount point."""
         return f".code-commit-{self.token}-{number}"
 

@@ -162,7 +162,7 @@ class _Rollback:
             return
         with self._tree.parent(entry.path) as (parent, name):
             self._step(f"clear {entry.path}")
-            disk.remove(parent, self._plan.beside(number))
+            disk.remove(parent, self._plan.temporary_name(number))
             if entry.old == "absent" and _ours(parent, name, entry.new):
                 os.unlink(name, dir_fd=parent)
 
@@ -219,7 +219,7 @@ class _Rollback:
             else:
                 self._copy(old, back, entry)
             self._step(f"rename back {entry.path}")
-            disk.place(self._folder, back, parent, name, self._plan.beside(number))
+            disk.place(self._folder, back, parent, name, self._plan.temporary_name(number))
 
     def _copy(self, old: str, back: str, entry: FileStep) -> None:
         contents.copy(self._folder, old, self._folder, back, private=True)
