@@ -32,8 +32,8 @@ from code_commit_workspace import stdout_aside
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
-        "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they "
-        "name and give. The exit code is 0 when nothing is wrong, else 1."
+        "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and the "
+        "objects that they name and return. The exit code is 0 if there are no problems, else 1."
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 

@@ -47,7 +47,7 @@ KINDS: Mapping[str, Kind] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Create the folder code-commit-NAME with a plugin that works, its tests, and how to use it."
+    parser.description = "Create the folder code-commit-NAME with a working plugin, its tests and a README."
     parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and -, such as rate-limit")
     parser.add_argument("--kind", required=True, choices=KINDS, metavar="KIND", help=f"one of {', '.join(KINDS)}")
     parser.add_argument("--folder", default=".", metavar="DIR", help="where to create it (default: here)")

@@ -1,4 +1,4 @@
-"""Write the reports: `agent-config/consistency-report.txt` and a JSON document beside it.
+"""Write the reports: `agent-config/consistency-report.txt` and a JSON document next to it.
 
 Further samples are in `consistency-report-2.txt` to `-16.txt`. The workflow owns all these names: a run replaces the
 whole set, so that no report of an earlier run remains.

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         for name, action in (ACTIONS | _HIDDEN).items()
     }
     for name in ("run", "retry"):
-        parsers[name].add_argument("--json", action="store_true", help="print events, one JSON object a line")
+        parsers[name].add_argument("--json", action="store_true", help="print events, one JSON object per line")
     for name in ("status", "show"):
         parsers[name].add_argument("--json", action="store_true", help="one JSON document on stdout")
     parsers["run"].add_argument("file", metavar="FILE", help="the fleet file")
