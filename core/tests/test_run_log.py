@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import is_running, read_records
-from code_commit.plugin_api.errors import ExitCode, Interrupted
+from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import (
     CallFinished,
     CallStarted,
@@ -188,15 +188,6 @@ class TestEvents:
         with log.nested():
             log.finish(ExitCode.REACHED, "over")
         assert [(record.span, record.parent) for record in records_of(log)] == [(1, None), (1, None)]
-
-    def test_that_are_interrupted_end_the_run(self, log):
-        def interrupt(*_: object) -> None:
-            raise Interrupted("Ctrl-C")
-
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("code_commit.log.run_log.kind_and_data", interrupt)
-            with pytest.raises(Interrupted):
-                log.emit(StateEntered("x"))
 
     def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path, open_log):
         log = open_log(tmp_path)

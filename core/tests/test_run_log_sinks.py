@@ -66,14 +66,16 @@ def test_the_end_is_the_last_record_also_where_it_cannot_be_written(log):
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, log._events._file._handle)
     os.close(full)
-    (late,) = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    [late] = log.late_failures
     assert (late.plugin, sink.seen[-1]) == ("events.jsonl", "run.finished")
 
 
 def test_a_failure_that_comes_too_late_for_an_event_shows_no_key(tmp_path):
     log = RunLog(tmp_path, "committing-code", redactor=Redactor(["sk-canary-0123456789"]))
     log.add_sink("tests", Sink(at_close=raising(RuntimeError("with sk-canary-0123456789"))))
-    (late,) = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    [late] = log.late_failures
     assert late.error == "RuntimeError: with ***89"
 
 
@@ -114,7 +116,8 @@ def test_a_sink_that_fails_is_reported_once_and_dropped(log, error):
     log.add_sink("good", good)
     log.add_sink("bad", bad)
     log.emit(StateEntered("x"))
-    assert log.finish(ExitCode.REACHED, "") == ()
+    log.finish(ExitCode.REACHED, "")
+    assert log.late_failures == []
     assert failures(log) == [f"bad: log sink: receive: {type(error).__name__}: bad"]
     assert bad.seen == ["run.started"]
     assert good.seen == ["run.started", "plugin.failed", "x", "run.finished"]
@@ -130,7 +133,8 @@ async def _later(*_: object) -> None:
 @pytest.mark.parametrize(("act", "close", "where"), [(_later, None, "receive"), (lambda _: None, _later, "close")])
 def test_an_async_sink_is_reported(log, act, close, where):
     log.add_sink("bad", Sink(act, close or (lambda: None)))
-    late = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    late = log.late_failures
     told = [*failures(log), *(f"{each.distribution}: {each.stage}: {each.error}" for each in late)]
     assert told == [f"bad: log sink: {where}: TypeError: it is async; use a plain function"]
 
@@ -150,7 +154,8 @@ def test_a_failure_too_late_for_an_event_is_returned(log):
     at_close = Sink(at_close=raising(ValueError("close")))
     log.add_sink("first", at_the_end)
     log.add_sink("second", at_close)
-    late = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    late = log.late_failures
     assert [(failure.distribution, failure.error) for failure in late] == [
         ("first", "ValueError: late"),
         ("second", "ValueError: close"),
@@ -193,7 +198,8 @@ def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
     stuck = threading.Thread(target=log.emit, args=(StateEntered("x"),))
     stuck.start()
     assert entered.wait(timeout=30)
-    late = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    late = log.late_failures
     release.set()
     stuck.join(timeout=30)
     assert [failure.distribution for failure in late] == ["stuck"]
@@ -238,7 +244,8 @@ def test_whatever_a_sink_raises_is_its_own_affair(log, error):
 @pytest.mark.parametrize("sink", [None, 42, type("NoClose", (), {"receive": lambda *_: None})()])
 def test_what_is_no_sink_is_told(log, sink):
     log.add_sink("odd", sink)
-    late = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    late = log.late_failures
     told = failures(log) + [failure.error for failure in late]
     assert len(told) == 1
     assert "AttributeError" in told[0]
@@ -254,7 +261,8 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
     log.add_sink("hanging", hanging)
     log.add_sink("good", good)
     log.emit(StateEntered("x"))
-    late = log.finish(ExitCode.REACHED, "")
+    log.finish(ExitCode.REACHED, "")
+    late = log.late_failures
     free.set()
     told = failures(log) + [f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late]
     assert told == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
@@ -312,5 +320,6 @@ def test_json_lines_do_not_mind_a_reader_that_leaves(tmp_path):
 def test_json_lines_do_not_mind_a_closed_stdout(log):
     log.add_sink("code-commit", JsonLines(None))
     log.emit(StateEntered("x"))
-    assert log.finish(ExitCode.REACHED, "") == ()
+    log.finish(ExitCode.REACHED, "")
+    assert log.late_failures == []
     assert failures(log) == []

@@ -16,7 +16,7 @@ from typing import Any
 
 from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_and_data
 from code_commit.log.sinks import Sinks
-from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
@@ -65,7 +65,7 @@ class RunLog:
     `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
     `document` summarizes the run.
     `sender` is the plugin whose code runs, and its distribution; errors in its events name them. `sink_traces` are the
-    tracebacks of failed sinks.
+    tracebacks of failed sinks, `late_failures` their failures after the last event.
     """
 
     def __init__(
@@ -87,7 +87,8 @@ class RunLog:
         Raises:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
         """
-        self._clock = clock or steady_clock()
+        offset = time.time() - time.monotonic()
+        self._clock = clock or (lambda: offset + time.monotonic())  # never goes back
         start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(self._clock()))
         self._files = OutputFolder.make(root / LOGS, f"{start}-{plain_name(workflow)}")
         self.folder = self._files.path
@@ -102,7 +103,7 @@ class RunLog:
         self._span = ContextVar("span", default=_ROOT_SPAN)
         self._spans = 1
         self._reported_files: set[str] = set()
-        self._late_failures: list[PluginFailed] = []
+        self.late_failures: list[PluginFailed] = []
         self._has_begun = self._has_ended = False
         try:
             self._events = EventFile(self._files.handle, self.run, redactor=redactor, clock=self._clock)
@@ -170,8 +171,6 @@ class RunLog:
         try:
             kind, data = read()
             self._append(kind, data)
-        except Interrupted:
-            raise
         except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
             self._append_event(PluginFailed(*self.sender.get(), stage="emit", error=describe(error)))
         self._sinks.deliver()
@@ -206,7 +205,7 @@ class RunLog:
             return
         self._reported_files.add(name)
         if self._has_ended:  # `run.finished` stays the last event
-            self._late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
+            self.late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
         else:
             self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
 
@@ -295,13 +294,11 @@ class RunLog:
             self._sinks.add(plugin or type(sink).__name__, distribution, sink, backlog)
         self._sinks.deliver()
 
-    def finish(
-        self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None
-    ) -> tuple[PluginFailed, ...]:
+    def finish(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing, unless the first was interrupted. Return the failures of sinks after the last
-        event. A run that was not ready to begin leaves no folder.
+        A second call does nothing, unless the first was interrupted. A run that was not ready to begin leaves no
+        folder.
         """
         with self._lock, uninterrupted():
             self._span.set(_ROOT_SPAN)
@@ -315,14 +312,11 @@ class RunLog:
             import shutil
 
             shutil.rmtree(self.folder, ignore_errors=True)
-        return tuple(self._late_failures)
 
     def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
-        except Interrupted:
-            raise
         except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
             self._append_event(PluginFailed(*self.sender.get(), stage="result", error=describe(error)))
             self._append_event(end)
@@ -330,13 +324,7 @@ class RunLog:
     def _report(self, failure: PluginFailed) -> None:
         with self._lock:
             if self._has_ended:
-                self._late_failures.append(replace(failure, error=self.redactor.text(failure.error)))
+                self.late_failures.append(replace(failure, error=self.redactor.text(failure.error)))
             else:
                 self._append_event(failure)
         self._sinks.deliver()
-
-
-def steady_clock() -> Callable[[], float]:
-    """Return a clock of seconds since the epoch that never goes back."""
-    offset = time.time() - time.monotonic()
-    return lambda: offset + time.monotonic()

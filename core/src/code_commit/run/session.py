@@ -97,7 +97,6 @@ class _RunState:
     notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
-    late_failures: tuple[PluginFailed, ...] = ()
 
     @contextmanager
     def keep_error(self) -> Iterator[None]:
@@ -133,7 +132,9 @@ class _RunState:
         trace = "".join(traceback.format_exception(self.error)) if self.error else ""
         summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
         cost = describe_cost(self.log.document.fields)
-        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes, cost, self.late_failures)
+        return RunEnding(
+            self.log.folder, exit_code, summary, hint, trace, self.notes, cost, tuple(self.log.late_failures)
+        )
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
@@ -159,10 +160,10 @@ def _record_ending(state: _RunState) -> Iterator[_RunState]:
         yield state
     ending = state.ending()
     try:
-        state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
+        state.log.finish(ending.exit_code, ending.summary, state.data)
     except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
         with suppress(KeyboardInterrupt):
-            state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
+            state.log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager
