@@ -45,9 +45,7 @@ class Progress:
         self, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False
     ) -> None:
         safe, live = SafeStream(stream), can_repaint(stream, environment)
-        self._painter = PlainPainter(safe)
-        if live:
-            self._painter = LivePainter(safe, color=may_color(stream, environment))
+        self._painter = LivePainter(safe, color=may_color(stream, environment)) if live else PlainPainter(safe)
         self._tick = _REPAINT if live else _PLAIN_TICK
         self._workflow_reports = workflow_reports
         self._lock = threading.RLock()

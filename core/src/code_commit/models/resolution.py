@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -134,15 +134,6 @@ class Services:
             if choice.name not in self._connected:
                 self._connected[choice.name] = self.connected(resolved)
             return self._connected[choice.name], choice.reason
-
-    def connect(self, roles: Iterable[str]) -> str | None:
-        """Connect the services of all `roles`; return the token of the run that one of them replays, if any.
-
-        Raises:
-            UsageError, NotReady: as `of`.
-        """
-        services = [self.of(role)[0] for role in roles]
-        return next((service.token for service in services if service.token), None)
 
     def close(self) -> None:
         """End running calls. Any thread may call this."""

@@ -61,8 +61,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         stack.push(lambda kind, *_: recorded and kind is KeyboardInterrupt)  # it comes too late to change the ending
         workspace, keys = open_project(plan, registry, stack)
         services = Services(registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root)
-        token = services.connect(roles)  # before the run folder exists: `replay/latest` must not be this run
-        log = open_log(plan, plugin_host, workspace, token=token)
+        # Before the run folder exists: `replay/latest` must not be this run.
+        tokens = [services.of(role)[0].token for role in roles]
+        log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
         # The host's sinks come first: they also show errors of the next steps.
         for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
