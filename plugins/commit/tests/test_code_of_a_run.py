@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -55,6 +56,34 @@ def test_a_prompt_larger_than_the_window_is_refused_before_the_call(change, mode
     assert int(found[1].replace(",", "")) == pytest.approx(len(large + large[:200_000]) / 16 * 4.7, rel=0.2)
     assert "`code-commit rollup --exclude /src/`" in finished.stderr
     assert not list(change.project.root.glob("logs/*/"))
+
+
+def test_a_query_larger_than_the_window_is_named(change):
+    change.project.write({"agent-config/query.txt": "words of a text\n" * 30_000})
+    finished = change([GREEN], "--model", "scripted/gpt-4o")
+    assert finished.exit_code == 3
+    assert "hint: shorten the query, or choose another model; most of the prompt is the query\n" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("pipe", "the query is empty"), ("/dev/zero", "the query file /dev/zero has more than 67,108,864 bytes")],
+)
+def test_a_query_file_without_an_end_is_refused(change, name, words):
+    os.mkfifo(change.project.root / "pipe")
+    finished = change([GREEN], "--query-file", name)
+    assert finished.exit_code == 3
+    assert words in finished.stderr
+
+
+def test_a_query_is_read_from_a_pipe(change):
+    pipe = change.project.root / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    pipe.write_text("Do it.")
+    assert change([GREEN], "--query-file", "pipe").exit_code == 0
+    os.close(reader)
+    assert "[query]\nDo it.\n" in change.prompts()[0]
 
 
 @pytest.mark.parametrize(("model", "size"), [("gpt-4o", 25_000), ("unheard-of", 60_000)], ids=["fits", "unknown"])

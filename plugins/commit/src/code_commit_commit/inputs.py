@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import MessageLogged, NotReady, QueryRead, decode_text, read_text
@@ -16,6 +15,7 @@ from code_commit_workspace import RolledUp, join_paths
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
 
+_LARGEST_QUERY = 64 * 1024 * 1024  # bytes, more than any model reads
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
@@ -138,9 +138,20 @@ def _required(run: Run, path: str, hint: str) -> str:
 
 
 def _read_query_file(name: str) -> bytes:
-    if name == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(name).read_bytes()
+        if name == "-":
+            content = sys.stdin.buffer.read(_LARGEST_QUERY + 1)
+        else:
+            with open(name, "rb", opener=_open_now) as file:
+                os.set_blocking(file.fileno(), True)
+                content = file.read(_LARGEST_QUERY + 1)
     except OSError as error:
         raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
+    if len(content) > _LARGEST_QUERY:
+        raise NotReady(f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it")
+    return content
+
+
+def _open_now(name: str, flags: int) -> int:
+    """Open a file. A named pipe that nobody writes to is empty: do not wait for a writer."""
+    return os.open(name, flags | os.O_NONBLOCK)

@@ -23,7 +23,7 @@ def require_window(
     `count` returns the exact number of tokens; it is called if the estimate is near the window.
 
     Raises:
-        NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
+        NotReady: the prompt is too long; the hint names the query, or the largest folders of the `codebase`.
     """
     tokens = estimate_tokens(prompt)
     if tokens <= _ALWAYS_FITS:
@@ -35,11 +35,14 @@ def require_window(
         tokens = count() or tokens
     if tokens <= window:
         return
+    too_long = f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}"
+    if len(prompt) > 2 * len(codebase):
+        raise NotReady(too_long, hint="shorten the query, or choose another model; most of the prompt is the query")
     largest = list(_largest_folders(codebase))
     named = ", ".join(f"{folder} (about {size * tokens // len(prompt):,} tokens)" for folder, size in largest)
     pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
     raise NotReady(
-        f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}",
+        too_long,
         hint=f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
         + (f"; most of it is in {named}" if named else ""),
     )
