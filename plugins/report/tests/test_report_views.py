@@ -10,7 +10,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers, get_lexer_for_filename
 from pygments.util import ClassNotFound
@@ -46,6 +46,7 @@ RECORDS = st.builds(
 
 
 @given(st.lists(RECORDS, max_size=12))
+@example([Record(1, time, "", 1, None, "call.started", {"number": 1}) for time in (0.0, 1.0)])  # one number twice
 def test_any_records_can_be_rendered(records):
     view = RunView()
     for record in records:

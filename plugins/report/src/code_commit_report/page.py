@@ -40,9 +40,8 @@ class Texts:
 
     def prompt(self, call: CallView) -> Shown | None:
         """Return the prompt, without the parts that the previous prompt also has."""
-        before = self.calls[self.calls.index(call) - 1]
-        if before.number < call.number:
-            return read_new(self.folder, call.request, before.request, self.limit)
+        if before := [each for each in self.calls if each.number < call.number]:
+            return read_new(self.folder, call.request, before[-1].request, self.limit)
         return read_shown(self.folder, call.request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
