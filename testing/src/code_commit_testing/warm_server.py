@@ -38,8 +38,10 @@ _LATE = (
 _OF_INTERPRETER = {"sitecustomize", "usercustomize"}
 
 
-def preload() -> None:
-    """Import the host, first-party plugins, their libraries, and the modules of other entry points."""
+def preload(left_out: Sequence[str]) -> None:
+    """Import the host, first-party plugins, their libraries but for some, and the modules of other entry points."""
+    for name in left_out:
+        sys.modules[name] = None  # type: ignore[assignment] # so that its import fails
     for name in _HOST:
         _import_all(name)
     first_party = _import("code_commit.plugins.first_party")
@@ -51,6 +53,8 @@ def preload() -> None:
             _import(plugin.module)
     for name in _LATE:
         _import(name)
+    for name in left_out:
+        del sys.modules[name]
     _leave_out_flushes()
     gc.freeze()
 
@@ -176,10 +180,11 @@ def run(module: str) -> None:
 
 
 def main() -> None:
-    """Serve the socket whose descriptor is the only argument."""
+    """Serve the socket whose descriptor is the first argument. The others are libraries not to import before."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the forks
-    preload()
-    request, streams = serve(socket.socket(fileno=int(sys.argv[1])))
+    descriptor, *left_out = sys.argv[1:]
+    preload(left_out)
+    request, streams = serve(socket.socket(fileno=int(descriptor)))
     with open(request, encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
         file.seek(0)
         given = json.load(file)

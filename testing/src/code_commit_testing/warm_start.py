@@ -21,6 +21,8 @@ from functools import partial
 from typing import Any
 
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")  # what the interpreter reads at its start, and only then
+# Libraries that few tests need, and what those tests import: pages that are mapped make each fork slower.
+_LARGE = {"distributed": "code_commit_fleet", "mcp": "mcp"}
 _lock = threading.Lock()
 _started: list[WarmServer] = []
 
@@ -48,10 +50,11 @@ class WarmServer:
     def __init__(self, environ: Mapping[str, str], python: str = sys.executable) -> None:
         """Start the server with `python`. Its interpreter sees `environ` alone."""
         self.environ = environ
+        left_out = [library for library, user in _LARGE.items() if user not in sys.modules]
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = subprocess.Popen(
-                [python, "-P", "-m", "code_commit_testing.warm_server", str(theirs.fileno())],
+                [python, "-P", "-m", "code_commit_testing.warm_server", str(theirs.fileno()), *left_out],
                 cwd="/",
                 env=environ,
                 pass_fds=[theirs.fileno()],
