@@ -22,17 +22,7 @@ from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
 
-__all__ = [
-    "CodeCommitError",
-    "ExitCode",
-    "Interrupted",
-    "LimitReached",
-    "NotReady",
-    "ProviderFailed",
-    "ResponseRefused",
-    "UsageError",
-    "exit_code_of",
-]
+__all__ = ["CodeCommitError", "Interrupted", "NotReady"]  # of the workspace
 
 
 class ExitCode(IntEnum):

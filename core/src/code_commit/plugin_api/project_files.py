@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from code_commit_workspace import Change, PathRule, ProcessResult, Protected, Refusal, Tree, decode_text, read_text
 
-__all__ = [
-    "LOGS",
-    "PROTECTED",
-    "Change",
-    "PathRule",
-    "ProcessResult",
-    "Protected",
-    "Refusal",
-    "Tree",
-    "decode_text",
-    "plain_name",
-    "protected_list",
-    "read_text",
-]
+# Of the workspace.
+__all__ = ["Change", "PathRule", "ProcessResult", "Protected", "Refusal", "Tree", "decode_text", "read_text"]
 
 LOGS = "logs"
 _LONGEST_NAME = 200  # bytes
