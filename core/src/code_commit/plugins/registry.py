@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
 
 from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
-from code_commit.plugin_api.errors import UsageError
+from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]
@@ -207,6 +212,67 @@ def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
     return keepers[0] if len(keepers) == 1 else None
+
+
+# --- models that services listed --------------------------------------------------------------------------------------
+
+_LARGEST_FILE = 4 << 20  # bytes
+_MOST_MODELS = 10_000  # of a service
+_LARGEST_WINDOW = 10**9  # tokens
+_LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
+
+
+def listed_models() -> dict[str, dict[str, int]]:
+    """Return the models that services listed when they were last asked, by provider, each with its window or 0.
+
+    A file that is missing or broken lists none: anything may have written it.
+    """
+    import json
+
+    from code_commit_workspace import read_anywhere
+
+    listed: Any = {}
+    with suppress(NotReady, ValueError, RecursionError):
+        listed = json.loads(read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE) or b"{}")
+    return {name: usable_models(models) for name, models in listed.items()} if isinstance(listed, dict) else {}
+
+
+def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
+    """Store what `listed_models` returns.
+
+    Raises:
+        NotReady: the file cannot be written.
+    """
+    import json
+
+    file = _listed_file()
+    new = file.with_suffix(".new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(listed), "utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise NotReady(f"{file} cannot be written: {error.strerror}") from None
+
+
+def usable_models(models: object) -> dict[str, int]:
+    """Return the `models` that can be used: the first ones with a valid name. An impossible window becomes 0."""
+    return {
+        name: window if type(window) is int and 0 < window < _LARGEST_WINDOW else 0
+        for name, window in islice(models.items() if isinstance(models, Mapping) else (), _MOST_MODELS)
+        if isinstance(name, str) and _LISTED_NAME.fullmatch(name)
+    }
+
+
+def window_of(definition: ProviderDefinition, model: str) -> int | None:
+    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
+    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
+
+
+def _listed_file() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("code-commit", appauthor=False) / "models.json"
 
 
 # --- the types of fields ---------------------------------------------------------------------------------------------
