@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
@@ -224,6 +226,22 @@ def test_a_log_that_cannot_be_written_leaves_nothing_running(runner, project):
 
 
 @pytest.mark.skipif(not HANDLES.is_dir(), reason="looks for open handles in /proc")
+def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, project, tmp_path):
+    os.mkfifo(project / "up")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ThreadPoolExecutor() as pool:
+        script = ["bash", "-c", "echo > up; sleep 1000"]
+        result = pool.submit(runner.run, script, log=tmp_path / "log.txt", timeout=MINUTE)
+        (project / "up").read_bytes()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))  # stands in for a full disk
+        try:
+            runner.close()
+            with pytest.raises(Interrupted):
+                result.result()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def test_no_handles_are_left_open(run):
     run("true")
     before = len(list(HANDLES.iterdir()))
