@@ -346,6 +346,9 @@ def test_an_egg_info_folder_gives_name_and_version(tmp_path):
     (folder / "METADATA").rename(folder / "PKG-INFO")
     [found] = discover([str(tmp_path)])
     assert (found.distribution, found.version) == ("code-commit-one", "1.0")
+    (folder / "PKG-INFO").unlink()
+    [found] = discover([str(tmp_path)])
+    assert (found.distribution, found.version) == ("code_commit_one", "")
 
 
 def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, tmp_path):

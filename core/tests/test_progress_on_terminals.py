@@ -31,6 +31,7 @@ tell(events.QuestionAsked("what next?"))
 print("person", end="\\n", file=sys.stderr)
 tell(events.QuestionAnswered("person"))
 tell(events.CallFinished(1, "query", "gemini-2.5-pro", "stop", "STOP", 12.3, 1200, 300))
+progress.receive(Record(1, 0.0, "run", 1, None, "attempt.started", {"number": 2}))
 tell(events.ProcessStarted(("bash", "build.sh"), "off", "1-build.txt"))
 tell(events.MessageLogged("while it builds"))
 tell(events.ProcessFinished(("bash", "build.sh"), 1, 3.0, False, (), "1-build.txt"))
@@ -103,7 +104,7 @@ def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
     written, needed_rich = on_a_terminal()
     assert needed_rich
     assert "[0:00] asking gemini-2.5-pro\\x1b]52;c;eA==\\x07... 0 s" in written
-    assert "build... 0 s" in written
+    assert "attempt 2, build... 0 s" in written
     assert "\x1b]" not in written
     assert "\x1b[31mbuild failed" in written
     assert [line.split("] ")[-1] for line in rendered(written)] == [
@@ -111,6 +112,7 @@ def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
         "while it thinks",
         "person",
         "gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out",
+        "attempt 2",
         "build (not isolated)",
         "while it builds",
         "build failed (exit 1) after 3.0 s, see logs/run/1-build.txt",
