@@ -323,3 +323,8 @@ def handles_below(root):
         with contextlib.suppress(FileNotFoundError):  # the handle on this folder itself
             found.append(str(each.readlink()))
     return [target for target in found if target.startswith(str(root))]
+
+
+def test_a_change_of_text_names_the_mistake():
+    with pytest.raises(TypeError, match="the content of a Change is bytes or None, not str"):
+        Change("a.txt", "text")

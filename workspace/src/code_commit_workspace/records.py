@@ -15,6 +15,10 @@ class Change:
     path: str
     content: bytes | None = field(repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, bytes | None):
+            raise TypeError(f"the content of a Change is bytes or None, not {type(self.content).__name__}")
+
 
 class Tree(Protocol):
     """The files of the project. A link is never followed."""

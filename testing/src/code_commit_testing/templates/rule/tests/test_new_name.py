@@ -34,7 +34,3 @@ def test_a_large_new_file_is_sent_back(project: Project) -> None:
 def test_an_existing_file_may_grow(project: Project) -> None:
     finished, _ = commit(project, LARGE.replace("new.txt", "a.txt"))
     assert (finished.exit_code, project.read("a.txt")) == (0, "more than nine bytes\n")
-
-
-def test_check_asks_the_rule(project: Project) -> None:
-    assert project.command("check", "a.txt").exit_code == 0
