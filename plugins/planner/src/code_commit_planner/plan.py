@@ -49,13 +49,15 @@ class Plan:
 
     def branch(self) -> str:
         """Return the name of git's branch for people."""
-        commit = self.git.head() or ""
-        return self.git.branch() or self.fill(DETACHED, commit=commit[:12])
+        branch, head = self.git.branch_and_head()
+        return branch or self.fill(DETACHED, commit=(head or "")[:12])
 
     def head(self) -> str:
         """Return git's branch and commit, or nothing without git."""
-        git = self.repository
-        return "" if git is None else f"{git.branch() or 'no branch'} at {(git.head() or 'no commit')[:12]}"
+        if self.repository is None:
+            return ""
+        branch, head = self.repository.branch_and_head()
+        return f"{branch or 'no branch'} at {(head or 'no commit')[:12]}"
 
     @property
     def git(self) -> Repository:

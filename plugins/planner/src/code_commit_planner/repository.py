@@ -17,6 +17,7 @@ from code_commit_workspace import StatusEntry, git_status, require_settled, skip
 
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
 _DIFF = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+_BRANCHES = b"refs/heads/"
 _AT_ONCE = 200  # paths per command line
 _NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
 
@@ -41,6 +42,15 @@ class Repository:
     def head(self) -> str | None:
         """Return the id of the last commit, or None before the first."""
         return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).decode().strip() or None
+
+    def branch_and_head(self) -> tuple[str | None, str | None]:
+        """Return both, by one git where it can tell them."""
+        match self._git("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD", check=False).split():
+            case [commit, b"HEAD"]:
+                return None, commit.decode()
+            case [commit, name] if name.startswith(_BRANCHES):
+                return name.removeprefix(_BRANCHES).decode("utf-8", "backslashreplace"), commit.decode()
+        return self.branch(), self.head()
 
     def unknown_author(self) -> str | None:
         """Return why git knows no author name or address, so that it cannot commit; else None."""
