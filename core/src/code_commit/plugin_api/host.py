@@ -39,7 +39,10 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginFailure:
-    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition."""
+    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition.
+
+    `claimants` are the distributions that claim the same name.
+    """
 
     plugin: str
     distribution: str
@@ -47,6 +50,7 @@ class PluginFailure:
     stage: str
     error: str
     guards_paths: bool
+    claimants: tuple[str, ...] = ()
 
 
 class Registry(Protocol):

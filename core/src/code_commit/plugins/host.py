@@ -62,9 +62,7 @@ class PluginHost:
             for source in kept:
                 claimants = sorted({each.distribution for each in kept if each.name == source.name})
                 if len(claimants) > 1 and not first_party.keeps_its_names(source.distribution):
-                    self.reject(
-                        source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(claimants)}"
-                    )
+                    self.reject(source, "name", f"the plugin name {source.name!r}", claimants)
                 else:
                     self._load(source)
         # Declare all hooks before registering plugins, so that a wrong implementation of a hook fails alone.
@@ -110,8 +108,12 @@ class PluginHost:
         """Return the names of the hooks that `plugin` implements, sorted."""
         return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
 
-    def reject(self, plugin: Plugin | PluginSource, stage: str, error: str | BaseException) -> PluginFailure:
+    def reject(
+        self, plugin: Plugin | PluginSource, stage: str, error: str | BaseException, claimants: Sequence[str] = ()
+    ) -> PluginFailure:
         """Report that `plugin`, or something that it offers, cannot be used.
+
+        With `claimants`, `error` is what these distributions claim.
 
         Raises:
             KeyboardInterrupt: it is the error; the user may have pressed Ctrl-C.
@@ -119,7 +121,9 @@ class PluginHost:
         if isinstance(error, KeyboardInterrupt):
             raise error
         text = error if isinstance(error, str) else describe(error, longest=_LONGEST_ERROR, with_hint=True)
-        failure = PluginFailure(plugin.name, plugin.distribution, plugin.version, stage, text, plugin.guards_paths)
+        text += f" is claimed by {' and '.join(claimants)}" * bool(claimants)
+        who = (plugin.name, plugin.distribution, plugin.version)
+        failure = PluginFailure(*who, stage, text, plugin.guards_paths, tuple(claimants))
         if failure not in self.failures:
             self.failures.append(failure)
             if isinstance(error, BaseException):

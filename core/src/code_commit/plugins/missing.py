@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins import first_party
-from code_commit.plugins.host import PREFIX, PluginHost
-from code_commit.plugins.registry import Denial, Kind, Registry
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Kind, Registry
 from code_commit_workspace import closest, did_you_mean
 
-_OFFERED_IN: Mapping[Kind, Kind] = {"model": "provider", "flag": "workflow"}
 _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",
     "flag": "`code-commit --help` lists them",
@@ -30,7 +29,7 @@ def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[s
     if kind != "flag":
         known = registry.workflows if kind == "workflow" else registry.commands
     quoted = repr(name) if kind == "workflow" else name
-    cause = _possible_causes(registry, kind)
+    cause = _possible_causes(registry)
     close = closest(name, known) if kind == "command" else None
     hint = f"`code-commit {close} --help`" if close else _HINTS.get(kind, "")
     return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=hint)
@@ -44,26 +43,25 @@ def failed_plugins(plugin_host: PluginHost) -> str:
 
 def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
-    if denial := registry.denied.get((kind, name)):
-        return _denied(kind, name, denial)
+    if denied := registry.denied.get((kind, name)):
+        return _denied(kind, name, denied)
     plugin_host, owner = registry.plugin_host, first_party.owner(kind, name)
-    for failure in _failures(plugin_host, kind):
+    for failure in plugin_host.failures:
         if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
-            claimants = {each.distribution for each in plugin_host.failures if each.plugin == failure.plugin}
-            return _denied(kind, name, Denial(failure, tuple(claimants) if failure.stage == "name" else ()))
+            return _denied(kind, name, failure)
     if owner and (left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
         return UsageError(f"the {kind} {name} is part of {owner}, which --disable-plugin {min(left_out)} disables")
     return None
 
 
-def _denied(kind: Kind, name: str, denial: Denial) -> UsageError:
+def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
-    if denial.claimants:
-        left_out = min(denial.claimants, key=lambda each: (each in first_party.offers(), each))
+    if failure.claimants:
+        left_out = min(failure.claimants, key=lambda each: (each in first_party.offers(), each))
         disabled = f"--disable-plugin {left_out}"
         disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
         hint = f"uninstall one of them, or disable one with {disabled}"
-    return UsageError(f"the {kind} {name} is not available: {_description(denial.failure)}", hint=hint)
+    return UsageError(f"the {kind} {name} is not available: {_description(failure)}", hint=hint)
 
 
 def _description(failure: PluginFailure) -> str:
@@ -99,7 +97,7 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
                      "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
     hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
-    cause = _possible_causes(registry, "model")
+    cause = _possible_causes(registry)
     return UsageError(f"there is no model {name!r}{close}{cause}", hint="; ".join(hints))
 
 
@@ -107,17 +105,7 @@ def _loads(registry: Registry, distribution: str) -> bool:
     return any(plugin.distribution == distribution for plugin in registry.plugin_host.plugins)
 
 
-def _failures(plugin_host: PluginHost, kind: Kind) -> Iterator[PluginFailure]:
-    """Yield the failures that may be the cause of a missing name of this kind, also misspelled hooks."""
-    record = _OFFERED_IN.get(kind, kind)
-    stages = {"import", "name", record, f"{PREFIX}{record}s"}
-    for failure in plugin_host.failures:
-        misspelled = failure.stage.startswith(PREFIX) and not plugin_host.knows_hook(failure.stage)
-        if failure.stage in stages or misspelled:
-            yield failure
-
-
-def _possible_causes(registry: Registry, kind: Kind) -> str:
+def _possible_causes(registry: Registry) -> str:
     """Return the failures of third-party plugins as text: a failed plugin may offer the missing name."""
-    failures = [each for each in _failures(registry.plugin_host, kind) if each.distribution not in first_party.offers()]
+    failures = [each for each in registry.plugin_host.failures if each.distribution not in first_party.offers()]
     return "".join(f"; {_description(each)}" for each in failures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,14 +38,6 @@ _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """A name that is not available: the failure of its plugin, and its claimants, if several distributions claim it."""
-
-    failure: PluginFailure
-    claimants: tuple[str, ...]
-
-
 class Registry:
     """Providers, workflows and commands of the loaded plugins.
 
@@ -56,7 +48,7 @@ class Registry:
 
     def __init__(self, plugin_host: PluginHost, *, reserved_flags: Iterable[str] = ()) -> None:
         self.plugin_host = plugin_host
-        self.denied: dict[tuple[Kind, str], Denial] = {}
+        self.denied: dict[tuple[Kind, str], PluginFailure] = {}
         self.providers: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._collect("provider")
         self.models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
             "model", self.providers.values(), lambda each: [name for kind, name in _names(each) if kind == "model"]
@@ -180,14 +172,10 @@ class Registry:
     def _leave_out(
         self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], claimants: Sequence[str] = ()
     ) -> None:
-        """Leave an offer out: report the reason, and record it for requests of `names`.
-
-        With `claimants`, `reason` is what these distributions claim.
-        """
-        claimed = f" is claimed by {' and '.join(claimants)}" if claimants else ""
-        failure = self.plugin_host.reject(offer[0], kind, reason + claimed)
-        for kind_of_name, name in names:
-            self.denied.setdefault((kind_of_name, name), Denial(failure, tuple(claimants)))
+        """Leave an offer out: report the reason, as `PluginHost.reject`, and record it for requests of `names`."""
+        failure = self.plugin_host.reject(offer[0], kind, reason, claimants)
+        for name in names:
+            self.denied.setdefault(name, failure)
 
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
