@@ -66,7 +66,7 @@ def test_a_build_that_fails(run):
 
     assert result.exit_code == 42
     assert not result.passed
-    assert "exit code: 42\n" in result.log.read_text()
+    assert result.log.read_text().endswith("\nout\n\n--- stderr ---\n\n--- end ---\nexit code: 42\n")
 
 
 def test_the_log_names_command_and_isolation(runner, run):

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.redaction import _PIECE, Redactor
 
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
 AWKWARD = "k\"e\\y/w'ith+o%dd&<one>=~ {$}:99"
@@ -258,6 +258,14 @@ def test_of_a_dump_only_the_rows_with_the_key_are_covered():
 )
 def test_what_the_page_on_security_calls_a_limit_is_one(text):
     assert Redactor([PLAIN]).text(text) is text
+
+
+@pytest.mark.parametrize("before", [1, len(PLAIN) // 2, len(PLAIN), 2 * len(PLAIN)])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_key_is_seen_where_one_piece_of_a_long_text_ends(before, pieces):
+    text = "\n" * (pieces * _PIECE - before)
+
+    assert PLAIN not in Redactor([PLAIN]).text(f"{text}{PLAIN}\n")
 
 
 def _cuts(data: st.DataObject, whole: bytes) -> list[bytes]:

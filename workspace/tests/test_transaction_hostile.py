@@ -141,7 +141,9 @@ def test_a_journal_with_old_content_that_is_a_link_out_of_the_project(root):
     assert outside_of(root) == before
 
 
-@pytest.mark.parametrize("harm", ["text", "checksum", "empty", "gone", "pipe", "link", "old", "stage", "journal"])
+@pytest.mark.parametrize(
+    "harm", ["text", "checksum", "empty", "gone", "pipe", "link", "old", "folder", "stage", "journal"]
+)
 def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
     left_behind(root, PLAN.encode(), lambda old: old.write_bytes(b"old"))
     folder = home(root) / "journal" / "active"
@@ -160,8 +162,10 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
         elif harm == "link":
             (root / "plan").write_bytes(content)
             plan.symlink_to(root / "plan")
-    elif harm == "old":
+    elif harm in {"old", "folder"}:
         (folder / "old-0").unlink()
+        if harm == "folder":
+            (folder / "old-0").mkdir()
     else:
         linked = folder if harm == "stage" else folder.parent
         linked.rename(root / "elsewhere")

@@ -196,15 +196,18 @@ def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> N
         (home / name).mkdir(parents=True)
     (home / ".aws/credentials").write_text("shown")
     (home / ".netrc").write_text(CANARY)
+    (home / ".composer").mkdir()
+    (home / ".composer/auth.json").write_text(CANARY)
 
     result = run(
-        "touch ~/tool/deep/x ~/other/x ~/.aws/x; cat ~/.aws/credentials ~/.netrc; mv ~/tool ~/moved",
-        writable=(home / "tool",),
+        "touch ~/tool/deep/x ~/.composer/x ~/other/x ~/.aws/x; cat ~/.aws/credentials ~/.netrc ~/.composer/*; mv ~/tool ~/moved",
+        writable=(home / "tool", home / ".composer"),
         readable=(home / ".aws",),
     )
 
     assert result.stdout == b"shown"
     assert (home / "tool/deep/x").exists()
+    assert (home / ".composer/x").exists()
     assert result.stderr.count(b"Read-only file system") == 3
 
 
