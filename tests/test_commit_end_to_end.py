@@ -355,7 +355,7 @@ def test_a_model_cannot_replace_a_key_by_its_mark(project):
         finished = run(project, server)
         first, second = server.requests
     assert "key = ***7Q\n" in first.prompt
-    assert "shown as ***7Q is a secret" in second.prompt
+    assert "***7Q stands for a secret in the file" in second.prompt
     assert (finished.exit_code, project.read("config.ini"), project.read("a.txt")) == (0, config, "good\n")
 
 
