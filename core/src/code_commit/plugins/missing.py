@@ -20,7 +20,7 @@ _HINTS: Mapping[Kind, str] = {
 def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
     """Return the error for an unknown name. `known` are the flags, for a flag."""
     if kind == "model":
-        return _broken_provider(registry, name) or _unknown_model(registry, name)
+        return _broken_model(registry, name) or _unknown_model(registry, name)
     if error := _broken(registry, kind, name):
         return error
     if (owner := first_party.owner(kind, name)) and not _loads(registry, owner):
@@ -69,23 +69,20 @@ def _description(failure: PluginFailure) -> str:
     return f"the plugin {where} failed ({failure.stage}): {failure.error}"
 
 
-def _broken_provider(registry: Registry, model: str) -> UsageError | None:
-    """Return the error for a model whose provider failed, or for a named config that does not exist."""
-    if ("model", model) in registry.denied:
-        return _broken(registry, "model", model)
-    provider, prefix = model.partition("/")[0], model.partition(".")[0]
-    for each in {provider: (), prefix: ()}:
-        if each not in registry.providers and (error := _broken(registry, "provider", each)):
-            return error
-    if "." in model and prefix in registry.providers:
-        return UsageError(
-            f"there is no model {model!r} and no config [providers.{model}]",
-            hint="`code-commit models` lists the models, `code-commit config` lists the configs",
-        )
-    return _broken(registry, "model", model)
+def _broken_model(registry: Registry, model: str) -> UsageError | None:
+    """Return the error that names the failed plugin of a model, or of its provider."""
+    providers = {model.partition("/")[0], model.partition(".")[0]} - registry.providers.keys()
+    errors = (_broken(registry, "provider", name) for name in sorted(providers))
+    return _broken(registry, "model", model) or next(filter(None, errors), None)
 
 
 def _unknown_model(registry: Registry, name: str) -> UsageError:
+    prefix, dot, _ = name.partition(".")
+    if dot and prefix in registry.providers:
+        return UsageError(
+            f"there is no model {name!r} and no config [providers.{name}]",
+            hint="`code-commit models` lists the models, `code-commit config` lists the configs",
+        )
     hints = [f"installed providers: {', '.join(sorted(registry.providers)) or 'none'}"]
     owner = first_party.owner("model", name)
     if owner and not _loads(registry, owner):
