@@ -107,12 +107,13 @@ def test_the_key_file_comes_before_the_variable(project, server):
     assert server.requests[0].headers["authorization"] == f"Bearer {OTHER}"
 
 
-@pytest.mark.parametrize("text", ['default_provider = "nobody.default"', 'default_provider = "openai.nothing"'])
-def test_an_unknown_default_provider_shows_an_example(project, text):
-    configure(project, f"[providers]\n{text}\n")
+@pytest.mark.parametrize(
+    ("name", "words"), [("nobody.default", "there is no provider 'nobody'"), ("openai.nothing", "[providers.")]
+)
+def test_an_unknown_default_provider_is_explained(project, name, words):
+    configure(project, f'[providers]\ndefault_provider = "{name}"\n')
     finished = project.command()
-    assert finished.exit_code == 3
-    assert "[providers." in finished.stderr
+    assert (finished.exit_code, words in finished.stderr) == (3, True)
 
 
 def test_config_prints_values_and_origins_and_no_key(project):
