@@ -72,8 +72,9 @@ class TestFolder:
             if user == 0:  # root may write anywhere
                 os.seteuid(65534)
             try:
-                with pytest.raises(NotReady, match=r"cannot write .*logs: Permission denied"):
+                with pytest.raises(NotReady, match=r"cannot write .*logs: Permission denied") as raised:
                     open_log(Path(folder))
+                assert raised.value.hint == "make it writable, or free some space there"
             finally:
                 if user == 0:
                     os.seteuid(0)

@@ -48,7 +48,7 @@ def no_room(error: BaseException) -> NotReady | None:
     if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return NotReady(f"cannot write: {where}{error.strerror}", hint="free some disk space, then run again")
+    return NotReady(f"cannot write: {where}{error.strerror}", hint="free some disk space, or make it writable")
 
 
 def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:

@@ -43,7 +43,9 @@ class OutputFolder:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise NotReady(f"cannot write {above}: {error.strerror}", hint="free some space there") from error
+            raise NotReady(
+                f"cannot write {above}: {error.strerror}", hint="make it writable, or free some space there"
+            ) from error
 
     @classmethod
     def _make_in(cls, handle: int, above: Path, name: str) -> Self:

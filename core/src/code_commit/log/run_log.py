@@ -279,7 +279,8 @@ class RunLog:
             put(name, content)
         except OSError as error:
             raise NotReady(
-                f"cannot write {self.folder / name}: {error.strerror}", hint="free some space there"
+                f"cannot write {self.folder / name}: {error.strerror}",
+                hint="make it writable, or free some space there",
             ) from error
         return self.folder / name
 
