@@ -154,7 +154,9 @@ def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_
 def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_path):
     project.write({"agent-config/config.toml": "[providers.opnai.default]\n"})
     plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]
-    assert "there is no provider 'opnai'; did you mean openai?" in project.command("--idle", plugins=plugins).stderr
+    told = "there is no provider 'opnai'; did you mean openai?"
+    assert told in project.command("--idle", plugins=plugins).stderr
+    assert told in project.command("--disable-plugin", "openai", "--idle", plugins=plugins).stderr
     install_plugin(tmp_path / "many", "broken", "raise ValueError")
     finished = project.command("--idle", plugins=plugins)
     assert (finished.exit_code, "opnai" in finished.stderr) == (0, False), finished.stderr

@@ -100,8 +100,14 @@ class Registry:
         return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def known_providers(self) -> frozenset[str] | None:
-        """Return the installed and first-party providers, or None if a plugin is left out, which may offer others."""
-        if self.plugin_host.disabled or self.plugin_host.failures:
+        """Return the installed and first-party providers, or None if a third-party plugin is left out.
+
+        The offers of such a plugin are unknown, so an unknown name may be correct.
+        """
+        facts = first_party.offers()
+        first = {name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))}
+        failed = {failure.distribution for failure in self.plugin_host.failures}
+        if self.plugin_host.disabled - first or failed - facts.keys():
             return None
         return first_party.names("provider").union(self.providers)
 
