@@ -78,10 +78,12 @@ class Sinks:
     def _call(self, outlet: _Outlet, method: str, *arguments: Record, seconds: float) -> str:
         """Call a method of the sink; return its error as text, or an empty text."""
         function = partial(self._run_safely, outlet.sink, method, *arguments)
+        if outlet.worker is None:
+            return function()
+        if outlet.hangs:
+            return ""
         try:
-            return (
-                "" if outlet.hangs else outlet.worker.call(function, seconds=seconds) if outlet.worker else function()
-            )
+            return outlet.worker.call(function, seconds=seconds)
         except TimeoutError as error:
             outlet.hangs = True
             return str(error)
