@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -93,9 +92,3 @@ def run(project: Project, key_traces: Traces) -> Callable[..., Finished]:
         return finished
 
     return run
-
-
-@pytest.fixture(scope="session")
-def tls_cases() -> Path:
-    """Return the folder with a self-signed certificate."""
-    return Path(__file__).parents[1] / "core/tests/cases/tls"

@@ -11,14 +11,15 @@ import pytest
 from code_commit import __version__
 from code_commit.cli.host import CommandHost
 from code_commit.cli.main import run_command
-from code_commit.plugin_api.host import HOST
+from code_commit_history.runs.command import ACTIONS
 from code_commit_testing import install_plugin
 
-OWN = [
+EVERY = [
     [],
-    *(name.split() for name, (plugin, _) in CommandHost({}).registry.commands.items() if plugin.distribution == HOST),
+    *(name.split() for name in CommandHost({}).registry.commands),
+    *(["runs", name] for name in ACTIONS),
 ]
-each_help = pytest.mark.parametrize("words", OWN, ids=lambda words: " ".join(words) or "code-commit")
+each_help = pytest.mark.parametrize("words", EVERY, ids=lambda words: " ".join(words) or "code-commit")
 EVIL = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,38 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer
 
-KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
+CERTIFICATE = Path(__file__).parent / "tls/server.pem"
+AUTHORITY = Path(__file__).parent / "tls/authority.pem"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
-def commit(project: Project, key_traces):
-    """Return a function that runs a commit and searches all its output for the key."""
-
-    def run(server: ScriptedServer | None = None, **environ: str) -> Finished:
-        known = {"OPENAI_API_KEY": KEY, **(server.environment() if server else {}), **environ}
-        finished = project.command("--json", "--model", "gpt-5", environ=known, timeout=60)
-        assert key_traces(project, finished, KEY) == {}
-        assert "Traceback" not in finished.stderr
-        last = finished.events[-1]
-        assert (last["kind"], last["data"]["exit_code"]) == ("run.finished", finished.exit_code)
-        return finished
-
-    return run
-
-
-@pytest.fixture
-def tls_server(tls_cases: Path) -> Iterator[ScriptedServer]:
+def tls_server() -> Iterator[ScriptedServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tls_cases / "server.pem")
+    context.load_cert_chain(CERTIFICATE)
     with ScriptedServer([GOOD], ssl_context=context) as server:
         yield server
 
@@ -56,8 +34,8 @@ def test_an_untrusted_certificate_ends_the_run_before_a_request(commit, tls_serv
     assert "call.retried" not in [event["kind"] for event in finished.events]
 
 
-def test_an_authority_from_the_environment_is_trusted(commit, tls_server, tls_cases) -> None:
-    assert commit(tls_server, SSL_CERT_FILE=str(tls_cases / "authority.pem")).exit_code == 0
+def test_an_authority_from_the_environment_is_trusted(commit, tls_server) -> None:
+    assert commit(tls_server, SSL_CERT_FILE=str(AUTHORITY)).exit_code == 0
 
 
 def test_tls_on_one_side_only_is_exit_4(commit, tls_server) -> None:
@@ -127,42 +105,20 @@ def test_a_call_over_plain_http_uses_no_proxy(commit, project) -> None:
     assert seen == []
 
 
-def test_a_refusing_proxy_is_reported_and_gets_no_key(commit) -> None:
+def test_a_refusing_proxy_is_reported_and_gets_no_key(commit, key) -> None:
     with proxy(None) as (address, seen):
         finished = commit(OPENAI_BASE_URL="https://service.invalid/v1", https_proxy=address)
     assert (finished.exit_code, "HTTPS_PROXY" in finished.stderr) == (4, True)
     assert seen[0].startswith(b"CONNECT service.invalid:443 ")
-    assert KEY.encode() not in b"".join(seen)
+    assert key.encode() not in b"".join(seen)
     assert b"authorization" not in b"".join(seen).lower()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl creates the certificate")
-def test_https_uses_a_tunnel_that_hides_the_key(commit, tmp_path) -> None:
-    certificate = tmp_path / "service.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-subj",
-    ]
-    command += ["/CN=service.invalid", "-addext", "subjectAltName=DNS:service.invalid", "-keyout", str(certificate)]
-    subprocess.run([*command, "-out", f"{certificate}.out"], check=True, capture_output=True)
-    with certificate.open("ab") as file:
-        file.write(Path(f"{certificate}.out").read_bytes())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with ScriptedServer([GOOD], ssl_context=context) as server:
-        port = int(server.address.rpartition(":")[2])
-        with proxy(("127.0.0.1", port)) as (address, seen):
-            finished = commit(
-                OPENAI_BASE_URL="https://service.invalid/v1", HTTPS_PROXY=address, SSL_CERT_FILE=f"{certificate}.out"
-            )
-        assert [request.headers["authorization"] for request in server.requests] == [f"Bearer {KEY}"]
-    assert finished.exit_code == 0
+def test_https_uses_a_tunnel_that_hides_the_key(commit, key, tls_server) -> None:
+    host, port = tls_server.address.removeprefix("https://").split(":")
+    with proxy((host, int(port))) as (address, seen):
+        service = {"OPENAI_BASE_URL": "https://service.invalid/v1", "HTTPS_PROXY": address}
+        assert commit(**service, SSL_CERT_FILE=str(AUTHORITY)).exit_code == 0
+    assert [request.headers["authorization"] for request in tls_server.requests] == [f"Bearer {key}"]
     assert seen[0].startswith(b"CONNECT service.invalid:443 ")
-    assert KEY.encode() not in b"".join(seen)
+    assert key.encode() not in b"".join(seen)

@@ -1,6 +1,6 @@
 """After any network fault, a run ends with the right outcome, before its deadline, without the key in any output.
 
-The command meets each fault at a real server on loopback. A run that takes longer than `TIMEOUT` fails its test.
+The command meets each fault at a real server on loopback. A run that takes longer than a minute fails its test.
 """
 
 from __future__ import annotations
@@ -13,45 +13,16 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
-from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_testing import Finished, Reply, ScriptedServer
 
-KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
-TIMEOUT = 60.0  # seconds
 SLOW = pytest.mark.slow  # a further form of what the other cases prove
 SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "1"}
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
-MODELS = {
-    "openai": ("gpt-5", "OPENAI_API_KEY"),
-    "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
-    "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
-}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
-def commit(project: Project, key_traces):
-    """Return a function that runs a commit and searches all its output for the key."""
-
-    def run(server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str) -> Finished:
-        model, variable = MODELS[provider]
-        known = {variable: KEY, **(server.environment() if server else {}), **environ}
-        finished = project.command("--json", "--model", model, environ=known, timeout=TIMEOUT)
-        assert key_traces(project, finished, KEY) == {}
-        assert "Traceback" not in finished.stderr
-        last = finished.events[-1]
-        assert (last["kind"], last["data"]["exit_code"]) == ("run.finished", finished.exit_code)
-        return finished
-
-    return run
+PROVIDERS = ("openai", "anthropic", "gemini")
 
 
 def outcome(finished: Finished) -> str:
@@ -158,7 +129,8 @@ INVALID_ANSWERS = [b"", b"null", b'{"choices": [{"mess', b"\x1f\x8b\x08\x00", b"
 
 
 @pytest.mark.parametrize(
-    ("provider", "body"), [*((provider, HTML) for provider in MODELS), *(("openai", body) for body in INVALID_ANSWERS)]
+    ("provider", "body"),
+    [*((provider, HTML) for provider in PROVIDERS), *(("openai", body) for body in INVALID_ANSWERS)],
 )
 def test_an_invalid_answer_with_status_200_is_exit_4(commit, project, provider, body) -> None:
     with ScriptedServer([Reply(body=body, headers={"content-type": "text/html"})]) as server:
@@ -183,12 +155,12 @@ print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
-def test_a_compressed_bomb_uses_little_memory(project, commit) -> None:
+def test_a_compressed_bomb_uses_little_memory(project, key, commit) -> None:
     bomb = Reply(body=zeros_compressed(4000), headers={"content-encoding": "gzip"})
     assert len(bomb.body) < 5_000_000  # compressed; 4 GB decompressed
     with ScriptedServer([bomb, bomb]) as server:
         finished = commit(server, **ONCE)
-        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment(), **ONCE})
+        environ = project.environment({"OPENAI_API_KEY": key, **server.environment(), **ONCE})
         command = [sys.executable, "-c", _PEAK, "--quiet", "--model", "gpt-5"]
         done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, text=True, check=True)
     assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
@@ -197,7 +169,7 @@ def test_a_compressed_bomb_uses_little_memory(project, commit) -> None:
     assert peak < 220_000  # KB; the limit for an answer is 64 MB, and copies need more
 
 
-@pytest.mark.parametrize("provider", MODELS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
     odd = Reply(GOOD.text.replace("^^^end", ""), finish="brand_new_reason")
     with ScriptedServer([odd, GOOD]) as server:
@@ -206,7 +178,7 @@ def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, proj
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
 
 
-@pytest.mark.parametrize("provider", MODELS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project, provider) -> None:
     with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")]) as server:
         finished = commit(server, provider=provider)
@@ -218,7 +190,7 @@ def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project
 
 @pytest.mark.parametrize(
     ("status", "tries", "provider"),
-    [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), *((529, 2, provider) for provider in MODELS)],
+    [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), *((529, 2, provider) for provider in PROVIDERS)],
 )
 def test_unusual_statuses_are_exit_4(commit, status, tries, provider) -> None:
     with ScriptedServer([Reply.error(status, "no coffee here")] * 2) as server:
