@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-# Tests that a script runs in the background ignore Ctrl-C, and so do the processes that they start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests that a script runs in the background, or `nohup`, ignore these signals, and so do the processes that they start.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 _SERVICES = ("GEMINI", "GOOGLE_GEMINI", "OPENAI", "ANTHROPIC")
 _PREFIXES = ("CODE_COMMIT_", "GIT_", *(f"{service}_" for service in _SERVICES))

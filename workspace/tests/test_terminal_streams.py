@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -51,8 +52,9 @@ def test_stdout_without_space_is_told_and_not_written_again():
         assert Path(f"/dev/fd/{stream.fileno()}").readlink() == Path(os.devnull)
 
 
-def test_stdout_whose_reader_has_gone_stays_a_broken_pipe():
-    reader, writer = os.pipe()
+@pytest.mark.parametrize("opened", [os.pipe, pty.openpty])
+def test_stdout_whose_reader_or_terminal_has_gone_is_a_broken_pipe(opened):
+    reader, writer = opened()
     os.close(reader)
     with os.fdopen(writer, "w") as stream, pytest.raises(BrokenPipeError):
         write_stdout(stream, "text")

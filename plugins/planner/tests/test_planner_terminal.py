@@ -16,7 +16,9 @@ from dataclasses import replace
 import pytest
 
 ON_TERMINAL = """
-import fcntl, runpy, termios
+import fcntl, os, runpy, signal, termios
+if "NOHUP" in os.environ:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the source of Ctrl-C
 runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
 """
@@ -67,6 +69,11 @@ class Terminal:
         if not data:
             raise OSError("the terminal is closed")
         self.shown += data.decode("utf-8", "replace")
+
+    def hang_up(self) -> None:
+        """Close the terminal. May be called twice."""
+        os.dup2(null := os.open(os.devnull, os.O_RDONLY), self.master)
+        os.close(null)
 
     def close(self) -> None:
         self.process.kill()
@@ -185,13 +192,22 @@ def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     assert sorted(codebase.plan_files()) == ["new_requirements.md"]
 
 
-def test_a_closed_terminal_interrupts_the_run(codebase, on_terminal):
-    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}")
+@pytest.mark.parametrize(("environ", "code"), [({}, 130), ({"NOHUP": "1"}, 1)])
+@pytest.mark.parametrize("moment", ["a question", "a call"])
+def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(codebase, on_terminal, environ, code, moment):
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", environ=environ)
     terminal.until("correct branch")
-    os.close(terminal.master)
-    assert terminal.process.wait(60) == 130
-    terminal.master = os.open(os.devnull, os.O_RDONLY)
-    assert '"outcome":"interrupted"' in (codebase.project.run_folder / "events.jsonl").read_text()
+    if moment == "a call":
+        codebase.cast.before["planner"] = terminal.hang_up
+        terminal.types("yes\n")
+        terminal.until("start a review")
+        terminal.types("\n")
+    else:
+        terminal.hang_up()
+    assert terminal.process.wait(60) == code
+    *_, last = (codebase.project.run_folder / "events.jsonl").read_text().splitlines()
+    assert f'"exit_code":{code}' in last
 
 
 def test_ctrl_d_is_the_end_of_the_input(codebase, on_terminal):

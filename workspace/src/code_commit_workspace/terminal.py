@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cache
 from itertools import groupby
+from stat import S_ISCHR
 from typing import TextIO
 
 from code_commit_workspace.errors import NotReady
@@ -176,16 +178,17 @@ def write_stdout(stream: TextIO, text: str) -> None:
     """Write `text` to `stream`, which is stdout, and flush it.
 
     Raises:
-        BrokenPipeError: the reader is gone.
+        BrokenPipeError: the reader is gone, or the terminal was closed.
         NotReady: it cannot be written.
     """
     try:
         stream.write(text)
         stream.flush()
     except (OSError, ValueError) as error:
+        closed = getattr(error, "errno", None) == errno.EIO and S_ISCHR(os.fstat(stream.fileno()).st_mode)
         discard_output(stream)
-        if isinstance(error, BrokenPipeError):
-            raise
+        if closed or isinstance(error, BrokenPipeError):
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
         reason = getattr(error, "strerror", error)
         raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a disk with space") from None
 

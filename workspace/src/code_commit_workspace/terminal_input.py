@@ -51,13 +51,18 @@ def _on_terminal() -> bool:
 
 def _read_block() -> str | None:
     """Read a line, and the rest of a pasted block."""
-    # Read bytes: input may not be UTF-8. stdin is None if the caller closed it.
-    line = sys.stdin.buffer.readline() if sys.stdin else b""
-    lines = [line]
+    lines = [line := _read_line()]
     while line and _on_terminal() and _has_more():
-        line = sys.stdin.buffer.readline()
-        lines.append(line)
+        lines.append(line := _read_line())
     return b"".join(lines).decode("utf-8", "replace").rstrip("\r\n") if lines[0] else None
+
+
+def _read_line() -> bytes:
+    """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input."""
+    try:
+        return sys.stdin.buffer.readline() if sys.stdin else b""  # None: the caller closed it
+    except OSError:
+        return b""
 
 
 def _has_more() -> bool:
