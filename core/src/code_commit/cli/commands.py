@@ -154,7 +154,7 @@ def models_arguments(parser: ArgumentParser) -> None:
 
 def models(host: CommandHost, arguments: Namespace) -> int:
     """List the models of the installed providers, with their aliases: of the plugins, then of the services' lists."""
-    from code_commit.plugins.registry import listed_models
+    from code_commit.models.listed_models import listed_models
 
     code = _refresh(host) if arguments.refresh else ExitCode.REACHED
     providers, listed = host.registry.providers, listed_models()
@@ -186,9 +186,9 @@ def models(host: CommandHost, arguments: Namespace) -> int:
 
 def _refresh(host: CommandHost) -> int:
     """Ask the services for their models, and store the answers. Return an exit code: 3 if none could be asked."""
+    from code_commit.models.listed_models import listed_models, store_listed_models, usable_models
     from code_commit.models.resolution import ResolvedModel, Services
     from code_commit.plugin_api.conversation import ProviderError
-    from code_commit.plugins.registry import listed_models, store_listed_models, usable_models
 
     redactor, code, listed = host.redactor, ExitCode.NOT_READY, listed_models()
     services = Services(host.registry, host.configuration, host.keys_for(redactor), redactor, host.environ, host.root)

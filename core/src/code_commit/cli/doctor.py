@@ -13,7 +13,8 @@ from typing import Any
 from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.workflow import INIT, require_known_names
-from code_commit.config.keys import address_of
+from code_commit.config.addresses import address_of
+from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import ResolvedModel, make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
@@ -22,7 +23,7 @@ from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, window_of
+from code_commit.plugins.registry import DEFAULT_WORKFLOW
 from code_commit_workspace import Git, Workspace, check_private_folder, describe, require_sync
 
 _DESCRIPTION = (

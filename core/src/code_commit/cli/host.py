@@ -117,8 +117,7 @@ class CommandHost:
         if redactor:
             from code_commit.run.assembly import sandbox_settings
 
-            keys = self.keys_for(redactor)
-            sandbox = sandbox_settings(self.configuration, keys, self.registry.secret_variables())
+            sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
         return Workspace.open(
             root or self.root,
             writes=writes,

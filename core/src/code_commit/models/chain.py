@@ -15,13 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.models.call_log import CallLog, refusal
+from code_commit.models.listed_models import window_of
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
-from code_commit.plugins.registry import window_of
 
 if TYPE_CHECKING:
     from code_commit.models.budget import Budget

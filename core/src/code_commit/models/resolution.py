@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.config.keys import KeyStore, address_of
+from code_commit.config.addresses import address_of
+from code_commit.config.keys import KeyStore
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
+from code_commit.models.listed_models import listed_models
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import Provider
-from code_commit.plugins.registry import Registry, listed_models
+from code_commit.plugins.registry import Registry
 from code_commit_workspace import Redactor, describe, require_sync
 
 if TYPE_CHECKING:

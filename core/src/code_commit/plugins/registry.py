@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
-from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
+from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
+from code_commit.plugins.definition_types import fault_of
 from code_commit.plugins.host import PluginHost
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]
@@ -27,14 +22,6 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = "[a-z0-9][a-z0-9_-]*"
-_NAME = re.compile(_WORD), "lower-case letters, digits, - and _"
-_NAMES: Mapping[type[Any], tuple[re.Pattern[str], str]] = {
-    ProviderDefinition: _NAME,
-    WorkflowDefinition: _NAME,
-    CommandDefinition: (re.compile(f"{_WORD}( {_WORD})?"), "one word or two, of lower-case letters, digits, - and _"),
-}
-_FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
 
 
@@ -129,7 +116,7 @@ class Registry:
                 self.plugin_host.reject(
                     plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
                 )
-            elif fault := _fault_of(record, item):
+            elif fault := fault_of(record, item):
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
                 offers.append((plugin, item))
@@ -206,122 +193,3 @@ def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
     return keepers[0] if len(keepers) == 1 else None
-
-
-# --- models that services listed --------------------------------------------------------------------------------------
-
-_LARGEST_FILE = 4 << 20  # bytes
-_MOST_MODELS = 10_000  # of a service
-_LARGEST_WINDOW = 10**9  # tokens
-_LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
-
-
-def listed_models() -> dict[str, dict[str, int]]:
-    """Return the models that services listed when they were last asked, by provider, each with its window or 0.
-
-    A file that is missing or broken lists none: anything may have written it.
-    """
-    import json
-
-    from code_commit_workspace import read_anywhere
-
-    listed: Any = {}
-    with suppress(NotReady, ValueError, RecursionError):
-        listed = json.loads(read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE) or b"{}")
-    return {name: usable_models(models) for name, models in listed.items()} if isinstance(listed, dict) else {}
-
-
-def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
-    """Store what `listed_models` returns.
-
-    Raises:
-        NotReady: the file cannot be written.
-    """
-    import json
-
-    file = _listed_file()
-    new = file.with_suffix(".new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(listed), "utf-8")
-        new.replace(file)
-    except OSError as error:
-        raise NotReady(f"{file} cannot be written: {error.strerror}") from None
-
-
-def usable_models(models: object) -> dict[str, int]:
-    """Return the `models` that can be used: the first ones with a valid name. An impossible window becomes 0."""
-    return {
-        name: window if type(window) is int and 0 < window < _LARGEST_WINDOW else 0
-        for name, window in islice(models.items() if isinstance(models, Mapping) else (), _MOST_MODELS)
-        if isinstance(name, str) and _LISTED_NAME.fullmatch(name)
-    }
-
-
-def window_of(definition: ProviderDefinition, model: str) -> int | None:
-    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
-    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
-
-
-def _listed_file() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("code-commit", appauthor=False) / "models.json"
-
-
-# --- the types of fields ---------------------------------------------------------------------------------------------
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
-
-
-def _are_flags(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(
-        isinstance(each, Flag) and not _fault_of(Flag, each) and each.names and all(map(_FLAG.fullmatch, each.names))
-        for each in value
-    )
-
-
-def _are_models(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
-
-
-def _is_header(value: Any) -> bool:
-    try:
-        return _are_texts(value) and len(value) == 2 and bool(value[1].format(key="k"))  # noqa: PLR2004 - name and template
-    except (ValueError, LookupError, AttributeError):
-        return False
-
-
-# What the annotations of definitions stand for.
-_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "str": (_is_text, "a text"),
-    "str | None": (lambda value: value is None or _is_text(value), "a string or None"),
-    "tuple[str, ...]": (_are_texts, "a tuple of texts"),
-    "tuple[str, ...] | None": (lambda value: value is None or _are_texts(value), "a tuple of texts, or None"),
-    "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
-    "tuple[Flag, ...]": (
-        _are_flags,
-        "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None",
-    ),
-    "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
-    "Mapping[str, int]": (lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-}
-
-
-def _fault_of(record: type[Any], definition: Any) -> str:
-    """Return which field of a `record` has the wrong type, or an empty text."""
-    for field in fields(record):
-        is_valid, kind = _TYPES[str(field.type)]
-        if not is_valid(value := getattr(definition, field.name)):
-            return f"`{field.name}` must be {kind}, not {value!r:.100}"
-    pattern, kind = _NAMES.get(record, (None, ""))
-    if pattern and not pattern.fullmatch(definition.name):
-        return f"`name` must be {kind}, not {definition.name!r:.100}"
-    return ""

@@ -1,0 +1,69 @@
+"""The models that services listed when they were last asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from code_commit.plugin_api.definitions import ProviderDefinition
+from code_commit.plugin_api.errors import NotReady
+from code_commit_workspace import read_anywhere
+
+_LARGEST_FILE = 4 << 20  # bytes
+_MOST_MODELS = 10_000  # of a service
+_LARGEST_WINDOW = 10**9  # tokens
+_LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
+
+
+def listed_models() -> dict[str, dict[str, int]]:
+    """Return the models that services listed when they were last asked, by provider, each with its window or 0.
+
+    A file that is missing or broken lists none: anything may have written it.
+    """
+
+    listed: Any = {}
+    with suppress(NotReady, ValueError, RecursionError):
+        listed = json.loads(read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE) or b"{}")
+    return {name: usable_models(models) for name, models in listed.items()} if isinstance(listed, dict) else {}
+
+
+def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
+    """Store what `listed_models` returns.
+
+    Raises:
+        NotReady: the file cannot be written.
+    """
+
+    file = _listed_file()
+    new = file.with_suffix(".new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(listed), "utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise NotReady(f"{file} cannot be written: {error.strerror}") from None
+
+
+def usable_models(models: object) -> dict[str, int]:
+    """Return the `models` that can be used: the first ones with a valid name. An impossible window becomes 0."""
+    return {
+        name: window if type(window) is int and 0 < window < _LARGEST_WINDOW else 0
+        for name, window in islice(models.items() if isinstance(models, Mapping) else (), _MOST_MODELS)
+        if isinstance(name, str) and _LISTED_NAME.fullmatch(name)
+    }
+
+
+def window_of(definition: ProviderDefinition, model: str) -> int | None:
+    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
+    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
+
+
+def _listed_file() -> Path:
+    return user_cache_path("code-commit", appauthor=False) / "models.json"
