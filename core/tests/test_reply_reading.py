@@ -9,13 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.plugin_api import (
+    Finish,
+    Opaque,
     ProviderError,
+    Text,
+    ToolCall,
+    finish_of,
+    limit_parts,
     read_arguments,
     reply_error,
     reply_member,
     reply_object,
     reply_objects,
     token_count,
+    with_ids,
 )
 
 JSON = st.recursive(
@@ -42,22 +49,39 @@ def test_any_bytes_give_an_object_or_garbled(body):
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("bodies", "says"),
     [
-        (b"", "empty"),
-        (b"<html>", "web page"),
-        (b'{"a": 1', "truncated"),
-        (b"data: {}", "stream"),
-        (b"hello", "something else"),
-        (b"[]", "JSON list"),
-        (b"null", "JSON null"),
-        (b"7", "JSON number"),
-        (b"1" * 5000, "something else"),
+        ((b"", b" \n"), "the reply is empty, not JSON"),
+        ((b"\n <!DOCTYPE html>", b"<HTML>", b"<head>", b"<body>", b"<?xml ?>"), "the reply is a web page, not JSON"),
+        ((b'{"a": 1', b"[1"), "the reply is invalid or truncated, not JSON"),
+        ((b"data: {}", b"event: x"), "the reply is a stream of events, not JSON"),
+        ((b"hello", b"1" * 5000, b"<p>"), "the reply is something else, not JSON"),
+        ((b"[]", b"[{}, {}]"), "the reply is a JSON list, not an object"),
+        ((b"null", b"[null]"), "the reply is a JSON null, not an object"),
+        ((b"7", b"[7]"), "the reply is a JSON number, not an object"),
+        ((b"true",), "the reply is a JSON boolean, not an object"),
+        ((b'"words"',), "the reply is a JSON string, not an object"),
     ],
 )
-def test_garbage_is_named(body, says):
-    with pytest.raises(ProviderError, match=says):
-        reply_object(body)
+def test_what_is_no_object_is_named(bodies, says):
+    for body in bodies:
+        with pytest.raises(ProviderError) as caught:
+            reply_object(body)
+        assert (str(caught.value), caught.value.kind) == (says, "invalid_response")
+
+
+def test_a_reply_that_is_no_object_has_the_kind_of_its_status():
+    found = []
+    for status in (200, 399, 400, 503):
+        with pytest.raises(ProviderError) as caught:
+            reply_object(b"-", status, {"content-type": "text/event-stream; charset=utf-8"})
+        found.append((caught.value.kind, str(caught.value)))
+    fault = "the reply is a stream of events, not JSON"
+    assert found == [
+        *[("invalid_response", fault)] * 2,
+        ("rejected", f'the service rejected the request (HTTP 400): "{fault}"'),
+        ("server", f'the service failed (HTTP 503): "{fault}"'),
+    ]
 
 
 def test_a_list_of_one_object_is_that_object():
@@ -76,10 +100,13 @@ def test_members_are_checked():
     assert reply_member(answer, "absent", str) is None
     assert reply_objects(answer, "list") == [{"a": 1}]
     assert reply_objects(answer, "none") == []
-    with pytest.raises(ProviderError, match="'text' has the unexpected JSON type string"):
-        reply_member(answer, "text", dict)
-    with pytest.raises(ProviderError, match="'mixed'"):
-        reply_objects(answer, "mixed")
+    for read, fault in (
+        (lambda: reply_member(answer, "text", dict), "'text' has the unexpected JSON type string"),
+        (lambda: reply_objects(answer, "mixed"), "'mixed' contains an item that is not an object"),
+    ):
+        with pytest.raises(ProviderError, match=f"^in the reply, {fault}$") as caught:
+            read()
+        assert caught.value.kind == "invalid_response"
 
 
 @pytest.mark.parametrize(("told", "tokens"), [(7, 7), (0, 0), (-1, None), (True, None), ("7", None), (1.5, None)])
@@ -94,6 +121,7 @@ def test_a_token_count_is_a_count_or_not_told(told, tokens):
         ('{"a": 1}', {"a": 1}),
         ({"a": 1}, {"a": 1}),
         ("", {}),
+        (" ", {}),
         (None, {}),
         ("[1]", None),
         ('{"a": 1', None),
@@ -112,6 +140,7 @@ def test_arguments_are_an_object_or_malformed(written, arguments):
 
 def test_arguments_that_came_as_an_object_keep_their_letters():
     assert read_arguments({"a": "é"}) == ({"a": "é"}, '{"a": "é"}')
+    assert read_arguments('{"a": "é\ud83d"}') == (None, '{"a": "é\\ud83d"}')  # as JSON escapes it
 
 
 @given(st.text())
@@ -122,9 +151,26 @@ def test_malformed_arguments_keep_what_was_written(written):
 
 
 def test_long_words_are_shortened_and_kept_on_one_line():
-    message = str(reply_error(400, words="line\n  two " + "x" * 10_000))
-    assert "line two xxx" in message
-    assert len(message) < 800
+    rejected = "the service rejected the request (HTTP 400)"
+    assert str(reply_error(400, words="line\n  two " + "x" * 491)) == f'{rejected}: "line two {"x" * 491}"'
+    assert str(reply_error(400, words="line\n  two " + "x" * 492)) == f'{rejected}: "line two {"x" * 491}…"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "meaning", "statuses"),
+    [
+        ("auth", "the service rejected the key", (401,)),
+        ("auth", "the key does not have permission for this", (403,)),
+        ("quota", "the account's quota or credit is used up", (402,)),
+        ("rate", "the service limits the rate of requests", (429,)),
+        ("server", "the service failed", (408, 409, 500, 503, 529)),
+        ("rejected", "the service rejected the request", (400, 404, 407, 410, 422, 428, 430, 499)),
+    ],
+)
+def test_a_status_has_a_kind_and_a_meaning(kind, meaning, statuses):
+    for status in statuses:
+        error = reply_error(status, retry_after=1.5)
+        assert (error.kind, str(error), error.retry_after) == (kind, f"{meaning} (HTTP {status})", 1.5)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +190,9 @@ def test_an_authentication_error_shows_only_status_and_reason(status, reason, sa
 
 def test_an_error_in_a_successful_reply_shows_no_status():
     assert str(reply_error(200, kind="server", words="overloaded")) == 'the service failed: "overloaded"'
+    assert str(reply_error(200)) == "the service rejected the request"
+    assert str(reply_error(200, kind="network")) == "the service could not be reached"
+    assert str(reply_error(200, kind="invalid_response")) == "the reply cannot be parsed"
 
 
 def test_a_401_is_about_the_key_unless_it_tells_of_a_quota():
@@ -153,3 +202,42 @@ def test_a_401_is_about_the_key_unless_it_tells_of_a_quota():
         "auth",
         "quota",
     ]
+
+
+CALL, TEXT = ToolCall("", "read", {}, "{}"), Text("words")
+
+
+@pytest.mark.parametrize(
+    ("word", "parts", "finish"),
+    [
+        ("stop", (TEXT,), Finish.STOP),
+        ("stop", (TEXT, CALL), Finish.TOOL_CALLS),
+        ("calls", (None, CALL), Finish.TOOL_CALLS),
+        ("calls", (TEXT,), Finish.UNKNOWN),
+        ("length", (CALL,), Finish.LENGTH),
+        ("?", (CALL,), Finish.UNKNOWN),
+    ],
+)
+def test_a_finish_reason_is_read_with_the_parts(word, parts, finish):
+    meanings = {"stop": Finish.STOP, "calls": Finish.TOOL_CALLS, "length": Finish.LENGTH}
+    assert finish_of(word, meanings, parts) is finish
+
+
+def test_calls_without_an_id_get_one_that_depends_on_the_reply_alone():
+    known, thought = ToolCall("c7", "read", {}, "{}"), Opaque("plain", {})
+    given = [with_ids((thought, CALL, known, TEXT, CALL), reply) for reply in ("r1", "r1", "r2")]
+    first, second = (given[0][at].id for at in (1, 4))
+    assert given[0] == given[1] == (thought, ToolCall(first, *("read", {}, "{}")), known, TEXT, given[0][4])
+    assert (first[:5], len(first), first[-2:], second) == ("call_", 23, "_1", f"{first[:-1]}4")
+    assert given[2][1].id[:21] != first[:21]
+    assert with_ids((CALL, ToolCall("", "write", {}, "{}")), "r1")[0].id[:21] != first[:21]
+    assert with_ids((ToolCall("", "read", None, "\ud83d"),), "r1")[0].id.startswith("call_")
+
+
+@pytest.mark.parametrize("limit", [(), (3,)])
+def test_the_parts_of_a_stream_are_limited(limit):
+    most = limit[0] if limit else 10_000
+    limit_parts(range(most - 1), *limit)
+    with pytest.raises(ProviderError, match=r"^the reply has too many parts$") as caught:
+        limit_parts(range(most), *limit)
+    assert caught.value.kind == "invalid_response"

@@ -1,0 +1,143 @@
+"""A streamed reply as it arrives: what programs and people see of it, piece by piece."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext, suppress
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from code_commit.models.received_reply import ReceivedReply
+from code_commit.plugin_api import Completion, Delta, Record, StopReading, StreamEvent, Usage
+from code_commit_testing import model_call
+
+
+class Live:
+    """A sink that gets each event about what arrives, also those that no program gets."""
+
+    live = True
+
+    def __init__(self) -> None:
+        self.seen: SimpleQueue[dict[str, Any]] = SimpleQueue()
+
+    def receive(self, record: Record) -> None:
+        if record.kind == "call.progress":
+            self.seen.put(dict(record.data))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def receive(log):
+    """Return a function that takes pieces one after the other, and returns the event about each."""
+    sink = Live()
+    log.add_sink("code-commit", sink)
+    files = log.call_files(1, "ask")
+
+    def receive(*pieces: str | tuple[str, str], print_text=None, watch=None) -> tuple[ReceivedReply, list[dict]]:
+        reply, seen = ReceivedReply(1, files, log, print_text, watch), []
+        for index, piece in enumerate(pieces):
+            kind, text = ("text", piece) if isinstance(piece, str) else piece
+            reply.take(StreamEvent("", b'{"n": %d}' % index))
+            reply.take(Delta(kind, text))
+            seen.append(sink.seen.get(timeout=30))
+        return reply, seen
+
+    return receive
+
+
+def test_what_arrived_is_counted_with_what_came_before(receive):
+    _, seen = receive("one two three ", ("thinking", "four"), "five " * 2000)
+    assert [each["characters"] for each in seen] == [14, 18, 10_018]
+    first, second, third = (each["tokens"] for each in seen)
+    assert 3 <= first <= 5
+    assert first < second <= first + 2
+    assert 2000 <= third - second <= 2500
+    assert seen[0]["seconds"] == 0.0 < seen[2]["seconds"] == round(seen[2]["seconds"], 3)
+    assert [each["thinking"] for each in seen] == [False, True, False]
+    assert {each["number"] for each in seen} == {1}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "files"),
+    [
+        (["^^^src/a.py\nx\n", "y\n", "^^^end\nwords", "\n^^^b\n"], ["src/a.py", "src/a.py", None, "b"]),
+        (["^^^a\n^^^de", "lete\n", "^^^end\n"], ["a", "a", None]),
+        (["words ^^^a\n", "^^", "^ b \n", "^^^c"], [None, None, "b", "b"]),
+        (["^^^" + "x" * 999 + "\n", "^^^end\n", "^^^" + "x" * 1000 + "\n"], ["x" * 999, None, None]),
+        (["^" * 3 + "x" * 996, "y" * 500 + "\n"], [None, None]),  # of a long line, only the start is looked at
+    ],
+)
+def test_the_file_that_the_text_writes_is_named(receive, pieces, files):
+    assert [each["file"] for each in receive(*pieces)[1]] == files
+
+
+def test_words_are_printed_and_thoughts_end_their_line(receive):
+    printed: list[str] = []
+    reply, seen = receive(
+        "one", ("thinking", "hm"), ("thinking", "hm"), "two\n", ("tool", "{}"), print_text=printed.append
+    )
+    assert printed == ["one", "\n", "two\n"]
+    assert [each["printed"] for each in seen] == [True, False, False, True, False]
+    reply.end("not again")
+    assert printed == ["one", "\n", "two\n"]
+
+
+def test_what_comes_first_is_no_empty_line(receive):
+    printed: list[str] = []
+    reply, seen = receive(("thinking", "hm"), print_text=printed.append)
+    reply.end("whole")
+    assert (printed, seen[0]["printed"]) == (["whole", "\n"], False)
+
+
+def test_nothing_is_printed_where_nobody_asked(receive):
+    reply, seen = receive("one", ("thinking", "hm"))
+    reply.end("one")
+    assert [each["printed"] for each in seen] == [False, False]
+
+
+def test_a_lost_try_keeps_its_files_and_the_next_begins_anew(receive, log):
+    reply, _ = receive("^^^a\nlost")
+    reply.lose(3)
+    assert (reply.lost_tries, reply.kept.has_text) == (3, False)
+    assert (log.folder / "1-ask-response-try-3.txt").read_text() == "^^^a\nlost"
+    assert (log.folder / "1-ask-response-try-3.json").read_text() == '[\n{"n": 0}\n]\n'
+    reply.take(Delta("text", "again"))
+    reply.end()
+    assert (log.folder / "1-ask-response.txt").read_text() == "again"
+
+
+def stopped(reply: ReceivedReply, text: str, usage: Usage | None) -> Completion:
+    with pytest.raises(StopReading) as caught:
+        reply.take(Delta("text", text))
+    return caught.value.completion(model_call("one two three four five"), usage)
+
+
+@pytest.mark.parametrize(
+    ("usage", "read", "written"),
+    [
+        (None, {5, 6, 7}, {2, 3, 4}),
+        (Usage(input=100, output=1, cache_read=50), {100}, {2, 3, 4}),
+        (Usage(input=0, output=9), {0}, {9}),
+    ],
+)
+def test_a_reply_that_decides_is_stopped_with_what_arrived(receive, usage, read, written):
+    reply, _ = receive("one ", ("thinking", "hm"), watch=lambda: lambda text: 2 if "two" in text else None)
+    completion = stopped(reply, "two", usage)
+    assert (completion.text, completion.finish.value, completion.model) == ("one two", "stopped_early", "scripted")
+    assert (completion.finish_detail, completion.raw) == ("stop_early, tokens are estimated", {})
+    assert completion.usage.input in read
+    assert completion.usage.output in written
+    assert completion.usage.cache_read == (usage and usage.cache_read)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_watched_reply_with_a_key_is_stopped(receive, key, watched):
+    reply, _ = receive("the key is ", watch=(lambda: lambda _text: None) if watched else None)
+    with suppress(StopReading):  # another thread searches for the key, and may not have found it yet
+        reply.take(Delta("text", key))
+    reply.end()
+    with pytest.raises(StopReading) if watched else nullcontext():
+        reply.take(Delta("text", "on"))
