@@ -21,13 +21,13 @@ ASKED = events.CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "1.tx
 class Terminal(io.StringIO):
     """A terminal on which nothing is painted but on events, at times that the test sets."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int = 100, *, live: bool = True) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int = 100, *, live: bool = True, **environ) -> None:
         super().__init__()
         self.now, self.live = 0.0, live
         monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)
         monkeypatch.setattr("code_commit.log.progress.time.monotonic", lambda: self.now)
         monkeypatch.setenv("COLUMNS", str(columns))
-        self.progress = Progress(self, {"TERM": "xterm", "NO_COLOR": "1"})
+        self.progress = Progress(self, {"TERM": "xterm", **(environ or {"NO_COLOR": "1"})})
 
     def isatty(self) -> bool:
         return self.live
@@ -80,6 +80,42 @@ def test_the_line_is_away_while_words_are_printed(terminal):
     terminal.receive(events.CallProgress(1, 5, 20, 0.2, thinking=True), 1)
     assert terminal.receive(events.CallProgress(1, 9, 40, 0.9, printed=True), 2).endswith("\r\x1b[2K")
     assert terminal.receive(events.CallProgress(1, 12, 50, 1.0), 3).endswith("12 tokens (12/s)")
+
+
+def test_what_runs_at_the_same_time_is_told_together(terminal):
+    terminal.receive(ASKED, 0)
+    terminal.receive(events.CallStarted(2, "query", "openai", "gpt-6", "", "", "2.txt"), 1)
+    terminal.receive(BUILDING, 2)
+    assert terminal.receive(events.CallProgress(2, 5, 20, 0.2), 3).endswith(
+        "[0:03] asking gpt-5... 3 s, asking gpt-6... 2 s: 5 tokens, build... 1 s"
+    )
+    failed = events.CallFinished(1, "query", "gpt-5", None, "", 4.0, None, None, error="no")
+    assert terminal.receive(failed, 4).endswith("\n[0:04] asking gpt-6... 3 s: 5 tokens, build... 2 s")
+    terminal.receive(events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt"), 5)
+    assert terminal.receive(events.MessageLogged("words"), 65).endswith("\n[1:05] asking gpt-6... 64 s: 5 tokens")
+
+
+def test_the_attempt_is_named_and_the_line_is_away_while_the_person_types(terminal):
+    attempt = Record(1, 1000.0, "run", 1, None, "attempt.started", {"number": 2})
+    terminal.progress.receive(attempt)
+    terminal.receive(ASKED, 0)
+    assert terminal.receive(events.MessageLogged("words"), 1).endswith("[0:01] attempt 2, asking gpt-5... 1 s")
+    assert terminal.receive(events.QuestionAsked("?"), 2).endswith("\r\x1b[2K")
+    assert terminal.receive(events.MessageLogged("words"), 3).endswith("words\n")
+    assert terminal.receive(events.QuestionAnswered("!"), 4).endswith("[0:04] attempt 2, asking gpt-5... 4 s")
+
+
+def test_lines_have_the_color_of_what_they_tell(monkeypatch):
+    terminal = Terminal(monkeypatch, COLORTERM="truecolor")
+    terminal.receive(events.RunStarted("chat", "/p", "logs/run"), 0)
+    began = terminal.receive(ASKED, 0)
+    assert began.startswith("\x1b[2m[0:00] \x1b[0m\x1b[2mchat, log in logs/run\x1b[0m\n\x1b[2m[0:00] \x1b[0mcall 1")
+    for code, color in ((0, 32), (1, 31)):
+        ended = events.ProcessFinished(BUILD, code, 3.0, timed_out=False, tampered=(), log="l", last_lines="oops")
+        assert f"\x1b[{color}mbuild " in terminal.receive(ended, 1)
+    assert "\x1b[2mthe last lines of the build:" in terminal.receive(ASKED, 2)
+    assert "\x1b[31merror: words" in terminal.receive(events.MessageLogged("words", "error"), 2)
+    terminal.progress.close()
 
 
 def test_late_progress_of_a_call_that_ended_is_ignored(terminal):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -44,7 +45,20 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
             events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network"),
             "gpt-5 failed after 1.0 s",
         ),
+        (
+            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="interrupted"),
+            "gpt-5 interrupted after 1.0 s",
+        ),
+        (
+            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, 0, 0, cost_usd=0.0, error="a limit"),
+            "gpt-5 was not called",
+        ),
+        (events.CallFinished(1, "q", "gpt-5", "tool_calls", "x", 1.0, 0, 5), "gpt-5 answered in 1.0 s, 5 tokens out"),
+        (events.CallFinished(1, "q", "gpt-5", "paused", "", 1.0, 5, 0), "gpt-5 answered in 1.0 s, 5 tokens in, ended with paused"),
+        (replace(ASKED, address="", key_source=""), "call 1, initial-query: asking gemini-2.5-pro"),
+        (replace(ASKED, key_source=""), "call 1, initial-query: asking gemini-2.5-pro (https://x)"),
         (events.CallRetried(1, 2, 0.5, "503"), "try 2 failed: 503; next in 0.5 s"),
+        (events.CallRetried(1, 2, "soon", "503"), "try 2 failed: 503; next in ? s"),
         (events.ChangesApplied(("a",), ()), "1 file written: a"),
         (events.ChangesApplied((), ("a", "b")), "2 files deleted: a, b"),
         (events.ChangesApplied(tuple("abcdefg"), ()), "7 files written: a, b, c, d, e and 2 more"),
@@ -67,6 +81,16 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
             events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
             "build changed its own checks: build.sh, see logs/run/l",
         ),
+        (
+            events.ProcessFinished(("ls",), None, 3.0, timed_out=False, tampered=(), log="l"),
+            "ls ended by a signal after 3.0 s, see logs/run/l",
+        ),
+        (
+            events.ProcessFinished(BUILD, 1, 3.0, timed_out=True, tampered=tuple("abcdef"), log="l"),
+            "build changed its own checks: a, b, c, d, e and 1 more, see logs/run/l",
+        ),
+        (events.ChangesUndone(tuple("abcdef"), "why"), "6 files restored (why): a, b, c, d, e and 1 more"),
+        (events.PluginFailed("report", "", "load", "no"), "plugin report failed (load): no"),
         (events.PluginFailed("report", "code-commit-report", "load", "no"), "plugin report of code-commit-report failed (load): no"),
         (events.MessageLogged("words"), "words"),
         (events.MessageLogged("words", "warning"), "warning: words"),
@@ -75,6 +99,25 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
 )  # fmt: skip
 def test_an_event_is_told_in_a_line(event, line):
     assert shown(event) == [f"[0:00] {line}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "lines"),
+    [
+        ("attempt.started", {}, ["attempt"]),
+        ("attempt.started", {"number": 2}, ["attempt 2"]),
+        ("changes.applied", {}, []),
+        ("changes.refused", {"reason": "no block"}, ["response refused: no block"]),
+        ("changes.undone", {"reason": "why"}, ["nothing to undo (why)"]),
+        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls failed (exit 1) after ? s, see logs/run/l"]),
+        ("call.finished", {"model": "gpt-5", "finish": "stop"}, ["gpt-5 answered in ? s"]),
+        ("message", {"text": "words"}, ["words"]),
+    ],
+)  # fmt: skip
+def test_a_record_without_some_fields_is_told_too(kind, data, lines):
+    progress = Progress(stream := io.StringIO(), {})
+    progress.receive(Record(1, 7.0, "run", 1, None, kind, data))
+    assert stream.getvalue().splitlines() == [f"[0:00] {line}" for line in lines]
 
 
 def test_refusals_are_listed():
@@ -194,5 +237,7 @@ STARTED = events.RunStarted("committing-code", "/p", "logs/run")
      (events.RunFinished("not_ready", 3, "no"), ["words"])],
 )  # fmt: skip
 def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
-    found = [line.partition("] ")[2] for line in shown(STARTED, events.MessageLogged("words"), then)]
+    before = [STARTED, events.QueryRead("do it"), events.MessageLogged("words")]
+    assert shown(*before) == []
+    found = [line.partition("] ")[2] for line in shown(*before, then)]
     assert [line[: len(expected)] for line, expected in zip(found, lines, strict=True)] == lines
