@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
 from code_commit.plugin_api import ToolCall
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer, Stream
+from code_commit_testing.scripted_events import events_of
+from code_commit_testing.scripted_replies import answer_of
 
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 MODELS = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-sonnet-5"}
@@ -34,14 +38,39 @@ def commit(project):
 @pytest.mark.parametrize("provider", MODELS)
 @pytest.mark.parametrize("text", ["^^^a.txt\nhalf M\n^^^end\n", "^^^M.txt\nx\n^^^end\n"], ids=["content", "path"])
 def test_half_of_a_character_is_never_written(commit, project, provider, text) -> None:
-    from code_commit_testing.scripted_replies import answer_of
-
     body = answer_of(provider, Reply(text))[1].replace(b"M", rb"\ud83d", 1)
     finished, requests = commit(provider, Reply(body=body), Reply(body=body))
     assert (finished.exit_code, len(requests)) == (5, 2), finished.stderr
     assert "lone surrogate (U+D83D)" in finished.stderr
     assert sorted(path.name for path in project.root.glob("*.txt")) == ["a.txt"]
     assert project.read("a.txt") == "old\n"
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_character_that_a_stream_splits_is_whole(commit, project, provider) -> None:
+    """Some services stream UTF-16 units: a character beyond the first 65,536 then comes in two events."""
+    answer = json.loads(answer_of(provider, Reply("^^^a.txt\nwhole MN\n^^^end\n"))[1])
+    halves = {b"M": rb"\ud83d", b"N": rb"\ude42"}
+    events = [
+        replace(event, data=re.sub(rb'(?<=")[MN](?=")', lambda mark: halves[mark[0]], event.data))
+        for event in events_of(provider, answer, piece=1)
+    ]
+    finished, _ = commit(provider, Reply(stream=Stream(events=events)), CODE_COMMIT_STREAM="always")
+    assert finished.exit_code == 0, finished.stderr
+    assert project.read("a.txt") == "whole \U0001f642\n"
+    assert "whole \U0001f642\n" in (project.run_folder / "1-initial-query-response.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_number_beyond_all_floats_is_kept_as_json(commit, project, streams) -> None:
+    data = answer_of("openai", GOOD)[1].replace(b"{", b'{"scores": [1e999, -1e999],\n', 1)
+    event = b"data: " + data.replace(b"\n", b"\ndata: ") + b"\n\n"  # several lines are written again as one
+    reply = Reply(stream=Stream(events=[event])) if streams else Reply(body=data)
+    finished, _ = commit("openai", reply, CODE_COMMIT_STREAM="always" if streams else "never")
+    assert finished.exit_code == 0, finished.stderr
+    kept = (project.run_folder / "1-initial-query-response.json").read_text()
+    assert ("1e999" if streams else '"-Infinity"') in kept
+    json.loads(kept, parse_constant=pytest.fail)
 
 
 @pytest.mark.parametrize("provider", MODELS)

@@ -271,8 +271,8 @@ def test_the_words_of_a_reply_are_printed_as_they_come(hanging, project, plugins
 
 def test_a_printed_reply_ends_its_line_and_shows_no_key(ask, environ, project):
     project.write({"agent-config/openai-key.txt": KEY})
-    finished = ask(["Hel", "lo"], ["what comes after the block"], arguments=("--quiet", "--show"))
-    assert (finished.exit_code, finished.stdout) == (0, "Hello\n"), finished.stderr
+    finished = ask(["Hel", "lo \ud83d", "\ude42"], ["what comes after the block"], arguments=("--quiet", "--show"))
+    assert (finished.exit_code, finished.stdout) == (0, "Hello \U0001f642\n"), finished.stderr
     finished = ask([f"Hello {KEY[:10]}", f"{KEY[10:]} bye"], arguments=("--quiet", "--show"))
     assert (finished.exit_code, finished.stdout) == (5, "Hello ***7Q bye\n")
 

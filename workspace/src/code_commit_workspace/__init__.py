@@ -36,7 +36,7 @@ _PUBLIC = {
     ),
     "interruption": ("call_on_interruption", "uninterrupted"),
     "json_array": ("close_arrays",),
-    "json_text": ("read_json_lines", "to_json"),
+    "json_text": ("join_surrogates", "json_document", "read_json_lines", "to_json"),
     "kept_stream": ("KeptStream",),
     "line_file": ("LineFile",),
     "output_folder": ("OutputFolder", "counted"),

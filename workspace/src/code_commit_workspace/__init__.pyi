@@ -20,6 +20,8 @@ from .git.committing import unknown_author as unknown_author
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .json_array import close_arrays as close_arrays
+from .json_text import join_surrogates as join_surrogates
+from .json_text import json_document as json_document
 from .json_text import read_json_lines as read_json_lines
 from .json_text import to_json as to_json
 from .kept_stream import KeptStream as KeptStream

@@ -83,7 +83,7 @@ class EventRedactor:
             text = data.decode()
             strings = _strings(text)
             if b"\n" in data or b"\r" in data:
-                line = json.dumps(json.loads(text), separators=(",", ":")).encode()
+                line = json.dumps(json.loads(text), separators=(",", ":"), allow_nan=False).encode()
         except (ValueError, RecursionError):
             text = data.decode("utf-8", "backslashreplace")
             strings = [("", text)]

@@ -11,6 +11,7 @@ from typing import Any
 
 from code_commit_workspace.small_file import open_regular
 
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes
 
 
@@ -25,6 +26,25 @@ def to_json(value: object) -> Any:
     """
     text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
     return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
+
+
+def json_document(value: object) -> str:
+    """Return `value` as an indented JSON text. A number that is not finite, as Python reads 1e999, becomes a string.
+
+    Raises:
+        TypeError: it is not JSON.
+    """
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json_document(json.loads(json.dumps(value), parse_constant=str))
+
+
+def join_surrogates(text: str) -> str:
+    """Return `text` with each surrogate pair as one character: JSON strings may split a character between them."""
+    if text.isascii():
+        return text
+    return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def _plain(value: object) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -21,7 +20,7 @@ from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFa
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import OutputFolder, Redactor, counted, describe, to_json, uninterrupted
+from code_commit_workspace import OutputFolder, Redactor, counted, describe, json_document, to_json, uninterrupted
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 
@@ -263,8 +262,8 @@ class RunLog:
             ValueError: as `write`, or `value` is not JSON.
         """
         # Redact before rendering: redacting JSON text could break its quoting.
-        text = json.dumps(self.redactor.json(value), indent=2, ensure_ascii=False) + "\n"
-        return self._write_file(name, text.encode("utf-8", "backslashreplace"), self._files.write)
+        text = json_document(self.redactor.json(value))
+        return self._write_file(name, f"{text}\n".encode("utf-8", "backslashreplace"), self._files.write)
 
     def _redacted(self, content: str | bytes) -> bytes:
         if isinstance(content, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from code_commit.models.resolution import AT_FAULT, Service
@@ -11,7 +12,7 @@ from code_commit.plugin_api.conversation import Completion, Finish, Message, Pro
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
-from code_commit_workspace import describe
+from code_commit_workspace import describe, join_surrogates
 
 
 def _checked(value: Any) -> Completion:
@@ -19,12 +20,13 @@ def _checked(value: Any) -> Completion:
         value, Completion, message=Message, finish=Finish, usage=Usage, model=str, cost=int | float | None
     )
     checked_result(completion.message, Message, parts=tuple)
-    for part in completion.message.parts:
+    parts = list(completion.message.parts)
+    for index, part in enumerate(parts):
         if isinstance(part, Text):
-            checked_result(part, Text, text=str)
+            parts[index] = replace(part, text=join_surrogates(checked_result(part, Text, text=str).text))
     if not 0 <= (completion.cost or 0) < math.inf:
         raise TypeError(f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}")
-    return completion
+    return replace(completion, message=replace(completion.message, parts=tuple(parts)))
 
 
 def ask_provider(call: ModelCall, *, service: Service) -> Completion:

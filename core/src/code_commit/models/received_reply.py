@@ -14,7 +14,7 @@ from code_commit.plugin_api.conversation import Completion, Finish, Message, Tex
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
 from code_commit.plugin_api.tokens import estimate_tokens
-from code_commit_workspace import KeptStream, counted
+from code_commit_workspace import KeptStream, counted, join_surrogates
 
 Print = Callable[[str], None]
 _EVENT_SECONDS = 1.0  # between events for programs
@@ -45,7 +45,7 @@ class ReceivedReply:
         self._text: list[str] = []  # for an early end
         self._decides = self._watch() if self._watch else None
         self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
-        self._kind, self._file, self._line, self._printed = "", "", "", ""
+        self._kind = self._file = self._line = self._printed = self._half = ""
 
     def take(self, item: StreamEvent | Delta) -> None:
         """Take what arrived next.
@@ -57,10 +57,13 @@ class ReceivedReply:
             self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
         else:
             self._kind = item.kind
-            self.kept.add_text("" + item.text, (item.kind, item.index), keep=item.kind == "text")
+            text = join_surrogates(self._half + item.text)
+            self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""  # of a character
+            text = text[: len(text) - len(self._half)]
+            self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
             if self._decides and item.kind == "text":
-                self._text.append(item.text)
-                if self._decides(item.text) is not None or self.kept.holds_key:
+                self._text.append(text)
+                if self._decides(text) is not None or self.kept.holds_key:
                     raise StopReading(self._stopped_early)
 
     def end(self, text: str = "") -> None:
