@@ -139,7 +139,12 @@ def test_an_activity_shorter_than_50_ms_is_not_painted(terminal):
 
 
 @pytest.mark.parametrize(
-    ("cost", "spent"), [(None, "; 1,500 tokens so far"), (0.0123, "; 1,500 tokens, $0.0123 so far")]
+    ("cost", "spent"),
+    [
+        (None, "; 1,500 tokens so far"),
+        (0.0123, "; 1,500 tokens, $0.0123 so far"),
+        (0.00001, "; 1,500 tokens, less than $0.0001 so far"),
+    ],
 )
 def test_the_status_line_tells_tokens_and_cost_so_far_where_they_are_known(terminal, cost, spent):
     terminal.receive(ASKED, 0)

@@ -355,13 +355,12 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
     )
     found = load(root)
     with pytest.raises(NotReady, match=r"there is no plugin 'comit'; did you mean commit\?"):
-        found.require_known(plugins=["commit", "gemini"])
+        found.require_known(["commit", "gemini"], ["opnai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no provider 'opnai'; did you mean openai\?"):
-        found.require_known(plugins=["comit"], providers=["openai"])
+        found.require_known(["comit"], ["openai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no role 'planer'; did you mean planner\?"):
-        found.require_known(plugins=["comit"], providers=["opnai"], roles=["planner"])
-    found.require_known(plugins=["comit"])
-    found.require_known(plugins=["comit"], providers=["opnai"], roles=["planer"])
+        found.require_known(["comit"], ["opnai"], ["planner"])
+    found.require_known(["comit"], ["opnai"], ["planer"])
 
 
 def test_settings_cannot_be_changed(root: Path) -> None:

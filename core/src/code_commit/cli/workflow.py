@@ -111,9 +111,7 @@ def require_known_names(settings: Settings, registry: Registry) -> None:
     plugin_host = registry.plugin_host
     names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
     names += [each.plugin for each in plugin_host.failures]
-    settings.require_known(
-        plugins=[*names, *plugin_host.disabled], providers=registry.known_providers(), roles=registry.known_roles()
-    )
+    settings.require_known([*names, *plugin_host.disabled], registry.known_providers(), registry.known_roles())
 
 
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:

@@ -14,7 +14,10 @@ from code_commit.plugin_api.event import Record
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
+_LEAST_COST = 0.00005  # in USD; less would be shown as 0
 _WAYS = {"input": "in", "output": "out"}
+_OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
+_OF_END = ("outcome", "exit_code", "summary", "data")
 _WRITE_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
 
 
@@ -65,9 +68,10 @@ class RunDocument:
         """Add a record; return whether to write the file now."""
         data = record.data
         if record.kind == "run.started":
-            self._start(record)
+            self._started = record.time
+            self._copy(_OF_START, data, run=record.run, started=_utc(record.time))
         elif record.kind == "query.read":
-            self.fields["query"] = data.get("query")
+            self._copy(("query",), data)
         elif record.kind == "attempt.started":
             self._spans_attempts = True
             self.fields["attempts"] += 1
@@ -82,19 +86,12 @@ class RunDocument:
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
-            names = ("outcome", "exit_code", "summary", "data")
-            self.fields |= {"state": "finished", "finished": _utc(record.time)} | {
-                name: data.get(name) for name in names
-            }
+            self._copy(_OF_END, data, state="finished", finished=_utc(record.time))
         self.fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
         return record.kind in _WRITE_AFTER
 
-    def _start(self, record: Record) -> None:
-        self._started = record.time
-        names = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
-        self.fields |= {"run": record.run, "started": _utc(record.time)} | {
-            name: record.data.get(name) for name in names
-        }
+    def _copy(self, names: Iterable[str], data: Mapping[str, Any], **more: str) -> None:
+        self.fields |= {name: data.get(name) for name in names} | more
 
     def _finish_call(self, record: Record) -> None:
         data, calls = record.data, self.fields["calls"]
@@ -158,7 +155,7 @@ def _cost(document: Mapping[str, Any]) -> list[str]:
     if usd is None and document["seconds"]["model"] >= 1:
         costs = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
         usd = None if None in costs else sum(filter(None, costs))
-    return [] if usd is None else [f"${usd:.4f}"]
+    return [] if usd is None else ["less than $0.0001" if 0 < usd < _LEAST_COST else f"${usd:.4f}"]
 
 
 def clock(seconds: float) -> str:
