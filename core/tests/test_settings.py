@@ -360,6 +360,7 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
         found.require_known(["comit"], ["openai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no role 'planer'; did you mean planner\?"):
         found.require_known(["comit"], ["opnai"], ["planner"])
+    found.require_known(["comit"], None, [])
     found.require_known(["comit"], ["opnai"], ["planer"])
 
 

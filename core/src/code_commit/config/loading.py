@@ -99,23 +99,25 @@ class Settings(HostSettings):
             raise NotReady(f"{origin(())}: the plugin {name} has no settings")
         return None
 
-    def require_known(self, plugins: Collection[str], providers: Collection[str], roles: Collection[str]) -> None:
+    def require_known(
+        self, plugins: Collection[str], providers: Collection[str] | None, roles: Collection[str]
+    ) -> None:
         """Check that every plugin, provider and role in this project's configuration exists.
 
-        Each argument holds the names that exist; disabled plugins count. Names in the user's own file are not checked:
-        that file serves many environments.
+        Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
+        roles are checked. Names in the user's own file are not checked: that file serves many environments.
 
         Raises:
             NotReady: one does not exist.
         """
         for name in self.plugins:
             self._require("plugin", name, ("plugins", name), plugins)
-        for name, value in self.providers.items():
+        for name, value in self.providers.items() if providers is not None else ():
             setting, provider = ("providers", name), name
             if isinstance(value, str):
                 self._require("role", name, setting, {DEFAULT_ROLE, *roles})
                 provider = value.partition(".")[0]
-            self._require("provider", provider, setting, providers)
+            self._require("provider", provider, setting, providers or ())
 
     def _require(self, kind: str, name: str, setting: Name, known: Collection[str]) -> None:
         origin = self.origin(setting)
