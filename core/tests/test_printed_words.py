@@ -1,14 +1,33 @@
-"""Words of a reply that are printed, and the status line, do not get in each other's way."""
+"""Words that are printed: they keep apart from the status line, and only a terminal gets styles and no commands."""
 
 from __future__ import annotations
 
 import math
+import os
+import pty
 import threading
 import time
+
+import pytest
 
 from code_commit.log.run_log import call_files
 from code_commit.models.received_reply import ReceivedReply
 from code_commit.plugin_api import Delta, ModelCall, Request
+from code_commit_testing import install_plugin
+
+SAYS = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--say",), "say", selects=True)
+    return [WorkflowDefinition("say", "say", (flag,), "says_plugin:say", roles=None, writes=False)]
+
+def say(run):
+    run.say("plain\\x1b[2J")
+    run.say("strong", "bold red")
+    return Result(Outcome.REACHED, "said")
+"""
 
 
 def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monkeypatch):
@@ -34,3 +53,23 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
     assert done[:4] == [False, True, "some words.", "\n"]
     assert done[4:] == [False] * len(done[4:])
     assert done[4:]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environ", "shown"),
+    [
+        (True, {}, b"plain\\x1b[2J\r\n\x1b[1;31mstrong\r\n\x1b[0m"),
+        (True, {"NO_COLOR": "1"}, b"plain\\x1b[2J\r\nstrong\r\n"),
+        (False, {}, b"plain\x1b[2J\nstrong\n"),
+    ],
+)
+def test_a_terminal_gets_styles_and_no_commands(project, tmp_path, terminal, environ, shown):
+    plugins = [install_plugin(tmp_path / "plugins", "says", SAYS)]
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    environ = {"TERM": "xterm", **environ}
+    with project.start("--say", "--quiet", plugins=plugins, environ=environ, stdout=theirs) as process:
+        os.close(theirs)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert os.read(ours, 1000) == shown
+    os.close(ours)

@@ -180,17 +180,24 @@ def code_commit_log_sinks(settings):
     ("prepare", "size", "diff"),
     [
         ("pass", 1, "changes.diff"),
-        ("pass", 8 * 2**20 + 1, None),
+        ("pass", 8 * 2**20 - 4095, None),  # the last block on disk counts whole
         ("(run.folder / 'changes.diff').mkdir()", 1, None),  # it cannot be written
     ],
 )
 def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, size, diff):
     install_plugin(tmp_path / "plugins", "sink", SINK)
-    _, finished = run(
-        f"from code_commit.plugin_api import Change; {prepare}; given = run.apply([Change('made.txt', b'x' * {size})])"
+    project, finished = run(
+        f"from code_commit.plugin_api import Change; {prepare}; given = run.apply([Change('made.txt', b'x' * {size})])\n"
+        "    run.execute(['sh', '-c', 'echo later > late.txt'], timeout=60)",
+        *("--sandbox", "off"),
     )
     assert finished.exit_code == 0, finished.stderr
     assert [event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"] == [diff]
+    if diff:
+        assert (project.run_folder / diff).read_text().endswith("+x\n\\ No newline at end of file\n")
+    whole = (project.run_folder / "all-changes.diff").read_text()  # with what processes left
+    assert "+++ b/late.txt" in whole
+    assert "+++ b/made.txt" in whole
 
 
 def test_the_password_of_a_proxy_is_in_no_file(run):

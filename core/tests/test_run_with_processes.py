@@ -76,6 +76,68 @@ def test_a_process_runs_beside_the_workflow(run):
     assert given == ["more words\n", 0]
 
 
+def test_the_untouched_files_are_built_and_the_changes_put_back(run):
+    project, finished, given = run(
+        "(run.root / 'build.sh').write_text('grep old a.txt && ! test -e made.txt')\n"
+        "    green = run.build(untouched=True)\n"  # there is no change yet
+        "    run.apply([Change('a.txt', b'new'), Change('made.txt', b'x')])\n"
+        "    given = [each.exit_code for each in (green, run.build(), run.build(untouched=True))]\n"
+        "    given += [run.tree.read('a.txt', 9).decode(), run.tree.read('made.txt', 9).decode()]"
+    )
+    assert given == [0, 1, 0, "new", "x"]
+    logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
+    assert logs == ["build.txt", "build-2.txt", "untouched-build.txt"]
+    assert "--- stdout ---\nold\n" in (project.run_folder / "untouched-build.txt").read_text()
+
+
+def test_what_is_told_of_a_process(run):
+    _, finished, given = run(
+        "ran = [run.execute(['sh', '-c', 'cat; exit 3'], timeout=60, stdin=b'words', label='cat'),\n"
+        "           run.execute(['sleep', '60'], timeout=0.1), run.execute(['sh', '-c', 'kill -9 $$'], timeout=60)]\n"
+        "    given = [[each.stdout.decode(), each.exit_code, each.timed_out] for each in ran]"
+    )
+    assert given == [["words", 3, False], ["", None, True], ["", None, False]]
+    begun, ended = (
+        [event["data"] for event in finished.events if event["kind"] == f"process.{step}"]
+        for step in ("started", "finished")
+    )
+    cat = {"argv": ["sh", "-c", "cat; exit 3"], "log": "cat.txt"}
+    assert begun[0] == cat | {"sandbox": "off"}
+    seconds = ended[0].pop("seconds")
+    assert 0 < seconds == round(seconds, 3)
+    assert ended[0] == cat | {"exit_code": 3, "timed_out": False, "tampered": [], "last_lines": ""}
+    assert [(each["exit_code"], each["timed_out"], each["log"]) for each in ended[1:]] == [
+        (None, True, "command.txt"),
+        (None, False, "command-2.txt"),
+    ]
+    spans = {event["span"] for event in finished.events if event["kind"].startswith("process.")}
+    assert len(spans) == 3
+    assert {event["parent"] for event in finished.events if event["span"] in spans} == {1}
+
+
+def test_what_a_workflow_finds_on_its_run(run):
+    project, finished, given = run(
+        "given = [str(run.root), str(run.folder), run.state.name, run.token, run.build_timeout, repr(run.settings),"
+        " repr(run.options), run.redacted('x'), run.writes, run.git('rev-parse', 'HEAD').decode().strip()]"
+    )
+    started = finished.events[0]["data"]
+    token = started["token"]
+    assert (len(token), int(token, 16) > 0) == (16, True)
+    commit = project.git("rev-parse", "HEAD").strip()
+    folder = f"{project.root}/{started['folder']}"
+    assert given == [str(project.root), folder, "work", token, 3600, "None", "None", "x", True, commit]
+    assert started["argv"] == ["--model", "scripted", "--json", "--work", "--sandbox", "off"]
+
+
+def test_what_is_said_ends_its_line_once_and_is_not_said_beside_events(run):
+    code = "run.say('one'); run.say('two\\n'); given = None"
+    project, finished, _ = run(code)
+    assert all(line.startswith("{") for line in finished.stdout.splitlines())
+    plugins = [project.root.parent / "plugins"]
+    finished = project.command("--model", "scripted", "--work", "--sandbox", "off", plugins=plugins)
+    assert finished.stdout == "one\ntwo\n"
+
+
 def test_a_path_that_is_not_allowed_refuses_all(run):
     project, _, given = run(
         "given = [tried(run.apply, [Change('a.txt', b'new'), Change('build.sh', b'x')]), str(run.may_read('agent-config/x')),"
@@ -92,7 +154,8 @@ def test_a_path_that_is_not_allowed_refuses_all(run):
 @pytest.mark.parametrize("step", ["run.apply, [Change('a.txt', b'new')]", "run.limit_writes([]).__enter__"])
 def test_a_workflow_that_only_reads_changes_nothing(run, step):
     project, _, given = run(f"given = tried({step})", "--reads", "--sandbox", "off")
-    assert given[0] == "NotReady"
+    message = "only a workflow that writes can change the project, and only while it runs"
+    assert given == ["NotReady", message, "this is a bug in the plugin that tried"]
     assert project.read("a.txt") == "old\n"
 
 
