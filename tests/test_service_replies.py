@@ -89,9 +89,16 @@ def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, proj
     assert "it called a function" in requests[1].prompt
 
 
-@pytest.mark.parametrize("provider", ["gemini", "openai"])
-def test_a_used_up_quota_is_not_retried(commit, provider) -> None:
-    body = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": BILLING}}).encode()
+@pytest.mark.parametrize(
+    ("provider", "words"),
+    [
+        *(("gemini", BILLING), ("gemini", "Your project has exceeded its monthly spending cap.")),
+        *(("openai", BILLING), ("openai", "Monthly spending limit reached"), ("openai", "Insufficient balance")),
+        ("anthropic", "This request would exceed your organization's monthly spend limit"),
+    ],
+)
+def test_a_used_up_quota_is_not_retried(commit, provider, words) -> None:
+    body = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": words}}).encode()
     finished, requests = commit(provider, Reply(status=429, body=body), GOOD)
     assert (finished.exit_code, len(requests)) == (4, 1)
     assert "the account's quota or credit is used up (HTTP 429)" in finished.stderr

@@ -69,7 +69,9 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
 _FIRST_ERROR = 400
 _FILTERED = "Output blocked by content filtering policy"
 # Both have type invalid_request_error and status 400.
-_OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
+_OUT_OF_CREDIT = re.compile(
+    r"credit balance is too low|reached your specified (API )?usage limits|spend(ing)? (limit|cap)", re.IGNORECASE
+)
 
 
 class AnthropicWire:

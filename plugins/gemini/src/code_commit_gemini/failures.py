@@ -9,7 +9,9 @@ from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 _AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
-_OUT_OF_CREDIT = re.compile(r"credits are depleted|billing (account )?(is )?(disabled|not enabled)", re.IGNORECASE)
+_OUT_OF_CREDIT = re.compile(
+    r"credits are depleted|billing (account )?(is )?(disabled|not enabled)|spend(ing)? (limit|cap)", re.IGNORECASE
+)
 _CHECK_BILLING = "check your plan and billing"
 FIRST_ERROR = 400  # HTTP status
 _KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
