@@ -27,6 +27,8 @@ def test_what_the_wire_reads_about_the_wait_comes_first():
         (httpx.ConnectTimeout("x"), "network", "no connection within 30 s"),
         (httpx.WriteTimeout("x"), "network", "the service accepted no data for 120 s"),
         (httpx.ReadTimeout("x"), "network", "no reply for 5 s"),
+        (httpx.ReadError("x"), "network", "the connection was lost before the end of the reply (ReadError)"),
+        (httpx.RemoteProtocolError("peer closed connection"), "network", "the connection was lost before the end"),
         (httpx.ProxyError("x"), "rejected", "the proxy refused the call"),
         (httpx.LocalProtocolError("x"), "rejected", "the request is not valid HTTP"),
         (
@@ -54,4 +56,52 @@ def test_a_part_of_a_key_is_blotted_out_in_json_too():
 
 def test_a_long_host_of_a_redirect_is_cut_short():
     host = ".".join(["a" * 60] * 5)
-    assert len(str(redirect_error(HttpReply(302, {"location": f"http://{host}/"}, b""), AT.redactor))) < 350
+    told = str(redirect_error(HttpReply(302, {"location": f"http://{host}/"}, b""), AT.redactor))
+    assert told.startswith(f"HTTP 302 redirects to {host[:255]}, which is not followed; ")
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "says"),
+    [
+        (300, "https://elsewhere.invalid:99/x", "HTTP 300 redirects to elsewhere.invalid, which is not followed; "),
+        (399, "/login", "HTTP 399 redirects to another path, which is not followed; "),
+        (302, "http://broken:port/", "HTTP 302 redirects to another path, which is not followed; "),
+        (299, "/login", "no"),
+        (400, "/login", "no"),
+    ],
+)
+def test_a_redirect_names_its_host_alone(status, location, says):
+    error = ProviderError("no", kind="server")
+    told = provider_error(error, "plain", AT, HttpReply(status, {"location": location}, b""))
+    assert str(told).startswith(f"plain at service.invalid: {says}")
+    assert told.kind == ("server" if says == "no" else "rejected")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "source", "body"),
+    [
+        ("auth", "sk-0123456789", "; the key is from the file k.txt", ""),
+        ("auth", None, "", ""),
+        ("server", "sk-0123456789", "", "what it said"),
+    ],
+)
+def test_only_an_error_of_the_key_names_its_source_and_keeps_no_body(kind, key, source, body):
+    at = replace(AT, base_url="https://service.invalid:8443/v1", key=key, key_source="the file k.txt")
+    reply = HttpReply(500, {}, b"what it said")
+    told = provider_error(ProviderError("no", kind=kind), "plain", at, reply)
+    assert (str(told), told.body) == (f"plain at service.invalid:8443: no{source}", body)
+    assert (told.kind, told.__cause__) == (kind, None)
+
+
+def test_a_large_reply_is_kept_by_its_beginning():
+    reply = HttpReply(500, {}, b"x" * (1 << 20) + b"y")
+    assert provider_error(ProviderError("no", kind="server"), "plain", AT, reply).body == "x" * (1 << 20)
+
+
+def test_a_bug_is_the_wires_where_there_is_a_reply_and_else_its_own():
+    bug = KeyError("choices")
+    told = provider_error(bug, "plain", AT, HttpReply(200, {}, b"{}"))
+    says = "plain at service.invalid: its plugin could not read the reply (HTTP 200): KeyError: 'choices'"
+    assert (str(told), told.kind, told.__cause__, told.body) == (says, "invalid_response", bug, "{}")
+    with pytest.raises(KeyError):
+        provider_error(bug, "plain", AT, None)

@@ -155,6 +155,7 @@ def test_plugins_events_are_none_of_its_business():
 
 def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
     monkeypatch.setattr("code_commit.log.progress._PLAIN_TICK", 0.001)
+    monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)  # for terminals
     beats = threading.Semaphore(0)
 
     class Stream(io.StringIO):

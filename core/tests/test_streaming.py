@@ -149,7 +149,9 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
     kinds = [type(each).__name__ for each in arrived]
     assert (done.text, kinds) == ("hello", ["StreamEvent", "Delta", "StreamEvent", "Delta", "StreamEvent"])
     assert b'"stream":true,"stream_usage":true' in server.requests[0]
-    assert b"accept: text/event-stream," in server.requests[0].lower()
+    sent = server.requests[0].lower()
+    assert b"\r\naccept: text/event-stream, application/x-ndjson, application/json\r\n" in sent
+    assert b"\r\naccept-encoding: identity\r\n" in sent  # compression could hold pieces back
 
 
 @pytest.mark.parametrize(
@@ -158,10 +160,17 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
         [HEAD, *(chunk(b"%c" % byte) for byte in HELLO + event(end=True)), END],
         [OPEN_HEAD, b"\xef\xbb\xbf\r\n: hello\r\n\r\n" + (HELLO + event(end=True)).replace(b"\n", b"\r\n")],
         [b"HTTP/1.1 200 OK\r\n\r\n", HELLO + event(end=True)],
-        [b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n", b'{"t": "hello"}\n\n{"end": true}'],
+        [b"HTTP/1.1 200 OK\r\ncontent-type: Text/Plain ; charset=utf-8\r\n\r\n", HELLO + event(end=True)],
+        *(
+            [
+                f"HTTP/1.1 200 OK\r\ncontent-type: application/{name}\r\n\r\n".encode(),
+                b'{"t": "hello"}\n\n{"end": true}',
+            ]
+            for name in ("x-ndjson", "ndjson", "jsonl", "x-jsonlines")
+        ),
         [OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"), gzip.compress(HELLO + event(end=True))],
     ],
-    ids=["byte by byte", "CRLF, a mark and a comment", "no content type", "lines of JSON", "gzip"],
+    ids=["bytewise", "CRLF and a mark", "no type", "text", "x-ndjson", "ndjson", "jsonl", "x-jsonlines", "gzip"],
 )
 def test_a_stream_is_read_in_all_its_forms(ask, script):
     with RawServer(script) as server:
@@ -210,13 +219,22 @@ def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(ask, status)
         asked = [ask(server), ask(server)]
     assert [each.text for each in asked] == ["hello", "hello"]
     assert [b'"stream":' in each for each in server.requests] == [True, True, False, False]
-    assert [len(each.warnings) for each in asked] == [1, 0]
+    told = 'plain refused to stream; set stream = "never" to ask for whole replies at once'
+    assert [each.warnings for each in asked] == [[told], []]
 
 
-def test_any_other_refusal_is_the_answer(ask):
-    with RawServer([whole("404 None", error="no such model")], GOOD) as server:
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        ("404 None", "no such model", "rejected"),
+        ("403 No", "no streaming", "auth"),
+        ("500 Oops", "no stream", "server"),
+    ],
+)
+def test_any_other_refusal_is_the_answer(ask, status, error, kind):
+    with RawServer([whole(status, error=error)], GOOD) as server:
         asked = ask(server)
-    assert (asked.error.kind, asked.warnings, len(server.requests)) == ("rejected", [], 1)
+    assert (asked.error.kind, asked.warnings, len(server.requests)) == (kind, [], 1)
 
 
 def test_a_refusal_that_goes_on_without_streaming_is_remembered_by_nobody(ask):
@@ -257,6 +275,8 @@ FAULTS: dict[str, tuple[Sequence[Step], str, str]] = {
         "invalid_response", "the compressed reply is corrupt",
     ),
     "an error": ([HEAD + chunk(HELLO + event(error="busy")) + END], "server", "busy"),
+    "a limit of the rate before the text": ([HEAD + chunk(event(error="busy", kind="rate")) + END], "rate", "busy"),
+    "one after it": ([HEAD + chunk(HELLO + event(error="busy", kind="rate")) + END], "server", "busy"),
     "an invalid event": ([HEAD + chunk(HELLO + b"data: oops\n\n") + END], "invalid_response", "not JSON"),
     "a wire that stumbles": ([HEAD + chunk(event(t=1)) + END], "invalid_response", "could not read the reply"),
     "a large event": ([HEAD + chunk(b"data: " + b"x" * 60_000)], "invalid_response", "larger than 50000 bytes"),
@@ -274,6 +294,7 @@ def test_a_fault_is_an_error_of_its_kind_and_the_next_try_begins_anew(ask, fault
         again = ask(server)
     assert (failed.error.kind, says in str(failed.error)) == (kind, True), failed.error
     assert str(failed.error).startswith("plain at 127.0.0.1:")
+    assert failed.error.body == "" or not failed.deltas
     assert again.text == again.deltas == "hello"
 
 
@@ -294,7 +315,7 @@ FINISHED = HEAD + chunk(HELLO + event(end=True))
 def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
     with RawServer([FINISHED, *after]) as server:
         asked = ask(server, stall_timeout=0.2, size_cap=3000)
-    assert (asked.text, len(server.requests)) == ("hello", 1)
+    assert (asked.text, len(server.requests), asked.warnings) == ("hello", 1, [])
 
 
 def test_a_stream_that_stays_open_after_its_own_end_is_left(ask):
