@@ -187,6 +187,10 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text:
         ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
         ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ does not name a setting"),
         (
+            {"CODE_COMMIT_PLUGINS_COMMIT_REPAIRS": "1"},
+            "variable CODE_COMMIT_PLUGINS_COMMIT_REPAIRS does not name a setting",
+        ),
+        (
             {"CODE_COMMIT_HTTP_RETRIES": "1"},
             "there is no setting http_retries; did you mean CODE_COMMIT_HTTP__RETRIES?",
         ),

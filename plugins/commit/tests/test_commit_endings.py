@@ -250,6 +250,11 @@ def test_the_result_is_the_difference_between_start_and_end(change, answers, wri
     assert f"{summary}\nhint: " in finished.stderr
 
 
+def test_the_deletion_of_an_absent_file_is_no_change(change):
+    finished = change([GREEN + "^^^nosuch\n^^^delete\n"], "--json")
+    assert [each["data"]["deleted"] for each in finished.events if each["kind"] == "changes.applied"] == [[]]
+
+
 def test_a_dry_run_counts_only_what_would_change(change):
     finished = change([GREEN + "^^^nosuch\n^^^delete\n"], "--dry-run")
     assert "1 file would change; nothing was written" in finished.stderr

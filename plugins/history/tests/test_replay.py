@@ -109,10 +109,11 @@ def test_a_run_without_calls_cannot_be_replayed(runs):
     assert "called no model" in finished.stderr
 
 
-def test_a_run_that_was_refused_for_a_key_cannot_be_replayed(runs):
+@pytest.mark.parametrize("way", [["replay"], ["--model", "replay/latest"]], ids=["replay", "--model"])
+def test_a_run_that_was_refused_for_a_key_cannot_be_replayed(runs, way):
     runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
     assert runs.run(runs.replaced("a.txt", f"good {KEY}\n"))[0].exit_code == 5
-    finished = runs.command("replay")
+    finished = runs.command(*way)
     assert finished.exit_code == 3
     assert "the log does not have the key" in finished.stderr
     assert runs.scratch_copies == []

@@ -95,8 +95,9 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
     for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
         name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
-        if not all(name):
-            raise NotReady(f"variable {variable} does not name a setting", hint=f"write {PREFIX}TABLE__NAME")
+        if not all(name) or name[0].startswith(("plugins_", "providers_")):
+            hint = f"put two underscores after each table: {PREFIX}PLUGINS__COMMIT__REPAIRS"
+            raise NotReady(f"variable {variable} does not name a setting", hint=hint)
         yield Source(VARIABLE + variable, nested(name, _decoded(environ[variable])), root)
 
 

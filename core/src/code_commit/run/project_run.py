@@ -251,7 +251,8 @@ class ProjectRun:
         """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
         changes = self.workspace.normalise(changes)
         written = tuple(change.path for change in changes if change.content is not None)
-        deleted = tuple(change.path for change in changes if change.content is None)
+        lstat = self.workspace.project.lstat
+        deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
         with self.changes.lock, uninterrupted():
             self.changes.begin()
             size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk

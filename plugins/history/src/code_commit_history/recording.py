@@ -27,6 +27,9 @@ from code_commit.plugin_api import (
     read_records,
     request_text,
 )
+from code_commit_history.past_runs import PastRun, read_run
+
+_REFUSED_KEY = "contains an API key"  # ends the summary of a run that the host refused for a key in a response
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,24 @@ def recorded_run(config: ReplayConfig, root: Path) -> Recording:
     """Return the recording of the run that `config` names, in the project `root`.
 
     Raises:
-        NotReady: the run does not exist or cannot be read.
+        NotReady: the run does not exist, cannot be read or is not whole.
     """
-    return load_recording(find_run(root, config.model))
+    folder = find_run(root, config.model)
+    require_whole(read_run(folder))
+    return load_recording(folder)
+
+
+def require_whole(run: PastRun) -> None:
+    """Check that the log has the responses as they came.
+
+    Raises:
+        NotReady: the host refused one for a key, which the log does not have.
+    """
+    if _REFUSED_KEY in run.summary:
+        raise NotReady(
+            f"{run.run} was refused because {run.summary}: the log does not have the key, so it cannot be replayed",
+            hint=f"`code-commit runs show {run.run}` shows the run",
+        )
 
 
 def token_of(run: str, root: Path) -> str:

@@ -24,12 +24,12 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
+from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
 from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _CONFIG = Path("agent-config")
-_REFUSED_KEY = "contains an API key"  # ends the summary of a run that the host refused for a key in a response
 _INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
 
 
@@ -73,12 +73,7 @@ def replay(host: Host, arguments: Namespace) -> int:
     calls = read_story(recorded.folder).calls
     if not calls:
         raise NotReady(f"{recorded.run} called no model, so it cannot be replayed", hint="choose another run")
-    if _REFUSED_KEY in recorded.summary:
-        raise NotReady(
-            f"{recorded.run} was refused because {recorded.summary}: the log does not have the key, so it cannot be "
-            "replayed",
-            hint=f"`code-commit runs show {recorded.run}` shows the run",
-        )
+    require_whole(recorded)
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
     keep = False  # a failed or interrupted replay has no results
     try:
