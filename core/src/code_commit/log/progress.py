@@ -20,6 +20,7 @@ _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
+_TOKENS = {"in": "input_tokens", "out": "output_tokens"}
 
 _GOOD, _BAD, _FAINT = "green", "red", "dim"  # styles of rich
 
@@ -182,24 +183,18 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
         how = "interrupted" if data["error"] == "interrupted" else "failed"
         failed = "was not called" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
         return (Line(f"{data.get('model')} {failed}", _BAD),)
-    tokens = [
-        f"{data[name]:,} tokens {way}"
-        for way, name in (("in", "input_tokens"), ("out", "output_tokens"))
-        if data.get(name)
-    ]
+    tokens = [f"{data[name]:,} tokens {way}" for way, name in _TOKENS.items() if data.get(name)]
     finish = data.get("finish")
     ending = [] if finish in {"stop", "tool_calls"} else [f"ended with {data.get('finish_detail') or finish}"]
     return (Line(", ".join([f"{data.get('model')} answered in {_seconds(data.get('seconds'))}", *tokens, *ending])),)
 
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
-    written, deleted = data.get("written") or (), data.get("deleted") or ()
-    texts = [
-        f"{_count(paths, 'file')} {done}: {join_paths(paths, _SHOWN_PATHS)}"
-        for done, paths in (("written", written), ("deleted", deleted))
-        if paths
+    return [
+        Line(f"{_count(paths, 'file')} {done}: {join_paths(paths, _SHOWN_PATHS)}")
+        for done in ("written", "deleted")
+        if (paths := data.get(done))
     ]
-    return tuple(Line(text) for text in texts)
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
