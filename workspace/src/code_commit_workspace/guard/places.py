@@ -27,10 +27,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """Whether a folder exists, and the reason if nothing below it is allowed."""
+    """Why nothing below a folder is allowed, if so, and whether the folder exists."""
 
-    exists: bool
     reason: str | None = None
+    exists: bool = True
 
 
 class PathLookup:
@@ -48,7 +48,7 @@ class PathLookup:
         self._gone = gone
         self.submodules = git.submodules()
         self._git_folders = tuple(_existing(git.layout().folders))
-        self._known: dict[str, PathState] = {"": PathState(exists=True)}
+        self._known: dict[str, PathState] = {"": PathState()}
         self._files: tuple[str, frozenset[str]] | None = None  # the regular files of the last folder
 
     def to(self, path: str) -> PathState:
@@ -77,13 +77,13 @@ class PathLookup:
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
-            return PathState(exists=True, reason=other_repository(folder))
+            return PathState(other_repository(folder))
         found = look(self._tree, folder)
         if isinstance(found, str):
-            return PathState(exists=True, reason=found)
+            return PathState(found)
         if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
             return PathState(exists=False)
-        return PathState(exists=True, reason=self._closed(folder, found))
+        return PathState(self._closed(folder, found))
 
     def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
