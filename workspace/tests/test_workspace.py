@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,7 @@ def test_a_change_that_is_refused_changes_nothing(root):
         for path in (".git/config", "build.sh", "../a", "agent-config/x"):
             with pytest.raises(ChangeSetRefused, match="refused"):
                 workspace.apply([Change("a", b"new"), Change(path, b"")])
+        assert workspace.rule_traces == []
         with pytest.raises(ChangeSetRefused, match="b is mine"):
             workspace.apply([Change("a", b"new"), Change("b", b"")], [("some-plugin", NoB())])
     assert (root / "a").read_text() == "old"
@@ -195,6 +197,70 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
         assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
         commit = workspace.checkpoints.take("run", "end")
         assert not [path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")]
+
+
+def test_in_the_sandbox_its_own_names_count_too(bubblewrap, root, tmp_path):
+    (root / ".gitignore").write_text("/.tool\n")
+    (root / ".tool").mkdir()
+    (root / ".tool/key").write_text("hidden")
+    (root / "make.sh").write_text("cat .tool/key; echo x > make.sh; echo $PWD\n")
+    own = {"private_folder": ".tool", "state_folder": ".tool/state", "build_script": "make.sh"}
+    with Workspace.open(root, writes=True, **own) as workspace:
+        workspace.look_ahead()
+        assert (workspace.sandbox_warning(), workspace.sandbox_in_use) == ("", "bubblewrap")
+        result = workspace.run_build(log=tmp_path / "log", timeout=60)
+        assert (result.stdout, result.tampered) == (f"{root}\n".encode(), ())
+        folders = workspace._runner._sandbox._folders.temporary
+        assert Path(folders).is_dir()
+    assert not Path(folders).parent.exists()
+
+
+def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    for name in ("git", "bash", "grep"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with Workspace.open(root, writes=False) as workspace:
+        workspace.look_ahead()
+        assert workspace.sandbox_warning().startswith("no sandbox: bubblewrap (bwrap) is not installed; builds and")
+        assert (workspace.sandbox_warning(), workspace.sandbox_in_use) == ("", "off")
+        assert workspace.run_build(log=tmp_path / "log", timeout=60).exit_code == 1
+    with Workspace.open(root, writes=False, sandbox=SandboxSettings(mode="require")) as workspace:
+        with pytest.raises(NotReady, match="not installed") as told:
+            workspace.look_ahead()
+        assert told.value.hint == "install bubblewrap, or pass --sandbox auto or off"
+        assert workspace.sandbox_warning() == ""
+
+
+def test_what_checks_a_project_in_a_larger_repository_lies_above_it(root, tmp_path):
+    (root / "sub/deep").mkdir(parents=True)
+    (root / "sub/deep/build.sh").write_text(
+        "for each in ../../.gitignore ../.gitignore ../../.git/config ../a; do echo >> $each; done\n"
+    )
+    for name in ("sub/.gitignore", "sub/a"):
+        (root / name).touch()
+    with Workspace.open(root / "sub/deep", writes=True, sandbox=OFF) as workspace:
+        tampered = workspace.run_build(log=tmp_path / "log", timeout=60).tampered
+    assert tampered == tuple(str(root / name) for name in (".git/config", ".gitignore", "sub/.gitignore"))
+
+
+def test_a_build_needs_no_repository(tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/build.sh").write_text("echo made\n")
+    with Workspace.open(tmp_path / "p", writes=False, repository="optional", sandbox=OFF) as workspace:
+        assert workspace.run_build(log=tmp_path / "log", timeout=60).stdout == b"made\n"
+        with pytest.raises(NotReady, match="is not in a git repository") as told:
+            workspace.files()
+    assert told.value.hint == "run `git init` there"
+
+
+def test_state_that_cannot_be_kept_is_named(root):
+    with Workspace.open(root, writes=True) as workspace:
+        assert workspace.state("x").stat().st_mode & 0o777 == 0o700
+        assert workspace.state("x").is_dir()
+        (workspace.state_folder / "state/file").touch()
+        with pytest.raises(NotReady, match=r"cannot make .*/state/file: File exists"):
+            workspace.state("file")
 
 
 @pytest.mark.parametrize(
