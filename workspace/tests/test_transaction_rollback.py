@@ -1,0 +1,117 @@
+"""After a kill, the next start restores each file that needs it, and touches no other."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
+from code_commit_workspace.transaction.apply import apply
+from code_commit_workspace.transaction.recover import recover
+
+# A server thread of another test may still exist; the child does not use it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+CHANGES = [Change("a", b"new"), Change("d/b", b"new"), Change("gone", None), Change("made/c", b"new")]
+
+
+def state(path: Path) -> object:
+    """Return what a restored file keeps, even its inode if it is not touched."""
+    status = path.lstat()
+    return path.read_bytes(), stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_ino
+
+
+@pytest.fixture(params=["linked", "copied"])
+def root(request, tmp_path, monkeypatch):
+    """A project whose changes were cut short after `a` and before `d/b`; the journal has links or copies."""
+    root = tmp_path / "project"
+    for name in ("a", "d/b", "gone"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"old")
+        (root / name).chmod(0o640)
+        os.utime(root / name, ns=(10**18, 10**18))
+    (root / "agent-config").mkdir()
+    with monkeypatch.context() as patch:
+        if request.param == "copied":
+            patch.setattr(os, "link", no_link)
+        child = os.fork()
+        if not child:
+            with ProjectTree(root) as tree:
+                apply(tree, home(root), CHANGES, step=lambda what: os._exit(7) if what == "rename d/b" else None)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert (root / "a").read_bytes() == b"new"
+    return root
+
+
+def no_link(*_: object, **__: object) -> None:
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def home(root: Path) -> Path:
+    return root / "agent-config/.code-commit"
+
+
+def test_what_was_not_changed_yet_is_not_touched(root):
+    before = state(root / "d/b")
+    with ProjectTree(root) as tree:
+        assert recover(tree, home(root)) == (
+            "an earlier run was interrupted while it changed 4 files: the project is restored"
+        )
+        assert recover(tree, home(root)) is None
+    assert state(root / "d/b") == before
+    assert state(root / "a")[:3] == state(root / "gone")[:3] == before[:3]
+    assert sorted(path.name for path in root.iterdir()) == ["a", "agent-config", "d", "gone"]
+    assert list((home(root) / "journal").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "kept"), [(b"old", 0o640, True), (b"old", 0o600, False), (b"new", 0o640, False)]
+)
+def test_a_file_that_was_written_again_is_compared(root, content, mode, kept):
+    (root / "d/b").unlink()
+    (root / "d/b").write_bytes(content)
+    (root / "d/b").chmod(mode)
+    before = state(root / "d/b")
+    with ProjectTree(root) as tree:
+        recover(tree, home(root))
+    assert (state(root / "d/b") == before) == kept
+    assert kept or state(root / "d/b")[:3] == (b"old", 0o640, 10**18)
+
+
+@pytest.mark.parametrize("name", ["a", "d/b", "gone", "made/c"])
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_what_another_program_wrote_stays_and_is_named(root, name, kind):
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).unlink(missing_ok=True)
+    if kind == "file":
+        (root / name).write_bytes(b"mine")
+    elif kind == "folder":
+        (root / name).mkdir()
+    else:
+        (root / name).symlink_to("nowhere")
+    made_again = (name, kind) == ("made/c", "folder")  # which a file was about to replace
+    with ProjectTree(root) as tree:
+        if made_again:
+            recover(tree, home(root))
+        else:
+            with pytest.raises(NotReady) as told:
+                recover(tree, home(root))
+            assert told.value.message == (
+                f"an earlier change was interrupted, and these paths cannot be restored: {name} (it was changed since)"
+            )
+            assert told.value.hint == (
+                "move away what is there now, create missing folders, then run again; all other files are restored"
+            )
+        others = [each for each in ("a", "d/b", "gone") if each != name]
+        assert {(root / each).read_bytes() for each in others} == {b"old"}
+        if not made_again:
+            (root / name).rename(root / "mine")
+            recover(tree, home(root))
+    assert {(root / each).read_bytes() for each in ("a", "d/b", "gone")} == {b"old"}
+    assert not (root / "made/c").is_file()
