@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from code_commit_workspace import Git, NotReady
+from code_commit_workspace.git.reading import reads
 
 
 @pytest.fixture
@@ -55,8 +56,24 @@ def test_commands_that_may_write_do_not_run(git, args, named):
     with pytest.raises(NotReady) as told:
         git.run(args, reads_only=True)
     assert told.value.message == f"a workflow that does not write ran `{named}`"
+    assert told.value.hint.startswith("this is a bug in its plugin: only git commands that read are allowed")
     assert (git.root / "a.txt").read_text() == "new\n"
     assert not (git.root / "x").exists()
+
+
+COMMANDS_THAT_READ = """
+    blame cat-file check-attr check-ignore cherry count-objects describe diff diff-files diff-index diff-tree for-each-ref
+    grep log ls-files ls-tree merge-base merge-tree name-rev range-diff rev-list rev-parse shortlog show show-branch
+    show-ref status var version whatchanged
+"""
+COMMANDS_THAT_MAY_WRITE = (
+    "add am apply branch commit config fetch gc init mv pull push reset rm stash switch tag worktree"
+)
+
+
+def test_the_command_decides():
+    assert [command for command in COMMANDS_THAT_READ.split() if not reads(command)] == []
+    assert [command for command in COMMANDS_THAT_MAY_WRITE.split() if reads(command)] == []
 
 
 def test_a_writer_runs_any_command(git):
