@@ -156,31 +156,6 @@ def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, hom
     assert plain_git(root, "log", "-1", "--format=%an") == author
 
 
-def test_a_repository_of_another_user_is_refused_until_it_is_declared_safe(root, home):
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    for path in (root, root / ".git"):
-        os.chown(path, 12345, 12345)
-    with pytest.raises(NotReady, match="dubious ownership") as caught:
-        Git(root).require_repository()
-    assert "safe.directory" in caught.value.hint
-    plain_git(home, "config", "--global", "safe.directory", str(root))
-    assert commit(root) == "new"
-    (home / ".gitconfig").unlink()
-    plain_git(root, "-c", "safe.directory=*", "config", "--file", str(root / ".git/config"), "safe.directory", "*")
-    with pytest.raises(NotReady, match="dubious ownership"):
-        Git(root).require_repository()
-
-
-def test_who_called_sudo_owns_the_repository_for_root(root, monkeypatch):
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    for path in (root, root / ".git"):
-        os.chown(path, 12345, 12345)
-    monkeypatch.setenv("SUDO_UID", "12345")
-    Git(root).require_repository()
-
-
 # --- submodules -------------------------------------------------------------------------------------------------------
 
 

@@ -121,7 +121,12 @@ def test_the_reason_names_the_rule(root):
     lay_out(root, {".gitignore": b"# secrets\n*.key\n"}, [])
     with ProjectTree(root) as tree:
         (refusal,) = Guard(tree, Git(root), ()).check([Change("deep/my.key", b"")])
-    assert refusal.reason == "git ignores it, by '*.key' in line 2 of .gitignore."
+        assert refusal.reason == "git ignores it, by '*.key' in line 2 of .gitignore."
+        visible = [Change(f"file{number}", b"") for number in range(100)]
+        many = [*visible, *(Change(f"{number}.key", b"") for number in range(101))]
+        reasons = [refusal.reason for refusal in Guard(tree, Git(root), ()).check(many)]
+    assert [reason.partition(",")[2] != "" for reason in reasons] == [True] * 100 + [False], "101 are not explained"
+    assert reasons[-1] == "git ignores it."
 
 
 class StumblingGit(Git):

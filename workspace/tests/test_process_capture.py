@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +94,33 @@ def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
 
     assert precious.read_text() == "mine"
     assert (tmp_path / "log").read_text().startswith("command: x\n")
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_that_cannot_be_opened_leaves_no_handle_open(tmp_path):
+    (tmp_path / "log.stderr").mkdir()
+    before = len([*Path("/dev/fd").iterdir()])
+    with pytest.raises(IsADirectoryError) as told:
+        ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10)
+    assert len([*Path("/dev/fd").iterdir()]) == before
+    assert told.value.filename == str(tmp_path / "log.stderr")
+
+
+@pytest.mark.parametrize(
+    ("out", "err", "kept"),
+    [
+        (b"O" * 10, b"", (10, 0)),
+        (b"", b"E" * 10, (0, 10)),
+        (b"O" * 9, b"E", (9, 1)),
+        (b"O" * 20, b"E" * 20, (5, 5)),
+        (b"O" * 20, b"E" * 3, (7, 3)),
+        (b"O" * 4, b"E" * 20, (4, 6)),
+    ],
+)
+def test_each_output_may_fill_what_the_other_leaves(tmp_path, out, err, kept):
+    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=100) as record:
+        for output, data in zip(record.outputs, (out, err), strict=True):
+            output.feed(data)
+        stdout, stderr = record.finish()
+        assert record.finish() == (stdout, stderr)
+    assert (stdout.count(b"O"), stderr.count(b"E")) == kept

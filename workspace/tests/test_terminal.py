@@ -155,6 +155,8 @@ def test_columns_are_aligned_and_the_last_one_is_wrapped():
     assert align_columns(rows) == "a     one\nlong  several words that are wrapped\n"
     assert align_columns(rows, 24) == "a     one\nlong  several words that\n      are wrapped\n"
     assert align_columns(rows, 20) == align_columns(rows), "no room is left"
+    assert align_columns([("a", f"one {'x' * 30}")], 24) == f"a  one\n   {'x' * 30}\n"
+    assert align_columns([("a", "one two-three four-five")], 22) == "a  one two-three\n   four-five\n"
     assert align_columns([]) == ""
 
 

@@ -270,7 +270,7 @@ def test_a_model_may_read_the_visible_project(shown_project, guard, path):
 def test_a_model_may_not_read_the_rest(shown_project, guard, path):
     refusal = guard.may_read(path)
     assert refusal is not None
-    assert refusal.path == path
+    assert (refusal.path, refusal.rule, refusal.then) == (path, "reading", "stop")
     assert refusal.reason.endswith(".")
     assert refusal.reason.isprintable()
 
@@ -281,7 +281,10 @@ def test_many_paths_are_judged_at_once_and_alike(shown_project, guard):
 
 def test_reading_is_refused_where_git_fails(shown_project, guard):
     (shown_project / ".git/config").write_text("[core\n")
-    assert "bad config" in guard.may_read("src/a.rs").reason
+    refusal = guard.may_read("src/a.rs")
+    assert (refusal.path, refusal.rule) == ("src/a.rs", "reading")
+    assert refusal.reason.startswith("git cannot check this path: ")
+    assert "bad config" in refusal.reason
 
 
 def test_a_response_of_very_deep_paths_costs_no_more_than_its_length(guard):

@@ -73,6 +73,7 @@ def _fails_halfway():
         (Refusal("a", "says", "No."), "returned Refusal"),
         ([None], "returned NoneType as a refusal"),
         ([Refusal("a", "says", None)], "whose fields are not text"),
+        ([Refusal("a", "says", "No.", hint=1)], "whose fields are not text"),
         ([Refusal("a", "", "No.")], "a refusal with an empty `rule`"),
         (
             [Refusal("a", "says", "No.", then="allow")],
@@ -91,6 +92,7 @@ def test_a_plugins_rule_that_fails_refuses_everything_and_is_named(guard, answer
     assert problem in refusal.reason
     assert refusal.reason.isprintable()
     assert other.asked == [["a", "b"]]
+    assert [trace.startswith("Traceback") for trace in guard.traces] == [True] * problem.startswith("failed")
 
 
 async def _later():
