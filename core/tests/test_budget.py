@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,23 @@ def test_a_provider_that_knows_the_cost_is_believed():
     given = a_completion(cost=0.5)
     assert budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None).cost == 0.5
     assert spent(budget) == 0.5
+
+
+def test_a_reply_that_was_stopped_counts_in_full_but_its_cost_is_told():
+    budget = Budget(1.0)
+    stopped = replace(a_completion(), finish=Finish.STOPPED_EARLY)
+    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: stopped, max_tokens=None)
+    assert completion.cost == pytest.approx(0.00225)
+    assert spent(budget) == pytest.approx(0.01, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown"), [(0.001, "$0.0010"), (0.00099, "$0.00099"), (0.00001234, "$0.000012"), (0, "$0.0000")]
+)
+def test_small_amounts_are_shown_as_numbers(limit, shown):
+    with pytest.raises(LimitReached, match=re.escape(f"; $0.0000 of {shown} is spent")) as caught:
+        Budget(limit).spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+    assert caught.value.hint.startswith("raise --max-cost, ")
 
 
 def test_a_reply_without_its_tokens_counts_in_full():
@@ -100,9 +118,9 @@ def test_the_reply_is_bounded():
 
 def test_a_model_of_unknown_price_is_not_asked():
     provider = ScriptedProvider(["hi"])
-    with pytest.raises(NotReady, match="the price of nobody-9 is unknown"):
+    with pytest.raises(NotReady, match="the price of nobody-9 is unknown") as caught:
         Budget(1.0).spend(model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None)
-    assert provider.requests == []
+    assert (provider.requests, caught.value.hint) == ([], "run without --max-cost")
 
 
 def test_the_schemas_of_tools_count():

@@ -106,6 +106,7 @@ from code_commit_testing.loopback_provider import LOOPBACK
 class Config(BaseModel):
     model: str
     max_tokens: int
+    cache_ttl: str = "5m"
 
 @hookimpl
 def code_commit_providers():
@@ -113,11 +114,15 @@ def code_commit_providers():
 """
 
 
-def test_the_limit_of_a_completion_in_the_config_counts(project, asking, server):
+@pytest.mark.parametrizeX
+def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     install_plugin(asking, "bounded", BOUNDED)
-    project.write({"agent-config/config.toml": "[providers.bounded.default]\nmax_tokens = 7\n"})
-    finished = run(project, asking, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
-    assert (finished.exit_code, server.requests) == (6, [])
+    module = asking / "asking_plugin.py"
+    module.write_text(module.read_text().replace("Text(prompt)", "Text(prompt * 50, cache_here=True)"))
+    project.write({"agent-config/config.toml": f"[providers.bounded.default]\nmax_tokens = 7\n{more}"})
+    finished = run(project, asking, server, "--model", "bounded/claude-opus-4-5", "--max-cost", "0.00001")
+    assert (finished.exit_code, server.requests) == (6, []), finished.stderr
+    assert f"could cost up to {cost} (" in finished.stderr
     assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
 
 

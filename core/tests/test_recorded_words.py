@@ -6,12 +6,15 @@ from typing import get_args
 
 import pytest
 
+from code_commit import plugin_api
 from code_commit.models.retry import HINTS
+from code_commit.plugin_api import errors
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.conversation import Finish, ProviderErrorKind
 from code_commit.plugin_api.definitions import Outcome
 from code_commit.plugin_api.errors import ExitCode
 from code_commit_testing import Project, install_plugin
+from code_commit_workspace import ChangeSetRefused
 
 EVENTS = """
     run.started run.finished query.read call.started call.retried call.progress call.finished changes.parsed
@@ -58,6 +61,18 @@ def test_reasons_why_a_completion_ended():
 def test_exit_codes_and_outcomes():
     assert {each.outcome: int(each) for each in ExitCode} == CODES
     assert {each.name.lower(): int(each.value) for each in Outcome}.items() <= CODES.items()
+
+
+def test_an_error_has_the_exit_code_of_its_nearest_class():
+    class Special(errors.NotReady):
+        pass
+
+    found = [errors.exit_code_of(error) for error in (Special("x"), errors.CodeCommitError("x"), ChangeSetRefused(()))]
+    assert found == [ExitCode.NOT_READY, ExitCode.INTERNAL, ExitCode.RESPONSE_REFUSED]
+
+
+def test_what_a_plugin_may_import_can_be_listed():
+    assert {"Text", "Run", "hookimpl", "hookspec"} <= set(dir(plugin_api))
 
 
 def test_each_kind_of_a_services_error_has_a_hint():

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.models.http.failures import retry_after_seconds
-from code_commit.models.retry import LONGEST_RETRY_AFTER, deadline, retry
+from code_commit.models.retry import HINTS, LONGEST_RETRY_AFTER, deadline, retry
 from code_commit.plugin_api import Interrupted, ProviderError, ProviderFailed
 from code_commit_testing import ScriptedProvider, model_call
 
@@ -52,8 +52,16 @@ def test_what_will_not_pass_is_not(kind):
     provider = ScriptedProvider([error, "hello"])
     with pytest.raises(ProviderFailed, match=f"^scripted: it was {kind}$") as caught:
         ask(provider)
-    assert (caught.value.__cause__, caught.value.kind) == (error, kind)
+    assert (caught.value.__cause__, caught.value.kind, caught.value.hint) == (error, kind, HINTS[kind])
     assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(("kind", "hint"), [("auth", "no key was sent to this address: "), ("quota", HINTS["quota"])])
+def test_without_a_key_the_hint_is_about_that(kind, hint):
+    provider = ScriptedProvider([failing(kind)])
+    with pytest.raises(ProviderFailed) as caught:
+        retry(model_call("?"), next=provider.complete, retries=1, report=lambda *_: None, keyless=True)
+    assert caught.value.hint.startswith(hint)
 
 
 @pytest.mark.parametrize(("max_retries", "tries"), [(0, 1), (1, 2), (3, 4)])
@@ -81,6 +89,12 @@ def test_the_wait_that_was_asked_for_is_kept():
     provider = ScriptedProvider([failing("rate", 0.02), "hello"])
     ask(provider, report=lambda _call, _number, wait, _reason: waits.append(wait))
     assert waits == [0.02]
+
+
+def test_the_longest_wait_is_kept_and_the_end_of_the_run_is_looked_for():
+    waits = []
+    ask(ScriptedProvider([failing("rate", LONGEST_RETRY_AFTER), "hello"]), seconds=3600, wait=waits.append)
+    assert waits == [0, 0, 60]
 
 
 def test_a_wait_that_is_too_long_ends_the_call_and_says_so():

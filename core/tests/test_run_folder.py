@@ -110,6 +110,19 @@ class TestFiles:
         assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"
         assert json.loads((log.folder / "reply.json").read_text()) == {"***23": ["***23", "\ud800", 1.5, None]}
         assert (log.folder / "***42.txt").read_text() == "ERROR\nbroken\n"
+        log.write_json("short.json", {"é": [1]})
+        assert (log.folder / "short.json").read_text("utf-8") == '{\n  "é": [\n    1\n  ]\n}\n'
+
+    def test_are_added_to_where_they_exist_unless_they_stream(self, log):
+        log.write("a.txt", "one")
+        assert log.write("a.txt", "two", replaces=True) == log.folder / "a.txt"
+        log.append("a.txt", b" three")
+        assert (log.folder / "a.txt").read_text() == "two three"
+        with pytest.raises(NotReady, match=r"cannot write .*b.txt: No such file") as caught:
+            log.append("b.txt", "one")
+        assert caught.value.hint == "make it writable, or free some space there"
+        log.append_clean("b.txt", b"one")
+        assert (log.folder / "b.txt").read_text() == "one"
 
     @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", ".hidden", "a\nb", "a\u202eb", "n" * 300])
     def test_must_have_plain_names(self, log, name):

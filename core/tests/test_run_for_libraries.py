@@ -82,8 +82,9 @@ def test_what_is_added_holds_no_key(run, tmp_path):
 
 
 @pytest.mark.parametrize(("sandbox", "exit_code"), [("auto", 3), ("off", 0)])
-def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, sandbox, exit_code):
-    _, finished = run("given = run.execute(['true'], timeout=60).exit_code", "--sandbox", sandbox, environ=no_sandbox)
+@pytest.mark.parametrize("step", ["execute(['true'], timeout=60).exit_code", "start_process(['true']).wait(60)"])
+def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, step, sandbox, exit_code):
+    _, finished = run(f"given = run.{step}", "--sandbox", sandbox, environ=no_sandbox)
     assert finished.exit_code == exit_code
     says = "commands that a model chooses only run in the sandbox: "
     assert (says in finished.stderr) == (exit_code == 3)

@@ -175,6 +175,21 @@ class TestEvents:
         assert reason in failed.data["error"]
         assert (after.seq, after.kind) == (3, "state.entered")
 
+    @pytest.mark.parametrize(
+        ("module", "kind", "is_told"),
+        [
+            ("elsewhere.events", "test.it", True),
+            ("code_commit_tool_box.events", "tool-box.it", True),  # which the plugin stands on
+            ("code_commit_toolbox", "box.it", False),
+            ("elsewhere", "box.it", False),
+        ],
+    )
+    def test_have_the_name_of_the_plugin_or_of_one_that_it_stands_on(self, log, module, kind, is_told):
+        log.emit(type("It", (Event,), {"kind": kind, "__module__": module})())
+        assert kinds_of(log)[-1] == (kind if is_told else "plugin.failed")
+        failed = {"plugin": "test", "distribution": "code-commit-test", "stage": "emit"}
+        assert is_told or records_of(log)[-1].data.items() >= failed.items()
+
     def test_end_with_run_finished_whatever_comes_later(self, tmp_path, open_log):
         log = open_log(tmp_path)
         log.finish(ExitCode.INTERRUPTED, "Ctrl-C")
@@ -223,6 +238,16 @@ class TestSpans:
             raise KeyError("gone")
         _, began, end = records_of(log)
         assert (began.data, end.data["error"]) == ({"number": 7}, "KeyError: 'gone'")
+        assert end.data["seconds"] == round(end.data["seconds"], 3) >= 0
+
+    def test_take_the_time_between_their_events(self, tmp_path, open_log):
+        log = open_log(tmp_path, clock=iter(0.1234567 * number for number in range(100)).__next__)
+        with log.span("step"):
+            pass
+        log.finish(ExitCode.REACHED, "")
+        began, ended = records_of(log)[1:3]
+        assert ended.data == {"seconds": 0.247, "error": None}
+        assert (began.time, began.version) == (0.37037, 1)
 
     def test_cannot_forge_the_hosts_events(self, log):
         with log.span("run"):

@@ -13,7 +13,7 @@ import pytest
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import find_run, is_running, open_run_file, read_records, run_document, run_folders
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.event import CallFinished, CallStarted
+from code_commit.plugin_api.event import CallFinished, CallStarted, Record
 from code_commit_workspace.redaction import Redactor
 
 NOON = 1_700_000_000.0
@@ -46,11 +46,16 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one(tmp_path):
         [sys.executable, "-c", LASTING, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with child:
-        folder = find_run(tmp_path, child.stdout.readline().strip())
-        assert is_running(folder)
+        name = child.stdout.readline().strip()
+        reply = tmp_path / "logs" / name / "1-ask-response.json"
+        reply.write_text("[\n{}")
+        folder = find_run(tmp_path, name)
+        assert (is_running(folder), reply.read_text()) == (True, "[\n{}")
         child.kill()
         child.wait(timeout=60)
     assert not is_running(folder)
+    assert find_run(tmp_path, name) == folder
+    assert reply.read_text() == "[\n{}\n]\n"
     document = run_document(read_records(folder / "events.jsonl"))
     assert (document["state"], document["workflow"], document["outcome"]) == ("running", "chat", None)
     assert document["calls"]["started"] == 1  # later than what run.json says
@@ -62,15 +67,18 @@ def test_a_run_document_is_a_fold_over_the_events(tmp_path):
     assert document == json.loads((log.folder / "run.json").read_text())
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"", b"null", b'{"seq":1}', b'{"seq":1,"time":0,"run":"r","span":1,"parent":null,"kind":1,"data":{},"version":1}'],
-)
+RECORD = {"seq": 9, "time": 0, "run": "r", "span": 1, "parent": None, "kind": "k", "data": {}, "version": 2}
+NO_RECORDS = [{**RECORD, name: value} for name in RECORD for value in ([], "1" if name not in {"run", "kind"} else 1)]
+NO_RECORDS += [{name: value for name, value in RECORD.items() if name != missing} for missing in RECORD]
+
+
+@pytest.mark.parametrize("line", [b"", b"null", *(json.dumps(each).encode() for each in NO_RECORDS)])
 def test_lines_that_are_no_records_are_passed_over(tmp_path, line):
-    log = a_run(tmp_path)
-    events = log.folder / "events.jsonl"
-    events.write_bytes(line + b"\n" + events.read_bytes())
-    assert [record.seq for record in read_records(events)] == [1, 2, 3, 4]
+    events = tmp_path / "events.jsonl"
+    events.write_bytes(line + b"\n" + json.dumps(RECORD | {"more": 1}).encode() + b"\n")
+    [record] = read_records(events)
+    assert record == Record(9, 0.0, "r", 1, None, "k", {}, 2)
+    assert isinstance(record.time, float)
 
 
 def test_runs_are_listed_from_the_oldest_to_the_latest(tmp_path):
@@ -115,11 +123,14 @@ def test_a_file_outside_of_the_run_folder_is_not_opened(tmp_path, name):
 )
 def test_only_a_run_is_found(tmp_path, name):
     (tmp_path / "logs/notes").mkdir(parents=True)
-    with pytest.raises(NotReady, match="there are no runs"):
+    with pytest.raises(NotReady, match="there are no runs") as caught:
         find_run(tmp_path, name)
-    (tmp_path / "logs/2024-11-15-07-13-20-x").mkdir()
-    with pytest.raises(NotReady, match="there is no run"):
-        find_run(tmp_path, name)
+    assert caught.value.hint == "run `code-commit` first"
+    for minute in (13, 14):
+        (tmp_path / f"logs/2024-11-15-07-{minute}-20-x").mkdir()
+        with pytest.raises(NotReady, match="there is no run") as caught:
+            find_run(tmp_path, name)
+        assert caught.value.hint == "`code-commit runs` lists the runs"
 
 
 def test_a_run_is_found_by_the_beginning_of_its_name_if_only_one_has_it(tmp_path):
@@ -129,3 +140,10 @@ def test_a_run_is_found_by_the_beginning_of_its_name_if_only_one_has_it(tmp_path
     with pytest.raises(NotReady, match="'2024' matches 2 runs") as caught:
         find_run(tmp_path, "2024")
     assert caught.value.hint == "for example 2024-11-15-07-13-20-x, 2024-11-16-07-13-20-x"
+    for name in ("2025-01-01-00-00-00-x-10", "2025-01-01-00-00-00-x-2"):
+        (tmp_path / "logs" / name).mkdir()
+    assert find_run(tmp_path, "2025-01-01-00-00-00-x").name == "2025-01-01-00-00-00-x"
+    assert find_run(tmp_path, "latest").name == "2025-01-01-00-00-00-x-10"
+    with pytest.raises(NotReady, match="'20' matches 5 runs") as caught:
+        find_run(tmp_path, "20")
+    assert caught.value.hint.count(",") == 2

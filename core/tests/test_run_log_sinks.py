@@ -17,7 +17,7 @@ import pytest
 from code_commit.log.json_lines import JsonLines
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
-from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record, StateEntered
 from code_commit_workspace import describe
 from code_commit_workspace.redaction import Redactor
@@ -77,6 +77,32 @@ def test_a_failure_that_comes_too_late_for_an_event_shows_no_key(tmp_path):
     log.finish(ExitCode.REACHED, "")
     [late] = log.late_failures
     assert late.error == "RuntimeError: with ***89"
+
+
+def test_an_event_that_is_only_shown_reaches_the_sinks_that_show(log):
+    class Live(Sink):
+        live = True
+
+    told: list[Record] = []
+    live, other = Live(told.append), Sink()
+    log.add_sink("live", live)
+    log.add_sink("other", other)
+    log.show(StateEntered("now"))
+    log.finish(ExitCode.REACHED, "")
+    assert (live.seen, other.seen) == (["run.started", "now", "run.finished"], ["run.started", "run.finished"])
+    now = told[1]
+    assert (now.seq, now.run, now.span, now.parent, now.version) == (0, log.run, 0, None, 1)
+    assert told[0].time <= now.time <= told[2].time
+    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == ["run.started", "run.finished"]
+
+
+def test_a_failure_names_the_plugin_or_the_class_and_shows_the_hint(log):
+    log.add_sink("tests", Sink(raising(NotReady("no room", hint="make some"))))
+    log.add_sink("tests", Sink(raising(ValueError("bad"))), plugin="the-plugin")
+    log.finish(ExitCode.REACHED, "")
+    told = [record.data for record in read_records(log.folder / "events.jsonl") if record.kind == "plugin.failed"]
+    assert [each["plugin"] for each in told] == ["Sink", "the-plugin"]
+    assert "make some" in told[0]["error"]
 
 
 def test_what_is_no_sink_is_dropped_and_told(log):
