@@ -114,7 +114,7 @@ def code_commit_providers():
 """
 
 
-@pytest.mark.parametrizeX
+@pytest.mark.parametrize(("more", "cost"), [("", "$0.00081"), ('cache_ttl = "1h"\n', "$0.0012")])
 def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     install_plugin(asking, "bounded", BOUNDED)
     module = asking / "asking_plugin.py"
