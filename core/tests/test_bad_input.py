@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -332,3 +333,14 @@ def test_a_rollup_of_50_megabytes_is_sent(project, server):
     finished = run(project, server, "--dry-run", "--model", "openai/of-unknown-window")
     assert finished.exit_code == 0, finished.stderr
     assert len(server.requests[0].body) > 50_000_000
+
+
+def test_too_few_open_files_are_noticed_before_a_call(project, server):
+    command = ["bash", "-c", 'ulimit -n 32; exec "$@"', "-", sys.executable, "-P", "-m", "code_commit"]
+    environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+    arguments = [*command, "--model", "gpt-5"]
+    done = subprocess.run(arguments, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, server.requests) == (3, [])
+    assert done.stderr == (
+        "error: a process may open only 32 files here, too few to run\nhint: raise it: ulimit -n 256\n"
+    )

@@ -21,15 +21,18 @@ def code_commit_workflows():
     return [WorkflowDefinition("asking", "ask once", (flag,), "asking_plugin:run", writes=False)]
 
 def run(run):
-    completion = run.model().complete(Request((Message("user", {parts}),), system={system!r}), label="ask")
+    completion = run.model().complete({request}, label="ask")
     return Result(Outcome.REACHED, completion.text)
 """
 
 
+REQUEST = 'Request((Message("user", (Text("hi"),)),))'
+
+
 @pytest.fixture
 def ask(project, tmp_path):
-    def ask(reply: Reply, *arguments: str, parts: str = '(Text("hi"),)', system: str = "", **environ: str) -> Finished:
-        plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(parts=parts, system=system))
+    def ask(reply: Reply, *arguments: str, request: str = REQUEST, **environ: str) -> Finished:
+        plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(request=request))
         with ScriptedServer([reply]) as server:
             given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
             return project.command("--ask", "--model", "loopback-1", *arguments, plugins=[plugins], environ=given)
@@ -117,10 +120,18 @@ def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, proj
     assert response(project).endswith('{"answer": 1}')
 
 
-def test_a_message_without_parts_names_the_mistake(ask):
-    finished = ask(Reply("hi"), parts='"hi"')
+MISTAKES = {
+    'Request((Message("user", "hi"),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
+    'Request("hi")': "the messages of a Request are of type Message, not 'h'",
+    '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
+}
+
+
+@pytest.mark.parametrize("request_", MISTAKES)
+def test_what_is_no_request_names_the_mistake(ask, request_):
+    finished = ask(Reply("hi"), request=request_)
     assert finished.exit_code == 70
-    assert "the parts of a Message are Text, ToolCall, ToolResult and Opaque" in finished.stderr
+    assert MISTAKES[request_] in finished.stderr
 
 
 CALLS = """
@@ -188,7 +199,8 @@ def code_commit_providers():
 def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
     install_plugin(tmp_path / "plugins", "seer", SEES)
     parts = f'(Text("text {KEY}"), ToolResult("1", "read", "file {KEY}"))'
-    finished = ask(Reply("unused"), "--model", "seer-1", "--json", parts=parts, system=f"system {KEY}")
+    request = f'Request((Message("user", {parts}),), system="system {KEY}")'
+    finished = ask(Reply("unused"), "--model", "seer-1", "--json", request=request)
     shown = f"***{KEY[-2:]}"
     assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
 

@@ -67,6 +67,14 @@ def test_a_name_that_is_taken_is_an_error(project, name):
     assert f"{name!r} is a name of code-commit or of an installed plugin" in finished.stderr
 
 
+@pytest.mark.parametrize("name", ["copy", "model-dump"])
+def test_a_workflow_is_no_method_of_its_options(project, name):
+    finished = created(project, name, kind="workflow")
+    assert finished.exit_code == 2
+    assert f"{name!r} is a method of pydantic" in finished.stderr
+    assert created(project, name).exit_code == 0
+
+
 def test_the_name_is_without_that_of_the_host(project):
     finished = created(project, "code-commit-mine")
     assert finished.exit_code == 2

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED
 from code_commit.cli.host import CommandHost
@@ -60,7 +62,7 @@ def create(host: CommandHost, arguments: Namespace) -> int:
         UsageError: the name cannot be one, or is taken.
         NotReady: the folder exists, or cannot be written.
     """
-    _require_free_name(host, arguments.name)
+    _require_free_name(host, arguments.name, arguments.kind)
     target = host.root / arguments.folder / f"code-commit-{arguments.name}"
     if target.exists() or target.is_symlink():
         raise NotReady(f"{target} exists", hint="remove it, or use another name or --folder")
@@ -99,7 +101,8 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
             yield ".gitignore" if path == "gitignore" else path, text
 
 
-def _require_free_name(host: CommandHost, name: str) -> None:
+def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
+    module = name.replace("-", "_")
     if name.startswith("code-commit"):
         raise UsageError(f"the name is without code-commit: {name!r}", hint="the distribution is code-commit-NAME")
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or iskeyword(name):
@@ -113,5 +116,7 @@ def _require_free_name(host: CommandHost, name: str) -> None:
     taken = {*registry.providers, *registry.models, *registry.workflows, *registry.commands}
     taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
     taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
-    if name in taken or find_spec(f"code_commit_{name.replace('-', '_')}"):
+    if name in taken or find_spec(f"code_commit_{module}"):
         raise UsageError(f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name")
+    if kind == "workflow" and hasattr(BaseModel, module):
+        raise UsageError(f"{name!r} is a method of pydantic: no flag can have this name", hint="use another name")

@@ -17,6 +17,7 @@ from code_commit_workspace.transaction.recover import in_force, recover
 Repository = Literal["required", "optional", "private", "existing"]
 """What to do if the root is not in a git repository: `required` refuses, `optional` goes on without one, `private` uses
 an empty repository in the state folder, `existing` does so only if an earlier workspace did."""
+_OPEN_FILES = 64  # that a run needs, with its calls and processes
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
@@ -25,6 +26,19 @@ def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
     if not name or above != private_folder or "/" in private_folder or {private_folder, name} & {".", ".."}:
         raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
     return root / private_folder / name
+
+
+def require_open_files() -> None:
+    """Check that a run may open enough files; otherwise a call or a build would fail in the middle.
+
+    Raises:
+        NotReady: it may not.
+    """
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < _OPEN_FILES:
+        raise NotReady(f"a process may open only {limit} files here, too few to run", hint="raise it: ulimit -n 256")
 
 
 def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:

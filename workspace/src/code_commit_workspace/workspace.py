@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Literal, Self
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.opening import Repository, home_of, needs_private_git, private_git, recover_for_reading
+from code_commit_workspace.opening import (
+    Repository,
+    home_of,
+    needs_private_git,
+    private_git,
+    recover_for_reading,
+    require_open_files,
+)
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
@@ -91,6 +98,7 @@ class Workspace:
             NotReady: something is missing, or another run holds the lock or is changing files.
         """
         home = home_of(root, private_folder, state_folder)
+        require_open_files()
         with ExitStack() as held:
             try:
                 tree = held.enter_context(ProjectTree(root))

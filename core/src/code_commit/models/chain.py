@@ -116,6 +116,8 @@ class ChainedModel:
         return count_tokens(self._call(request, "", 0), service=self.service)
 
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
+        if not isinstance(request, Request):
+            raise TypeError(f"a model takes a Request((Message('user', (Text('hi'),)),)), not {request!r:.50}")
         models, services, provider = self.models, self.models.services, self.service.definition.name
         request = _redacted(request, services.redactor)
         stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
@@ -79,11 +79,14 @@ class Message:
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        for part in self.parts:
-            if not isinstance(part, Part):  # plugins may not be type-checked
-                raise TypeError(
-                    f"the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),), not {part!r:.50}"
-                )
+        _require(self.parts, Part, "the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),)")
+
+
+def _require(given: Iterable[object], kind: Any, what: str) -> None:
+    """Check what a plugin gave, which may not be type-checked."""
+    for each in given:
+        if not isinstance(each, kind):
+            raise TypeError(f"{what}, not {each!r:.50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,9 @@ class Request:
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["auto", "none", "required"] = "auto"
     max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.messages, Message, "the messages of a Request are of type Message")
 
 
 class Finish(Enum):
