@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 
-from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
+import pytest
+
+from code_commit import __version__
+from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover, unusable_dependents
 from code_commit_testing import install_plugin
 
 
@@ -46,3 +49,84 @@ def test_an_egg_info_folder_gives_name_and_version(tmp_path):
     (folder / "PKG-INFO").unlink()
     [found] = discover([str(tmp_path)])
     assert (found.distribution, found.version) == ("code_commit_one", "")
+
+
+@pytest.mark.parametrize(
+    ("folder", "metadata", "found"),
+    [
+        ("a_b-1.0.dist-info", "Name: a.b\nVersion: 2\n", ("a.b", "2")),
+        ("a_b-1.0.dist-info", "Name:\t a-b \t\nVersion: 2\n\nName: described\nVersion: 3\n", ("a-b", "2")),
+        ("a_b-1.0.dist-info", "Version: 2\n", ("a_b", "2")),
+        ("a_b-1.0.dist-info", "Name: a-b\n", ("a-b", "1.0")),
+        ("a_b-1.0.dist-info", None, ("a_b", "1.0")),
+        ("a_b.egg-info", None, ("a_b", "")),
+    ],
+)
+def test_name_and_version_are_those_of_the_metadata_or_of_the_folder(tmp_path, folder, metadata, found):
+    info = tmp_path / folder
+    info.mkdir()
+    (info / "entry_points.txt").write_text("[ code_commit ]\none = one_plugin\n")
+    if metadata is not None:
+        (info / "METADATA").write_bytes(metadata.encode() + b"Summary: \xff\n")
+    [source] = discover([str(tmp_path)])
+    assert (source.distribution, source.version) == found
+
+
+def test_of_a_distribution_that_is_there_twice_the_first_counts_however_it_is_spelled(tmp_path):
+    for number, name in enumerate(("Dist-A.b", "dist_a__B", "dist.a-b")):
+        install_plugin(tmp_path / str(number), f"plugin{number}", "", distribution=name)
+    assert [each.name for each in discover([str(tmp_path / name) for name in "012"])] == ["plugin0"]
+    assert [each.name for each in discover([str(tmp_path / name) for name in "210"])] == ["plugin2"]
+
+
+def test_the_path_may_name_the_working_directory_files_and_what_is_missing(tmp_path, monkeypatch):
+    install_plugin(tmp_path, "one", "")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "more-1.0.dist-info").mkdir()  # without entry points
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["missing", "file", ""])
+    assert [each.name for each in discover()] == ["one"]
+
+
+FAULTS = [
+    ("Requires-Dist: code-commit", "[code_commit]\none = m", []),
+    (f"Requires-Dist: Code.Commit >={__version__}", "[code_commit]\none = m", []),
+    ("Requires-Dist: code-commit >=9", "[code_commit]\none = m", [("one", "version", "it needs code-commit >=9, and ", False)]),
+    ("Requires-Dist: code-commit >=9 ; python_version < '3'", "[code_commit]\none = m", []),
+    ("Requires-Dist: code-commit >=9 ; extra == 'more'", "[code_commit]\none = m", []),
+    ("Requires-Dist: code-commit >=9 ; python_version > '3'", "", [("dependent", "version", "it needs code-commit >=9, and ", False)]),
+    ("Requires-Dist: other >=9\nRequires-Dist: no requirement", "[code_commit]\none = m", []),
+    (
+        "Requires-Dist: code-commit >=9",
+        "[code_commit]\none = m\n[code_commit.path_rules]\ntwo = m",
+        [("one", "version", "it needs code-commit >=9, and ", True)],
+    ),
+    (
+        "",
+        "[code_commits]\none = m\n[code-commit.path-rule]\ntwo = m\n[console_scripts]\nx = m",
+        [
+            ("dependent", "entry points", "there is no group code-commit.path-rule; did you mean code_commit.path_rules?", False),
+            ("dependent", "entry points", "there is no group code_commits; did you mean code_commit?", False),
+        ],
+    ),
+    ("", "[console_scripts]\ncode-commit-x = m\n[my.code_commit]\nx = m", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("requires", "entry_points", "faults"), FAULTS)
+def test_a_dependent_that_cannot_work_is_named(tmp_path, monkeypatch, requires, entry_points, faults):
+    install_plugin(tmp_path, "dependent", "")
+    [info] = tmp_path.glob("*.dist-info")
+    with (info / "METADATA").open("a") as metadata:
+        metadata.write(f"{requires}\n")
+    (info / "entry_points.txt").write_text(f"{entry_points}\n")
+    install_plugin(tmp_path / "other", "other", "", distribution="other")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = list(unusable_dependents())
+    assert [(each.plugin, each.stage, each.error, each.guards_paths) for each in found] == [
+        (plugin, stage, error + f"{__version__} is installed" * error.endswith("and "), guards)
+        for plugin, stage, error, guards in faults
+    ]
+    assert {(each.distribution, each.version) for each in found} <= {("code-commit-dependent", "1.0")}
+    assert list(unusable_dependents({"code-commit-dependent"})) == []
+    assert list(unusable_dependents({each.plugin for each in found})) == []
