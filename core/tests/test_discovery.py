@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from functools import partial
 
 import pytest
 
-from code_commit import __version__
+from code_commit.plugins import discovery
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover, unusable_dependents
 from code_commit_testing import install_plugin
 
@@ -88,9 +89,10 @@ def test_the_path_may_name_the_working_directory_files_and_what_is_missing(tmp_p
     assert [each.name for each in discover()] == ["one"]
 
 
+VERSION = "1.2.dev3"
 FAULTS = [
-    ("Requires-Dist: code-commit", "[code_commit]\none = m", []),
-    (f"Requires-Dist: Code.Commit >={__version__}", "[code_commit]\none = m", []),
+    ("Requires-Dist: code-commit >=1.1", "[code_commit]\none = m", []),
+    (f"Requires-Dist: Code.Commit >={VERSION}", "[code_commit]\none = m", []),
     ("Requires-Dist: code-commit >=9", "[code_commit]\none = m", [("one", "version", "it needs code-commit >=9, and ", False)]),
     ("Requires-Dist: code-commit >=9 ; python_version < '3'", "[code_commit]\none = m", []),
     ("Requires-Dist: code-commit >=9 ; extra == 'more'", "[code_commit]\none = m", []),
@@ -121,10 +123,12 @@ def test_a_dependent_that_cannot_work_is_named(tmp_path, monkeypatch, requires, 
         metadata.write(f"{requires}\n")
     (info / "entry_points.txt").write_text(f"{entry_points}\n")
     install_plugin(tmp_path / "other", "other", "", distribution="other")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    installed = partial(importlib.metadata.distributions, path=[str(tmp_path), str(tmp_path / "other")])
+    monkeypatch.setattr(importlib.metadata, "distributions", installed)
+    monkeypatch.setattr(discovery, "__version__", VERSION)
     found = list(unusable_dependents())
     assert [(each.plugin, each.stage, each.error, each.guards_paths) for each in found] == [
-        (plugin, stage, error + f"{__version__} is installed" * error.endswith("and "), guards)
+        (plugin, stage, error + f"{VERSION} is installed" * error.endswith("and "), guards)
         for plugin, stage, error, guards in faults
     ]
     assert {(each.distribution, each.version) for each in found} <= {("code-commit-dependent", "1.0")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from code_commit_testing import install_plugin
 
 IMPORT = "from code_commit.plugin_api import NotReady, hookimpl\n"
 HOOK = IMPORT + "@hookimpl\ndef {hook}({arguments}):\n    {body}\n"
+LONG = f"Plugin 'odd_plugin' for hook 'code_commit_checks' hookimpl definition: code_commit_checks({'x' * 2000}"
 SPECIFICATION = """
 import pluggy
 
@@ -80,6 +82,10 @@ def test_a_module_in_both_groups_is_one_plugin_that_guards_paths(tmp_path, load,
             [("code_commit_addhooks", "ZeroDivisionError: division by zero")],
         ),
         ("raise KeyError('x' * 2000)", [("import", f"KeyError: '{'x' * 1999}…")]),
+        (
+            HOOK.format(hook="code_commit_checks", arguments="x" * 2000, body="pass"),
+            [("code_commit_checks", f"PluginValidationError: {LONG[:2000]}…; possible arguments: nothing")],
+        ),
         ("raise KeyError('x' * 1998)", [("import", f"KeyError: '{'x' * 1998}'")]),
         (IMPORT + "raise NotReady('no', hint='go')", [("import", "NotReady: no (hint: go)")]),
     ],
@@ -88,7 +94,7 @@ def test_what_looks_like_a_hook_is_checked(load, capsys, code, failures) -> None
     host = load(odd=code)
     assert [(each.stage, each.error) for each in host.failures] == failures
     assert (capsys.readouterr().out, host.knows_hook("code_commit_tools")) == ("", "1 / 0" in code)
-    raised = [each for each in host.failures if "Error: " in each.error or "NotReady" in each.error]
+    raised = [each for each in host.failures if re.match("[A-Z][A-Za-z]+: (?!Plugin)", each.error)]
     assert [trace.startswith("Traceback") for trace in host.traces] == [True] * len(raised)
 
 
