@@ -84,12 +84,11 @@ class CommandOutput:
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
-        from code_commit.plugins import first_party
         from code_commit_workspace import Redactor
 
         redactor = Redactor(keys)
         with suppress(CodeCommitError, OSError):  # another message reports this
-            variables = first_party.names("key_variable").union(*(each.secret_variables() for each in self.registries))
+            variables = {name for registry in self.registries for name in registry.secret_variables()}
             KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
         return redactor
 

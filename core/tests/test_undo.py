@@ -1,0 +1,107 @@
+"""`code-commit undo`: which run and which files it takes back, and what it says of a commit that stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit_testing import Finished, install_plugin
+
+PLUGIN = """
+import json
+from pydantic import BaseModel
+from code_commit.plugin_api import Change, Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+class Options(BaseModel):
+    change: str
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--change",), "change files", "JSON", selects=True),)
+    return [WorkflowDefinition("changing", "change files", flags, "changing_plugin:change", roles=None,
+                               options="changing_plugin:Options")]
+
+def change(run):
+    paths, data = json.loads(run.options.change)
+    if paths:
+        run.apply([Change(path, b"new") for path in paths])
+    return Result(Outcome.REACHED, "done", data)
+"""
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+REVERTS = "`git commit` revert it, too (next time, use `git revert` instead of `undo`)"
+
+
+@pytest.fixture
+def change(project, tmp_path):
+    """Return a function that runs a workflow which changes files; it returns the run's name."""
+    plugins = [install_plugin(tmp_path / "plugins", "changing", PLUGIN)]
+
+    def change(*paths: str, **data: object) -> str:
+        finished = project.command("--quiet", "--change", json.dumps([paths, data]), plugins=plugins)
+        assert finished.exit_code == 0, finished.stderr
+        return str(project.run_folder.name)
+
+    return change
+
+
+def ended(finished: Finished) -> tuple[int, str, str]:
+    return finished.exit_code, finished.stdout, finished.stderr
+
+
+def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
+    first, second, third = change("a.txt", "b.txt"), change("c.txt"), change()
+    assert ended(project.command("undo")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
+    assert project.command("undo", "latest").stderr == f"error: {third} changed no files, so there is nothing to undo\n"
+    assert project.command("undo", first).stderr == f"restored 2 files from before {first}\n"
+    assert project.read("a.txt") == "old\n"
+    assert not (project.root / "b.txt").exists()
+
+
+def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
+    run = change("a.txt", "b.txt", "c/d.txt", "c/e.txt")
+    for words, restored in ((["b.txt"], ["b.txt"]), ([run[:-1], "c"], ["c/d.txt", "c/e.txt"]), (["latest"], ["a.txt"])):
+        finished = project.command("undo", *words, "--json")
+        assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
+    assert "changed nothing at nowhere" in project.command("undo", "nowhere").stderr
+
+
+def test_files_that_were_changed_since_are_kept_without_force(project, change) -> None:
+    change("a.txt", COMMITTED=COMMIT)
+    project.write({"a.txt": "newer"})
+    assert project.command("undo").exit_code == 3
+    assert project.read("a.txt") == "newer"
+    assert project.command("undo", "--force").exit_code == 0
+    assert project.read("a.txt") == "old\n"
+
+
+@pytest.mark.parametrize(
+    ("paths", "add"),
+    [
+        (["a b.txt", "c.txt"], "git add -A -- 'a b.txt' c.txt"),
+        (
+            [f"{number}.txt" for number in range(10)],
+            "git add -A -- " + " ".join(f"{number}.txt" for number in range(10)),
+        ),
+        ([f"{number}.txt" for number in range(10, 21)], "git add"),
+    ],
+    ids=["2", "10", "11"],
+)
+def test_a_commit_of_the_run_stays(project, change, paths, add) -> None:
+    run = change(*paths, committed=COMMIT)
+    finished = project.command("undo")
+    assert finished.stdout.splitlines() == paths
+    assert finished.stderr.splitlines() == [
+        f"restored {len(paths)} files from before {run}",
+        f"hint: the commit 0123456789ab stays; `{add}` and {REVERTS}",
+    ]
+
+
+@pytest.mark.parametrize("document", [None, "{", "[]", '{"data": 3}', '{"data": {"committed": ""}}'])
+def test_without_a_known_commit_none_is_named(project, change, document) -> None:
+    run = change("a.txt", committed=COMMIT)
+    file = project.run_folder / "run.json"
+    file.unlink()
+    if document is not None:
+        file.write_text(document)
+    assert ended(project.command("undo")) == (0, "a.txt\n", f"restored 1 file from before {run}\n")
