@@ -98,3 +98,52 @@ def test_plain_http_to_another_machine_can_be_allowed() -> None:
     assert address_of(OPENAI, "player", table, {}).url == "http://10.0.0.1/v1"
     with pytest.raises(NotReady):
         address_of(OPENAI, "player", {**table, "allow_http": "no"}, {})
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "same"),
+    [
+        ("http://127.0.0.1/v1", "http://127.0.0.1:80/x", True),
+        ("http://127.0.0.1:80/v1", "http://127.0.0.1", True),
+        ("http://127.0.0.1/v1", "http://127.0.0.1:443/x", False),
+        ("http://127.0.0.1/v1", "https://127.0.0.1/x", False),
+        ("https://host/v1", "https://host:443/v1", True),
+        ("https://host/v1", "https://host:80/v1", False),
+        ("https://host:8443/v1", "https://host:8443/", True),
+        ("https://host:8443/v1", "https://host/", False),
+    ],
+)
+def test_a_port_that_is_not_written_is_that_of_the_scheme(own: str, url: str, same: bool) -> None:
+    found = address_of(replace(OPENAI, base_url=own), "default", {"base_url": url}, {})
+    assert (found.url, found.own) == (url.rstrip("/"), same)
+
+
+PLAIN = "is plain http to"
+EXAMPLE = 'write it like "https://host/v1"'
+
+
+@pytest.mark.parametrize(
+    ("table", "environ", "message", "hint"),
+    [
+        ({"base_url": 3}, {}, "base_url of [providers.openai.default] is not a string", EXAMPLE),
+        ({"base_url": "ftp://x"}, {}, "base_url of [providers.openai.default] is not an http or https URL", EXAMPLE),
+        ({}, {"OPENAI_BASE_URL": "ftp://x"}, "variable OPENAI_BASE_URL is not an http or https URL", EXAMPLE),
+        ({}, {}, "plugin of openai is not an http or https URL", EXAMPLE),
+        ({"base_url": "https://a@x"}, {}, "base_url of [providers.openai.default] contains credentials",
+         "set the key with api_key_file"),
+        ({"base_url": "https://x?"}, {}, "base_url of [providers.openai.default] contains a query or a fragment",
+         "end the address before ? or #"),
+        ({"base_url": "http://x"}, {},
+         f"base_url of [providers.openai.default] {PLAIN} another machine, which would send the key unencrypted",
+         "use https, or set allow_http = true in [providers.openai.default] for a network that you trust"),
+    ],
+)  # fmt: skip
+def test_the_source_of_a_wrong_address_and_what_helps_are_named(table, environ, message, hint) -> None:
+    with pytest.raises(NotReady) as caught:
+        address_of(replace(OPENAI, base_url="nowhere"), "default", table, environ)
+    assert (caught.value.message, caught.value.hint) == (f"the address in {message}", hint)
+
+
+def test_every_printable_character_but_backslash_may_be_in_an_address() -> None:
+    path = "".join(map(chr, range(0x21, 0x7F))).translate({ord(each): None for each in "\\@?#"})
+    assert address_of(OPENAI, "player", {"base_url": f"https://host/{path}"}, {}).url == f"https://host/{path}"

@@ -105,9 +105,11 @@ def test_a_named_config_has_its_own_key_and_never_the_services(root: Path) -> No
     where = "agent-config/config.toml [providers.openai.player] api_key"
     assert found(root, "player", **variables) == ("key-of-player", where)
     assert found(root, "local", LOCAL, **variables) is None
-    said = refused(root, "other", **variables)
-    assert said.startswith("no key for openai.other at https://api.openai.com/v1 |")
-    assert 'api_key_file = "openai-key.txt"' in said
+    own = f"{root}/agent-config/config.toml or {root.parent}/user/code-commit/config.toml"
+    assert refused(root, "other", **variables) == (
+        "no key for openai.other at https://api.openai.com/v1 | set api_key, or api_key_file = "
+        f'"openai-key.txt", in [providers.openai.other] in {own}; `code-commit doctor` checks it'
+    )
 
 
 def test_the_default_config_looks_in_its_table_then_the_file_then_the_variable(root: Path) -> None:
@@ -161,16 +163,21 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
     (root / "agent-config/link.txt").symlink_to("../key.txt")
     config(root, f'[providers.openai.default]\napi_key_file = "{path.format(root=root)}"')
     said = refused(root)
-    assert "is in the project" in said
+    assert "is in the project, where git and models can see it | move the file to" in said
+    assert said.endswith(f"{root}/agent-config, or out of the project")
     assert "key-in-project" not in said
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('api_key = "key-key-1"\napi_key_file = "k"', "sets both api_key and api_key_file"),
-        ("api_key = 123456789", "api_key is not a string"),
-        ('api_key_file = "absent.txt"', "there is no file"),
+        (
+            'api_key = "key-key-1"\napi_key_file = "k"',
+            "[providers.openai.default] in agent-config/config.toml sets both api_key and api_key_file | remove one of them",
+        ),
+        ("api_key = 123456789", "agent-config/config.toml [providers.openai.default] api_key is not a string"),
+        ("api_key_file = 7", "agent-config/config.toml [providers.openai.default] api_key_file is not a string"),
+        ('api_key_file = "absent.txt"', "absent.txt | write the key to it, on one line"),
         ('api_key_file = "."', "is a directory"),
         ('api_key_file = "~nobody-of-this-name/x"', "is not a path that can be resolved"),
         ('api_key_file = "a\\u0000b"', "is not a path that can be resolved"),
@@ -191,11 +198,11 @@ def test_a_key_file_that_is_a_pipe_is_not_waited_for(root: Path) -> None:
 
 
 def test_without_a_key_the_services_own_address_names_the_three_places(root: Path) -> None:
-    said = refused(root)
-    assert (
-        f"write it to {root}/agent-config/openai-key.txt, or set the variable OPENAI_API_KEY, or set api_key in" in said
+    assert refused(root) == (
+        f"no key for openai.default at https://api.openai.com/v1 | write it to {root}/agent-config/openai-key.txt, or "
+        f"set the variable OPENAI_API_KEY, or set api_key in [providers.openai.default] in {root}/agent-config/"
+        f"config.toml or {root.parent}/user/code-commit/config.toml; `code-commit doctor` checks it"
     )
-    assert f"[providers.openai.default] in {root}/agent-config/config.toml" in said
     assert "OPENAI_API_KEY (it is empty now)" in refused(root, OPENAI_API_KEY="")
 
 
@@ -311,6 +318,37 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
         "key-shadowed-1",
         "key-shadowed-file",
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["providers = 3", "providers.openai = 3", "providers.openai.default = 3", "[providers.openai]"]
+)
+def test_a_table_that_is_none_holds_no_key(root: Path, text: str) -> None:
+    config(root, text)
+    redactor = Redactor()
+    keys = KeyStore(root, redactor.add, {"OPENAI_API_KEY": "key-in-variable"})
+    keys.redact_all(["OPENAI_API_KEY"])
+    assert keys.key_for(OPENAI, "default", {}) == FoundKey("key-in-variable", "variable OPENAI_API_KEY")
+    assert (redactor.keys, keys.variables_with_keys()) == (["key-in-variable"] * 2, set())
+
+
+def test_passwords_of_proxies_are_redacted(root: Path) -> None:
+    redactor = Redactor()
+    KeyStore(root, redactor.add, {"https_proxy": "http://me:password-of-proxy@host"}).redact_all([])
+    assert redactor.keys == ["password-of-proxy"]
+
+
+@pytest.mark.parametrize(("size", "fits"), [(16 * 1024, True), (16 * 1024 + 1, False)])
+@pytest.mark.parametrize("name", ["openai-key.txt", "own.txt"])
+def test_a_key_file_has_at_most_16_kilobytes(root: Path, name: str, size: int, fits: bool) -> None:
+    key_file(root, "k" * size, name)
+    config(root, "" if name == "openai-key.txt" else f'[providers.openai.default]\napi_key_file = "{name}"')
+    if fits:
+        key = found(root)
+        assert key is not None
+        assert key[0] == "k" * size
+    else:
+        assert "larger than 16384 bytes" in refused(root)
 
 
 def test_a_secret_is_redacted_when_it_is_given(root: Path) -> None:

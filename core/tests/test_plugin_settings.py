@@ -68,8 +68,23 @@ def test_a_plugins_section_is_merged_and_becomes_its_model(load) -> None:
 def test_a_plugin_without_settings_takes_none(load) -> None:
     found = load("[plugins.empty]\n[plugins.full]\na = 1")
     assert found.plugin("empty", None) is found.plugin("absent", None) is None
-    with pytest.raises(NotReady, match="the plugin full has no settings"):
+    with pytest.raises(NotReady, match=r"^agent-config/config\.toml: the plugin full has no settings$"):
         found.plugin("full", None)
+
+
+class Private(BaseModel):
+    folder: str = Field(default="", json_schema_extra={"user_file_only": True})
+    shown: str = Field(default="", json_schema_extra={"user_file_only": False})
+
+
+def test_a_setting_of_a_plugin_may_be_for_the_users_file_alone(load, tmp_path) -> None:
+    found = load('[plugins.own]\nshown = "a"\n[plugins.bad]\nfolder = "a"', user='[plugins.own]\nfolder = "b"')
+    assert found.plugin("own", Private) == Private(folder="b", shown="a")
+    with pytest.raises(
+        NotReady, match=r"^agent-config/config\.toml: plugins\.bad\.folder only works in your own"
+    ) as caught:
+        found.plugin("bad", Private)
+    assert caught.value.hint == f"move it to {tmp_path}/user/code-commit/config.toml"
 
 
 @pytest.mark.parametrize(

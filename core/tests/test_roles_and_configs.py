@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.config.loading import Settings, load_settings
+from code_commit.config.loading import ModelChoice, Settings, load_settings
 from code_commit.plugin_api.errors import NotReady
 
 KEY = "sk-live-0123456789abcXY"
@@ -70,7 +70,15 @@ def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_mo
         "anthropic.default",
     ]
     assert found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
-    assert load(root, model="gemini").choose("planner").name == "gemini"
+    assert found.choose("planner").reason == "planner in [providers], agent-config/config.toml"
+    assert load(root, model="gemini").choose("planner") == ModelChoice("gemini", "--model")
+
+
+def test_without_a_role_the_model_is_chosen_by_the_setting_or_the_default(root: Path) -> None:
+    assert load(root).choose("planner") == ModelChoice("gemini-2.5-pro", "model, default")
+    assert load(root, {"CODE_COMMIT_MODEL": "m"}).choose("x") == ModelChoice("m", "model, variable CODE_COMMIT_MODEL")
+    project(root, "[providers.planner.default]")  # a provider, and no role
+    assert load(root).choose("planner").reason == "model, default"
 
 
 def test_an_implied_default_config_needs_no_table(root: Path) -> None:
@@ -78,12 +86,21 @@ def test_an_implied_default_config_needs_no_table(root: Path) -> None:
     assert load(root).choose("default").name == "gemini.default"
 
 
-@pytest.mark.parametrize("reference", ["gemini.fast", "gemini", ".default", "gemini.", ""])
+@pytest.mark.parametrize(
+    ("reference", "fault"),
+    [
+        ("gemini.fast", "does not exist: there is no [providers.gemini.fast]"),
+        ("planner.fast", "does not exist: there is no [providers.planner.fast]"),  # a role, and no provider
+        *((text, "does not have the form <provider>.<config name>") for text in ("gemini", ".default", "gemini.", "")),
+    ],
+)
 @pytest.mark.parametrize("role", ["default_provider", "planner"])
-def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str, reference: str) -> None:
+def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str, reference: str, fault: str) -> None:
     project(root, f'providers.{role} = "{reference}"')
-    with pytest.raises(NotReady, match=role) as caught:
+    with pytest.raises(NotReady) as caught:
         load(root)
+    assert str(caught.value) == f'agent-config/config.toml: {role} = "{reference}" {fault}'
+    assert caught.value.hint.startswith("name the config of each provider, for example:\n[providers]\n")
     assert "[providers.anthropic.planner]\nmodel = " in caught.value.hint.rstrip()
 
 
@@ -94,6 +111,9 @@ def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
         load_settings(root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
             "anthropic", "planer"
         )
+    with pytest.raises(NotReady, match=r"^x\.y does not exist: there is no \[providers\.x\.y\]$") as caught:
+        load(root, {"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection("x", "y")
+    assert "[providers.anthropic.planner]" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,9 @@ def test_addresses_are_shown_without_secrets(project):
         "mail@host?x": "mail@host?x",
     }
     assert shown(project, all=list(addresses))["all"] == list(addresses.values())
+
+
+def test_a_variable_with_one_underscore_too_few_is_told_which_is_meant(project):
+    done = project.command("config", environ={"CODE_COMMIT_HTTP_RETRIES": "1"})
+    assert done.exit_code == 3
+    assert "did you mean CODE_COMMIT_HTTP__RETRIES?" in done.stderr
