@@ -52,7 +52,11 @@ def run(project, tmp_path):
     [
         ("raise SystemExit", 0, ""),
         ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
-        ("raise NotReady('one\\nerror: two', hint='three\\nfour')", 3, "one\n    error: two\n"),
+        (
+            "raise NotReady('one\\nerror: two', hint='three\\nfour')",
+            3,
+            "error: one\n    error: two\nhint: three\n    four\n",
+        ),
         ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         (
@@ -81,11 +85,15 @@ def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
 def test_with_json_an_error_is_the_last_event(run, code, outcome, hint):
     finished = run("odd", "--json", code)
     (event,) = finished.events
-    assert (event["kind"], event["data"]["outcome"], event["data"]["data"].get("hint")) == (
-        "run.finished",
-        outcome,
-        hint,
-    )
+    assert (event["kind"], event["data"]["outcome"], event["data"]["data"]) == ("run.finished", outcome, {"hint": hint})
+    assert (event["seq"], event["run"], event["span"], event["parent"]) == (1, "", 0, None)
+    assert event["data"]["exit_code"] == finished.exit_code
+    assert finished.stderr.startswith(f"error: {event['data']['summary']}\nhint: {hint}\n")
+
+
+def test_an_error_without_a_hint_has_none(run):
+    finished = run("odd", "--json", "raise NotReady('no')")
+    assert (finished.events[0]["data"]["data"], finished.stderr) == ({}, "error: no\n")
     assert TOKEN not in finished.stdout + finished.stderr
 
 

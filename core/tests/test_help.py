@@ -106,7 +106,7 @@ def test_help_is_also_a_command(words, same, capsys):
     assert shown[: len(shown) // 2] == shown[len(shown) // 2 :]
 
 
-@pytest.mark.parametrize("words", [["-V"], ["--version"], ["--version", "--json"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["--version", "--json"], ["-V", "--json"]], ids=" ".join)
 def test_the_version_is_one_line(project, words):
     finished = project.command(*words)
     assert (finished.exit_code, finished.stdout) == (0, f"code-commit {__version__}\n")

@@ -7,11 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from code_commit.cli import main
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -202,3 +205,55 @@ sys.meta_path.insert(0, Pressed())
     finished = project.command("--json", plugins=[tmp_path])
     assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
     assert [event["data"]["outcome"] for event in finished.events] == ["interrupted"]
+
+
+FOLDERS = """
+from code_commit.plugin_api import CommandDefinition, hookimpl
+from code_commit_workspace.git import common_folder
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("wait", "wait", "folders_plugin:wait")]
+
+def wait(host, arguments):
+    with host.workspace() as workspace:
+        workspace.git.head()
+        print(common_folder._REMOVALS[0].peek()[2][0])
+        raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupted_command_keeps_its_output_and_no_temporary_folder(project, tmp_path):
+    finished = project.command("wait", plugins=[install_plugin(tmp_path / "plugins", "folders", FOLDERS)])
+    assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
+    folder = Path(finished.stdout.strip())
+    assert "code-commit" in folder.name
+    assert not folder.exists()
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("handler", "code"), [(signal.SIG_DFL, 130), (signal.SIG_IGN, 0), (lambda *_: None, 130)])
+def test_a_signal_ends_the_command_unless_it_is_ignored_and_has_its_handler_afterwards(
+    monkeypatch, number, handler, code
+):
+    monkeypatch.setattr(main, "write_stdout", lambda *_: os.kill(os.getpid(), number))
+    signal.signal(number, handler)
+    assert main.run_command(["--version"]) == code
+    assert signal.getsignal(number) is handler
+
+
+def test_a_command_in_another_thread_leaves_signals_alone(capsys):
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main.run_command(["--version"])))
+    thread.start()
+    thread.join()
+    assert (codes, capsys.readouterr().err) == ([0], "")

@@ -6,18 +6,32 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 COMMAND = f"{sys.executable} -m code_commit"
 
 
-def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+LOOK = """
+import os, sys
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_after_run():
+    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
+    open("../streams", "w").write(f"{streams} {sys.stdin.readable()} {sys.stderr.writable()}")
+"""
+
+
+def in_a_shell(
+    project: Project, script: str, *, cwd: Path | None = None, plugins: str = ""
+) -> subprocess.CompletedProcess[str]:
     with ScriptedServer([GOOD]) as server:
-        environ = project.environment({**server.environment(), "CC": COMMAND})
+        environ = project.environment({**server.environment(), "CC": COMMAND, "PYTHONPATH": plugins})
         return subprocess.run(
             ["bash", "-c", script], cwd=cwd or project.root, env=environ, capture_output=True, text=True, check=False
         )
@@ -26,10 +40,13 @@ def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> sub
 @pytest.mark.parametrize(
     "closed", ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-"))]
 )
-def test_a_closed_stream_does_not_change_the_exit_code(project, closed):
-    finished = in_a_shell(project, f"$CC --model gpt-5 {closed}")
+def test_a_closed_stream_does_not_change_the_exit_code(project, closed, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "look", LOOK)
+    finished = in_a_shell(project, f"$CC --model gpt-5 {closed}", plugins=str(plugins))
     assert (finished.returncode, project.read("a.txt")) == (0, "new\n"), finished.stderr
     assert "internal error" not in finished.stderr
+    if closed == "<&- >&- 2>&-":
+        assert project.read("../streams") == f"{[('/dev/null', True)] * 3} True True"
 
 
 def test_a_reader_of_the_diff_may_close_the_pipe(project):
@@ -44,12 +61,12 @@ def test_a_reader_of_the_diff_may_close_the_pipe(project):
     assert process.returncode == 0, stderr
 
 
-def on_a_full_disk(project: Project, *arguments: str, cold: bool = False) -> tuple[int, str]:
+def on_a_full_disk(project: Project, *arguments: str, **options: Any) -> tuple[int, str]:
     """Run the command with a stdout that cannot be written; return its exit code and stderr."""
     with (
         ScriptedServer([GOOD]) as server,
         Path("/dev/full").open("wb") as full,
-        project.start(*arguments, environ=server.environment(), stdout=full.fileno(), cold=cold) as process,
+        project.start(*arguments, environ=server.environment(), stdout=full.fileno(), **options) as process,
     ):
         _, stderr = process.communicate()
     return process.returncode, stderr.decode()
@@ -74,6 +91,25 @@ def test_a_full_disk_at_stdout_is_exit_3(project, arguments, cold):
     assert "stdout cannot be written: No space left on device" in stderr
     assert "internal error" not in stderr
     assert "Traceback" not in stderr
+
+
+PRINTS = """
+from code_commit.plugin_api import CommandDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("print", "print", "prints_plugin:run")]
+
+def run(host, arguments):
+    print("not flushed")
+    return 0
+"""
+
+
+def test_what_a_command_leaves_in_the_buffer_is_written_before_the_exit_code(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "prints", PRINTS)]
+    exit_code, stderr = on_a_full_disk(project, "print", plugins=plugins)
+    assert (exit_code, "error: stdout cannot be written: No space left on device" in stderr) == (3, True)
 
 
 def test_events_that_cannot_be_written_are_reported_once(project):
