@@ -58,11 +58,8 @@ def _open_missing_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
-        opened = os.open(os.devnull, os.O_RDWR)
-        if opened != number:
-            os.dup2(opened, number)
-            os.close(opened)
-        os.set_inheritable(number, True)
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        os.set_inheritable(number, True)  # `dup2` leaves a descriptor alone that is the right one already
         setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor, for good
 
 

@@ -83,7 +83,7 @@ def plan_run(
     settings = load_settings(root, flags={**invocation.settings, **own}, environ=environ)
     require_known_names(settings, registry)
     section = settings.plugin(plugin.name, section_model)
-    if model and shared:
+    if shared:
         values = {name: getattr(section, name) for name in fields if name in shared}
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(model, {**flags, **values})
