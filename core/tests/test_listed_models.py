@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from code_commit.models.listed_models import listed_models, store_listed_models, usable_models, window_of
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugins.registry import listed_models, store_listed_models, usable_models, window_of
 from code_commit_testing import install_plugin
 
 PROVIDER = ProviderDefinition("acme", {"one": ()}, "", None, None, ("a", "{key}"), "x:y", "x:y", windows={"one": 7})

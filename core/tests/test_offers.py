@@ -55,7 +55,7 @@ def errors(registry: Registry) -> list[str]:
 
 
 TEXT, TEXTS = "a text", "a tuple of texts"
-FLAGS = "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"
+FLAGS = "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None"
 MODELS, SWITCH = "a mapping of model ids to sequences of aliases", "True or False"
 NAME = "lower-case letters, digits, - and _"
 COMMAND_NAME = f"one word or two, of {NAME}"
@@ -65,7 +65,7 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
     (PROVIDER, "name", TEXT, [], [None, 7]),
     (PROVIDER, "models", MODELS, [{}, {"m": []}, {"m": ("a",)}, {"m": {"a"}}], [None, [], {1: ()}, {"m": "a"}, {"m": [1]}]),
     (PROVIDER, "base_url", TEXT, [""], [None]),
-    (PROVIDER, "base_url_variable", "a string or None", [None, "A"], [1, ("A",)]),
+    (PROVIDER, "base_url_variable", "a text, or None", [None, "A"], [1, ("A",)]),
     (PROVIDER, "key_header", HEADER, [["a", "x {key}"], ("a", "x")], ["a{", ("a", "{key}", "b"), ("a", 1), ("a", "")]),
     (PROVIDER, "free", SWITCH, [True], [None, 1, "yes"]),
     (PROVIDER, "windows", "a mapping of model ids to numbers of tokens", [{}, {"m": 1}], [None, [1]]),
@@ -76,11 +76,11 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
     (WORKFLOW, "roles", "a tuple of texts, or None", [None, ("a",), ["a"]], ["a", (1,), 7]),
     (WORKFLOW, "ignores", TEXTS, [("--x",), frozenset({"a"}), {"a"}], [None, "--x", ("a", 1), {"a": "b"}]),
     (WORKFLOW, "no_repository", TEXTS, [("x",)], ["x"]),
-    (WORKFLOW, "options", "a string or None", [None, "x:y"], [7]),
+    (WORKFLOW, "options", "a text, or None", [None, "x:y"], [7]),
     (WORKFLOW, "writes", SWITCH, [False], [0]),
     (COMMAND, "name", COMMAND_NAME, ["a", "a b", "a-1 b_2"], ["a  b", "a b c", " a", "a ", "A", "a -b", "a\tb"]),
     (COMMAND, "help", TEXT, ["x"], [None]),
-    (COMMAND, "arguments", "a string or None", [None, "x:y"], [len]),
+    (COMMAND, "arguments", "a text, or None", [None, "x:y"], [len]),
 ]  # fmt: skip
 
 

@@ -329,9 +329,6 @@ def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:
     (root / "elsewhere.toml").write_text('model = "evil"')
     (root / "agent-config/config.toml").symlink_to(root / "elsewhere.toml")
     assert "agent-config/config.toml cannot be read: it is a link" in refused(root)
-
-
-def test_a_linked_folder_is_not_followed_either(root: Path) -> None:
     (root / "agent-config").rename(root / "real")
     (root / "agent-config").symlink_to("real")
     assert "in a folder that is one" in refused(root)
