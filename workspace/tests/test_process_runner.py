@@ -242,10 +242,13 @@ def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, project,
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_no_handles_are_left_open(run):
+def test_no_handles_are_left_open(run, runner, tmp_path):
     run("true")
     before = len(list(HANDLES.iterdir()))
-    run("echo x")
+    run("echo x", stdin=b"x")
+    assert runner.run(["echo", "nul\0byte"], log=tmp_path / "log", timeout=MINUTE).exit_code == 126
+    with pytest.raises(NotReady):
+        runner.start(["bash", "nul\0byte"], env={})
 
     assert len(list(HANDLES.iterdir())) <= before  # those of an earlier test may go at any time
 

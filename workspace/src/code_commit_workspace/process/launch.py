@@ -47,12 +47,13 @@ class Process:
             OSError, ValueError: the system does not accept the command.
         """
         (control_end, self._control), (self.status, status_end) = os.pipe(), os.pipe()
-        with _closing_after((control_end, status_end), on_error=(self._control, self.status)), _input(stdin) as source:
+        # bubblewrap writes its status in pieces, so it gets its own file.
+        self._sandbox_status: tuple[int, ...] = () if wrapper is None else (os.memfd_create("bubblewrap"),)
+        ours = (self._control, self.status, *self._sandbox_status)
+        with _closing_after((control_end, status_end), on_error=ours), _input(stdin) as source:
             scope = "all" if wrapper is None or _is_set_uid(wrapper[0]) else "sandbox"
             supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
-            # bubblewrap writes its status in pieces, so it gets its own file.
-            self._sandbox_status = None if wrapper is None else os.memfd_create("bubblewrap")
-            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._sandbox_status), "--")
+            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._sandbox_status[0]), "--")
             self._supervisor = subprocess.Popen(
                 [*supervisor, scope, *inside, *argv],
                 stdin=source,
@@ -61,9 +62,7 @@ class Process:
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
-                pass_fds=(control_end, status_end)
-                if self._sandbox_status is None
-                else (control_end, status_end, self._sandbox_status),
+                pass_fds=(control_end, status_end, *self._sandbox_status),
                 start_new_session=True,
             )
         assert self._supervisor.stdout
@@ -89,9 +88,8 @@ class Process:
                 if pipe:
                     with suppress(OSError):  # it may be broken
                         pipe.close()
-            os.close(self.status)
-            if self._sandbox_status is not None:
-                os.close(self._sandbox_status)
+            for handle in (self.status, *self._sandbox_status):
+                os.close(handle)
 
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -128,8 +126,8 @@ class Process:
             if self._leader:
                 with suppress(OSError):
                     os.killpg(self._leader, signal.SIGKILL)
-        if self._sandbox_status is not None:
-            self.ran = b'"exit-code"' in os.pread(self._sandbox_status, _STATUS_LIMIT, 0)
+        for handle in self._sandbox_status:
+            self.ran = b'"exit-code"' in os.pread(handle, _STATUS_LIMIT, 0)
 
     def _handle_status(self, line: str) -> None:
         match line.split(" ", 2):
