@@ -47,7 +47,7 @@ Rules = Sequence[tuple[str, "PathRule"]]
 """Path rules besides the built-in ones, each with the name of its distribution."""
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Workspace:
     """A project folder without a half-applied change set. Open it with `Workspace.open`, in a `with` statement.
 
@@ -67,10 +67,10 @@ class Workspace:
     protected: tuple[Protected, ...]
     sandbox: SandboxSettings
     recovered: str | None
-    _lock: ProjectLock | None = field(repr=False)
-    _held: ExitStack = field(repr=False)
-    _started: list[RunningProcess] = field(default_factory=list, repr=False)
-    _warnings: set[str] = field(default_factory=set, repr=False)
+    _lock: ProjectLock | None
+    _held: ExitStack
+    _started: list[RunningProcess] = field(default_factory=list)
+    _warnings: set[str] = field(default_factory=set)
 
     @classmethod
     def open(
