@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,24 @@ def protected() -> tuple[Protected, ...]:
         Protected("agent-config", "anything in the agent-config folder", readable=False),
         Protected("logs", readable=False),
     )
+
+
+@pytest.fixture
+def no_privileges() -> Iterator[None]:
+    """Give up what root may do with files beyond other users, in this thread."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # capabilities(7), the third version of the calls
+    sets = (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    effective = sets[0]
+    sets[0] &= ~0b1111  # CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+    assert libc.capset(header, sets) == 0
+    yield
+    sets[0] = effective
+    assert libc.capset(header, sets) == 0
 
 
 @pytest.fixture

@@ -62,12 +62,26 @@ def test_a_folder_is_found_from_an_open_one(top, tmp_path):
     assert not top.exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root enters every folder")
-def test_a_folder_that_its_owner_closed_is_removed(top):
-    (top / "closed/below").mkdir(parents=True)
-    (top / "closed").chmod(0)
+@pytest.mark.usefixtures("no_privileges")
+@pytest.mark.parametrize("mode", [0, 0o400, 0o500])
+@pytest.mark.parametrize("closed", [".", "closed", "closed/below", "closed/below/inner"])
+def test_a_folder_that_its_owner_closed_is_removed(top, closed, mode):
+    (top / "closed/below/inner").mkdir(parents=True)
+    for folder in (".", "closed", "closed/below", "closed/below/inner"):
+        (top / folder / "file").touch()
+    (top / closed).chmod(mode)
     remove_tree(top)
     assert not top.exists()
+
+
+@pytest.mark.usefixtures("no_privileges")
+def test_a_folder_in_one_that_is_closed_stays(top):
+    top.parent.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            remove_tree(top)
+    finally:
+        top.parent.chmod(0o700)
 
 
 def test_what_is_no_folder_is_not_removed(top):

@@ -146,11 +146,17 @@ def test_a_leading_dot_slash_is_dropped(guard):
     assert normalise_changes([*write("./a"), *delete("b")]) == (*write("a"), *delete("b"))
 
 
+@pytest.mark.usefixtures("no_privileges")
 def test_a_folder_that_cannot_be_entered_is_refused_in_words(guard, root):
-    if os.geteuid() == 0:
-        pytest.skip("root enters every folder")
-    (root / "closed").mkdir(mode=0)
-    assert "Permission denied" in guard.check(write("closed/x"))[0].reason
+    put(root, "folder/a", "folder/closed/b")
+    (root / "folder/closed").chmod(0)
+    assert [refusal.reason for refusal in guard.check(write("folder/closed/x"))] == [
+        "'folder/closed/.git' cannot be read: Permission denied."
+    ]
+    refusals = guard.check([*write("folder"), *delete("folder/a", "folder/closed/b")])
+    assert "It is a folder, and 'folder/closed' would remain in it." in {refusal.reason for refusal in refusals}
+    assert guard.may_read("folder/closed/b").reason == "'folder/closed/.git' cannot be read: Permission denied."
+    assert guard.files() == ("folder/a",)
 
 
 def test_a_folder_that_cannot_be_looked_at_has_the_systems_reason(tree, root):

@@ -1,0 +1,153 @@
+"""What this account may not read or write: errors in words, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+
+import pytest
+
+from code_commit_workspace import (
+    Change,
+    Git,
+    NotReady,
+    OutputFolder,
+    ProjectTree,
+    Workspace,
+    read_in_project,
+    read_text,
+)
+from code_commit_workspace.process.hard_links import linked_elsewhere
+from code_commit_workspace.process.integrity import IntegrityCheck
+from code_commit_workspace.transaction.apply import apply
+
+HOME = "agent-config/.code-commit"
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    for name in ("file", "closed/below", "open/below", f"{HOME}/lock", "build.sh"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"old")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    yield root
+    for name in ("closed", "agent-config", HOME, f"{HOME}/journal"):
+        if (root / name).exists():
+            (root / name).chmod(0o700)
+
+
+@pytest.fixture
+def closed(root, no_privileges):
+    """The project, with a folder and a file that its owner closed."""
+    (root / "file").chmod(0)
+    (root / "closed").chmod(0)
+    return root
+
+
+@pytest.mark.parametrize("content", [b"new", b"old", None])
+def test_a_file_that_cannot_be_read_can_be_replaced_and_removed(closed, content):
+    with ProjectTree(closed) as tree:
+        apply(tree, closed / HOME, [Change("file", content), Change("made", b"new")])
+    if content is None:
+        assert not (closed / "file").exists()
+    else:
+        assert stat.S_IMODE((closed / "file").stat().st_mode) == 0
+        (closed / "file").chmod(0o600)
+        assert (closed / "file").read_bytes() == content
+
+
+def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
+    def no_link(*_args, **_options):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_link)
+    with ProjectTree(closed) as tree, pytest.raises(NotReady) as told:
+        apply(tree, closed / HOME, [Change("made", b"new"), Change("file", b"new")])
+    assert told.value.message == "the change could not be staged in the journal: Permission denied"
+    assert told.value.hint == "no file was changed; fix the cause, then run again"
+    assert not (closed / "made").exists()
+
+
+def test_what_cannot_be_read_is_told_or_left_out(closed):
+    for read in (read_text, lambda tree, path: read_in_project(tree.root, path, limit=9)):
+        with ProjectTree(closed) as tree:
+            for path in ("file", "closed/below"):
+                with pytest.raises(NotReady, match=f"^{path} cannot be read: [pP]ermission denied$"):
+                    read(tree, path)
+    with ProjectTree(closed) as tree:
+        paths = ["closed/below", "file", "open/below"]
+        assert dict(tree.contents(paths, 9)) == {"closed/below": None, "file": None, "open/below": b"old"}
+    with Workspace.open(closed, writes=True) as workspace:
+        commit = workspace.checkpoints.take("run", "start")
+        assert set(workspace.checkpoints.listing(commit)) == {"build.sh", "open/below"}
+
+
+def test_a_file_of_another_user_is_in_a_checkpoint_if_it_can_be_read(root, request):
+    if os.geteuid() == 0:
+        for name, mode in (("file", 0o604), ("open/below", 0o600)):
+            (root / name).chmod(mode)
+            os.chown(root / name, 12345, 12345)
+    request.getfixturevalue("no_privileges")
+    with Workspace.open(root, writes=True) as workspace:
+        commit = workspace.checkpoints.take("run", "start")
+        names = {"build.sh", "closed/below", "file", *(["open/below"] if os.geteuid() else [])}
+        assert set(workspace.checkpoints.listing(commit)) == names
+
+
+@pytest.mark.parametrize(
+    ("folder", "told", "hint"),
+    [
+        ("agent-config", r"the state folder .*/\.code-commit cannot be used: Permission denied", "must be writable"),
+        (HOME, r"the lock .*/\.code-commit/lock cannot be opened: Permission denied", ""),
+        (f"{HOME}/journal", r"the journal .*/journal cannot be used: Permission denied", "must be a writable folder"),
+    ],
+)
+def test_a_state_folder_that_cannot_be_used_is_named(root, no_privileges, folder, told, hint):
+    (root / HOME / "journal").mkdir()
+    (root / HOME / "lock").unlink()
+    (root / folder).chmod(0o500 if folder == HOME else 0)
+    Git(root).require_repository()  # which is kept open
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
+    with pytest.raises(NotReady, match=told) as error:
+        Workspace.open(root, writes=True)
+    assert hint in error.value.hint
+    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - numbers
+
+
+def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_privileges):
+    for replaced in (False, True):
+        if replaced:
+            (tmp_path / HOME).chmod(0o500)
+            with pytest.raises(NotReady, match=r"no-repository\.git cannot be replaced: Permission denied") as told:
+                Workspace.open(tmp_path, writes=True, repository="private")
+            assert told.value.hint == "remove it"
+            (tmp_path / HOME).chmod(0o700)
+        else:
+            Workspace.open(tmp_path, writes=True, repository="private").close()
+
+
+def test_output_that_cannot_be_written_is_told(closed):
+    with pytest.raises(NotReady, match=r"cannot write .*/closed/logs: Permission denied") as told:
+        OutputFolder.make(closed / "closed/logs", "run")
+    assert told.value.hint == "make it writable, or free some space there"
+
+
+def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
+    (closed / "agent-config/closed").mkdir(mode=0)
+    (closed / "build.sh").chmod(0)
+    check = IntegrityCheck(closed)
+    before = check.seal()
+    assert check.altered(before) == ()
+    (closed / "build.sh").unlink()
+    (closed / "build.sh").write_bytes(b"own")
+    (closed / "open/.gitignore").write_bytes(b"*")
+    assert check.altered(before) == ("build.sh", "open/.gitignore")
+
+
+def test_files_in_other_folders_are_found_beside_one_that_is_closed(closed, tmp_path):
+    for name in ("open/below", "build.sh"):
+        os.link(closed / name, tmp_path / name.replace("/", "-"))
+    found = linked_elsewhere(str(closed), skip=[str(closed / ".git")])
+    assert sorted(found) == [[str(closed / "build.sh")], [str(closed / "open/below")]]
