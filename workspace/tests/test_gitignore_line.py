@@ -25,7 +25,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
 @pytest.mark.parametrize(
-    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n"]
+    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n", "{}\n!\\\n"]
 )
 def test_the_line_counts(root: Path, line: str, around: str) -> None:
     (root / ".gitignore").write_text(around.replace("{}", line), newline="")
@@ -50,6 +50,7 @@ def test_the_line_counts(root: Path, line: str, around: str) -> None:
         "*\n/agent-config\n!*/\n",
         "/agent-config\n!agent-*\n",
         "/agent-config\n![\\-[]\n",  # more than pathspec can read
+        "/agent-config\n![z-a]\n",
     ],
 )
 def test_other_lines_do_not_count(root: Path, text: str) -> None:

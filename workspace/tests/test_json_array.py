@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,19 @@ def test_a_file_that_ends_anywhere_holds_its_complete_elements(tmp_path, size):
     again = file.read_bytes()
     close_array(file)
     assert file.read_bytes() == again
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n]", b"\n]\n", b",", b",\n", b",\n2", b",\n{"])
+def test_what_is_complete_stays(tmp_path, end):
+    file = tmp_path / "array.json"
+    file.write_bytes(b"[\n1" + end)
+    close_array(file)
+    assert file.read_bytes() == (b"[\n1,\n2" if end == b",\n2" else b"[\n1") + ARRAY_END
+
+
+def test_a_device_is_no_array():
+    with pytest.raises(OSError, match="/dev/null is not a regular file"):
+        close_array(Path("/dev/null"))
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a": 1', b"[\n\n]\n", b"[]\n", WHOLE, b"words"])

@@ -53,8 +53,10 @@ def test_a_file_of_the_project_is_read(root):
     ],
 )
 def test_anything_else_in_the_project_is_refused(root, path, reason):
-    with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}"):
+    with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as told:
         read_in_project(root, path, limit=5)
+    link = "link" in reason
+    assert told.value.hint == (f"use a regular file; links below {root} are not followed" if link else "")
 
 
 def test_a_large_file_is_refused(root):
@@ -88,11 +90,15 @@ def test_text_is_utf_8(root):
     with ProjectTree(root) as tree:
         assert read_text(tree, "text") == "Grüße"
         assert read_text(tree, "missing") is None
-        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$"):
+        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$") as told:
             read_text(tree, "latin")
+        assert told.value.hint == "convert it to UTF-8"
+        with pytest.raises(NotReady, match=r"^x is not UTF-8: line 2, byte 1$"):
+            decode_text(b"\n\xff\n", "x")
         for path in ("link", "linked/file", "folder"):
-            with pytest.raises(NotReady, match=f"^{path} cannot be read: "):
+            with pytest.raises(NotReady, match=f"^{path} cannot be read: ") as told:
                 read_text(tree, path)
+            assert told.value.hint == "replace it with a regular file that you can read"
         with pytest.raises(NotReady, match=LINK):
             read_text(tree, "link")
     assert decode_text(b"plain", "x") == "plain"
@@ -108,6 +114,8 @@ def test_many_files_are_read_at_once(root):
         assert list(found) == paths
         assert dict(tree.contents(["long"], 200_000)) == {"long": b"x" * 200_000}
         assert dict(tree.contents(["file"], 4)) == {"file": None}
+        assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (b"xxxxx", b"12345", None)
+        assert tree.read("long") == b"x" * 200_000
 
 
 def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):

@@ -31,6 +31,7 @@ def test_steps_run_at_the_same_time_and_give_results_and_errors_in_order():
 
     assert run_concurrently([first, fail, both.wait])[:2] == ["mine", failure]
     assert run_concurrently([]) == []
+    assert run_concurrently([lambda: threading.current_thread().daemon] * 2) == [True, True]
 
 
 def test_a_single_step_runs_in_this_thread():
@@ -105,6 +106,7 @@ def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
             signal.raise_signal(number)
             if ended:
                 assert told.wait(PATIENCE)
+                assert [each.daemon for each in threading.enumerate() if "interruption" in each.name] == [True]
         assert told.is_set() is ended
         assert signal.set_wakeup_fd(-1) == -1
     finally:

@@ -115,6 +115,14 @@ def test_files_are_selected_by_patterns(tmp_path, patterns, recursive, found):
         assert list(workspace.files(patterns, recursive=recursive)) == found
 
 
+@pytest.mark.parametrize("recursive", [True, False])
+def test_a_pattern_that_is_malformed_is_quoted(root, recursive):
+    with Workspace.open(root, writes=False) as workspace:
+        for pattern in ("[z-a]", "\\"):
+            with pytest.raises(ValueError, match=r"cannot read|Invalid git pattern"):
+                workspace.files([pattern], recursive=recursive)
+
+
 def test_a_change_that_is_refused_changes_nothing(root):
     class NoB:
         name = "no-b"
@@ -282,14 +290,6 @@ def test_the_state_folder_lies_directly_in_the_private_one(root, private, state)
 def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
     with pytest.raises(NotReady, match="missing cannot be opened: No such file or directory"):
         Workspace.open(tmp_path / "missing", writes=True)
-
-
-def test_a_workspace_for_reading_changes_nothing(root):
-    with Workspace.open(root, writes=False) as workspace:
-        for work in (lambda: workspace.apply([Change("a", b"new")]), lambda: workspace.checkpoints):
-            with pytest.raises(NotReady, match="opened for reading only"):
-                work()
-    assert (root / "a").read_text() == "old"
 
 
 def test_what_is_left_out_of_the_files_has_a_reason(root):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -163,10 +164,18 @@ def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, mon
     (project / "src/ours").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(project / ".venv"))
     monkeypatch.syspath_prepend(str(project / "src/ours"))
+    for name in ("code_commit_x", "code_commit_x.part", "other"):
+        (project / "lib" / name).mkdir(parents=True)
+        module = ModuleType(name)
+        module.__file__ = str(project / "lib" / name / "__init__.py")
+        monkeypatch.setitem(sys.modules, name, module)
 
-    result = run("touch .venv/lib/site-packages/pluggy/x src/ours/x; mv .venv v; mv src s; touch src/x")
+    result = run(
+        "touch .venv/lib/site-packages/pluggy/x src/ours/x; for each in lib/*; do touch $each/x; done; mv .venv v; mv src s; touch src/x"
+    )
 
-    assert result.stderr.count(b"Read-only file system") == 2
+    assert [path.parent.name for path in sorted(project.glob("lib/*/x"))] == ["code_commit_x.part", "other"]
+    assert result.stderr.count(b"Read-only file system") == 3
     assert result.stderr.count(b"Device or resource busy") == 2
     assert (project / "src/x").exists()
 
@@ -289,6 +298,10 @@ def test_the_kernel_is_out_of_reach(run: Run) -> None:
         "mount -t tmpfs none /mnt; grep CapEff /proc/self/status; ls -d /proc/[0-9]* | wc -l; ls /dev/shm /dev/mqueue"
     )
 
+    seen = run("awk '$2 ~ /^.proc./ {print $2, substr($4, 1, 2)}' /proc/mounts").stdout.decode().splitlines()
+    names = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
+    closed = {f"/proc/{name}" for name in (names if os.geteuid() == 0 else ("sys",)) if Path("/proc", name).exists()}
+    assert set(seen) == {f"{path} ro" for path in closed}
     assert b"CapEff:\t0000000000000000\n" in result.stdout
     assert int(result.stdout.split()[2]) < 10
     assert not Path("/dev/shm/x").exists()
