@@ -53,7 +53,7 @@ class Process:
         with _closing_after((control_end, status_end), on_error=ours), _input(stdin) as source:
             scope = "all" if wrapper is None or _is_set_uid(wrapper[0]) else "sandbox"
             supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
-            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._sandbox_status[0]), "--")
+            inside = () if wrapper is None else (*wrapper, "--json-status-fd", *map(str, self._sandbox_status), "--")
             self._supervisor = subprocess.Popen(
                 [*supervisor, scope, *inside, *argv],
                 stdin=source,
