@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     ProviderDefinition,
     ProviderError,
     Request,
+    StopReading,
     StreamEvent,
     Text,
     Usage,
@@ -56,7 +57,20 @@ class Wire:
         return Completion(Message("assistant", (Text(self.text),)), Finish.STOP, "", self.usage, "m", {})
 
     def partial(self) -> PartialReply:
-        return PartialReply(self.text)
+        return PartialReply(self.text, self.usage)
+
+
+def test_a_reply_that_is_not_read_to_its_end_keeps_the_tokens_that_were_told():
+    def stop(item):
+        if isinstance(item, Delta):
+            raise StopReading(lambda *_: None)
+
+    with RawServer([HEAD + HELLO]) as server:
+        provider = HttpProvider(DEFINITION, Endpoint(server.address), Wire(Usage(7)))
+        with pytest.raises(StopReading) as caught:
+            provider.complete(model_call("?", stream=True, progress=stop))
+        provider.close()
+    assert caught.value.usage == Usage(7)
 
 
 @pytest.mark.parametrize(

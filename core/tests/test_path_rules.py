@@ -67,6 +67,17 @@ def test_a_rule_sends_the_whole_change_set_back(commit, project):
     assert "The reason:\nOne file at a time.\n" in (project.run_folder / "2-repair-query.txt").read_text()
 
 
+def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
+    code = RULE.format(judge="pass").replace("return [Rule()]", "raise ValueError('no rules')")
+    install_plugin(asking, "tidy", code, group="code_commit.path_rules")
+    install_plugin(asking, "scripted", SCRIPTED)
+    project.write({"agent-config/config.toml": '[providers.scripted.default]\nreplies = ["1", "2"]\n'})
+    finished = project.command("--ask", "--model", "scripted", "--json", plugins=[asking])
+    assert finished.exit_code == 0, finished.stderr
+    [failed] = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    assert (failed["plugin"], failed["error"]) == ("tidy", "ValueError: no rules")
+
+
 @pytest.mark.parametrize("path", ["b.txt", ""])
 def test_a_rule_stops_the_run(commit, project, path):
     finished = commit(f"return [Refusal({path!r}, 'tidy', 'Not today.', then='stop')]")

@@ -166,6 +166,14 @@ def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_
     assert "plugins.many.token" not in finished.stdout
 
 
+def test_broken_settings_of_the_workflow_stop_the_run(project, tmp_path):
+    section = '\n@hookimpl\ndef code_commit_settings():\n    return "nowhere:Section"\n'
+    finished = project.command("--idle", plugins=[install_plugin(tmp_path / "many", "idle", IDLE + section)])
+    assert finished.exit_code == 3
+    assert "the settings of code-commit-idle are broken: " in finished.stderr
+    assert "nowhere" in finished.stderr
+
+
 def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_path):
     project.write({"agent-config/config.toml": "[providers.opnai.default]\n"})
     plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]
