@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from code_commit.models.received_reply import ReceivedReply
-from code_commit.plugin_api import Completion, Delta, Record, StopReading, StreamEvent, Usage, estimate_tokens
+from code_commit.plugin_api import (
+    Completion,
+    Delta,
+    Record,
+    StopReading,
+    StreamEvent,
+    Usage,
+    estimate_tokens,
+    read_records,
+)
 from code_commit_testing import model_call
 
 
@@ -57,6 +66,19 @@ def test_what_arrived_is_counted_with_what_came_before(receive):
     assert seen[0]["seconds"] == 0.0 < seen[2]["seconds"] == round(seen[2]["seconds"], 3)
     assert [each["thinking"] for each in seen] == [False, True, False]
     assert {each["number"] for each in seen} == {1}
+
+
+def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("code_commit.models.received_reply.time.monotonic", lambda: now[0])
+
+    def half_a_second_passes(_text: str) -> None:
+        now[0] += 0.5
+
+    _, seen = receive("one\n", "two\n", "three\n", "four\n", "five\n", print_text=half_a_second_passes)
+    assert [each["seconds"] for each in seen] == [0.0, 0.5, 1.0, 1.5, 2.0]
+    kept = [record.data["seconds"] for record in read_records(log.folder / "events.jsonl") if "printed" in record.data]
+    assert kept == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
