@@ -15,8 +15,8 @@ from code_commit_testing import Reply, ScriptedServer
 
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
-CERTIFICATE = Path(__file__).parent / "tls/server.pem"
-AUTHORITY = Path(__file__).parent / "tls/authority.pem"
+TLS = Path(__file__).parents[2] / "core/tests/cases/tls"
+CERTIFICATE, AUTHORITY = TLS / "server.pem", TLS / "authority.pem"
 
 
 @pytest.fixture
