@@ -49,24 +49,22 @@ class OutputFolder:
 
     @classmethod
     def _make_in(cls, handle: int, above: Path, name: str) -> Self:
-        for count in itertools.count(1):
-            taken = name if count == 1 else f"{name}-{count}"
+        taken, count = name, 1
+        while True:
             try:
                 os.mkdir(taken, 0o700, dir_fd=handle)
             except FileExistsError:
-                continue
-            return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
-        raise AssertionError("counting does not end")
+                count += 1
+                taken = f"{name}-{count}"
+            else:
+                return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
 
     def reserve(self, *names: str) -> int:
         """Reserve `names` and return their count: the lowest one for which `counted` gives no name in use."""
         with self._names:
-            for count in itertools.count(1):
-                wanted = {counted(name, count) for name in names}
-                if not wanted & self._reserved:
-                    self._reserved |= wanted
-                    return count
-        raise AssertionError("counting does not end")
+            count = next(n for n in itertools.count(1) if self._reserved.isdisjoint(counted(name, n) for name in names))
+            self._reserved.update(counted(name, count) for name in names)
+            return count
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in place; a killed run may leave part of it.
