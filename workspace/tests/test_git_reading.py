@@ -45,6 +45,7 @@ def test_commands_that_read_run(git, args):
         ((), "git "),
         (("diff", "--output=x"), "git diff --output=x"),
         (("diff", "--outp", "x"), "git diff --outp"),
+        (("diff", "--stat", "--output=x", "--output=y"), "git diff --output=x"),
         (("diff", "--output=x", "--", "a.txt"), "git diff --output=x"),
         (("diff", "-Oorder", "--output=x"), "git diff --output=x"),
         (("grep", "-Osh", "new"), "git grep -Osh"),

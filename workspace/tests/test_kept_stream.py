@@ -16,7 +16,7 @@ class Kept:
     """What a stream keeps and shows; a piece of text or an event opens `arrived`."""
 
     def __init__(self, *keys: str) -> None:
-        self.events, self.text, self.shown = b"", b"", ""
+        self.events, self.text, self.shown, self.added = b"", b"", "", ""
         self.arrived = threading.Semaphore(0)
         self.stream = KeptStream(Redactor(keys), self.keep_events, self.keep_text, self.show)
 
@@ -29,6 +29,7 @@ class Kept:
 
     def show(self, text: str, added: str) -> None:
         self.shown += text
+        self.added += added
 
 
 def test_events_and_texts_are_kept_as_they_come_before_the_end():
@@ -38,6 +39,8 @@ def test_events_and_texts_are_kept_as_they_come_before_the_end():
     kept.stream.add_text("thought", "thinking", keep=False)
     assert kept.arrived.acquire(timeout=60)
     assert (kept.events, kept.text.decode(), kept.shown) == (b'[\n{"a": 1}', "wörd\n", "wörd\n")
+    assert (kept.added, kept.stream.holds_key) == ("wörd\nthought", False)
+    assert [thread.daemon for thread in threading.enumerate() if thread.name == "stream"] == [True]
     kept.stream.end()
     assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (b'[\n{"a": 1}\n]\n', True, True)
 
@@ -54,7 +57,7 @@ def test_a_key_over_many_events_is_kept_in_no_form():
         kept.stream.add_event(json.dumps({"text": character}).encode())
         kept.stream.add_text(character, "text", keep=True)
     kept.stream.end()
-    assert kept.text == b"say ***7Q, so"
+    assert (kept.text, kept.stream.holds_key) == (b"say ***7Q, so", True)
     texts = [each["text"] for each in json.loads(kept.events) if isinstance(each, dict)]
     assert "".join(texts) in {f"say {KEY[:count]}, so" for count in range(4)}
 
@@ -82,6 +85,43 @@ def test_an_interrupt_before_the_thread_starts_loses_nothing(monkeypatch):
         kept.stream.add_event(b"{}")
     kept.stream.end()
     assert kept.events == b"[\n{}\n]\n"
+
+
+def test_a_text_that_is_not_kept_is_only_shown():
+    kept = Kept()
+    kept.stream.add_text("thought", "thinking", keep=False)
+    kept.stream.end()
+    assert (kept.events, kept.text, kept.shown, kept.added) == (b"", b"", "", "thought")
+    assert (kept.stream.has_events, kept.stream.has_text) == (False, False)
+
+
+@pytest.mark.parametrize("kind", ["event", "text"])
+def test_no_more_than_a_mebibyte_waits(kind):
+    begun, go, added = threading.Event(), threading.Event(), []
+
+    def keep(_: bytes) -> None:
+        begun.set()
+        assert go.wait(60)
+
+    def add() -> None:
+        for number in range(100):
+            if kind == "event":
+                stream.add_event(b"x" * 100_000)
+            else:
+                stream.add_text("x" * 100_000, "text", keep=True)
+            added.append(number)
+
+    stream = KeptStream(Redactor(), keep, keep, lambda text, added: None)
+    stream.add_text("first", "text", keep=True)
+    assert begun.wait(60)
+    adder = threading.Thread(target=add, daemon=True)
+    adder.start()
+    adder.join(0.2)  # it would be over by then
+    assert (adder.is_alive(), len(added)) == (True, 10)
+    go.set()
+    adder.join(60)
+    assert len(added) == 100
+    stream.end()
 
 
 def test_a_fast_stream_waits_until_it_is_kept():

@@ -68,6 +68,7 @@ def test_parts_of_a_key_are_hidden(text, shown):
 
 def test_parts_of_short_and_missing_keys():
     assert hide_parts("a pass word", "pass") == "a *** word"
+    assert hide_parts("an ass", "pass") == "an ass"
     assert hide_parts("a pass word", "") == "a pass word"
     assert hide_parts("a pass word", None) == "a pass word"
     assert hide_parts("aaaaaaaaaaa", "aaaaaaaa") == "***"  # each of its places counts

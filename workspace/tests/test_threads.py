@@ -51,10 +51,11 @@ def test_a_single_step_runs_in_this_thread():
 
 
 def test_a_worker_gives_results_one_after_the_other_in_its_own_thread():
-    worker = Worker("somebody")
+    worker = Worker("nobody else")
     threads = [worker.call(threading.current_thread, seconds=PATIENCE) for _ in range(2)]
     assert threads[0] is threads[1] is not threading.current_thread()
-    assert (threads[0].name, threads[0].daemon) == ("somebody", True)
+    assert (threads[0].name, threads[0].daemon) == ("nobody else", True)
+    assert [thread.name for thread in threading.enumerate()].count("nobody else") == 1
 
 
 def test_a_worker_that_does_not_come_back_is_given_up():

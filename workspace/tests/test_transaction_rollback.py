@@ -13,6 +13,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.apply import apply
+from code_commit_workspace.transaction.journal import Journal
 from code_commit_workspace.transaction.recover import recover
 
 # A server thread of another test may still exist; the child does not use it.
@@ -60,9 +61,11 @@ def home(root: Path) -> Path:
 def test_what_was_not_changed_yet_is_not_touched(root):
     before = state(root / "d/b")
     with ProjectTree(root) as tree:
+        handles = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
         assert recover(tree, home(root)) == (
             "an earlier run was interrupted while it changed 4 files: the project is restored"
         )
+        assert len(os.listdir("/dev/fd")) == handles  # noqa: PTH208 - numbers
         assert recover(tree, home(root)) is None
     assert state(root / "d/b") == before
     assert state(root / "a")[:3] == state(root / "gone")[:3] == before[:3]
@@ -115,3 +118,46 @@ def test_what_another_program_wrote_stays_and_is_named(root, name, kind):
             recover(tree, home(root))
     assert {(root / each).read_bytes() for each in ("a", "d/b", "gone")} == {b"old"}
     assert not (root / "made/c").is_file()
+
+
+@pytest.mark.parametrize("target", ["nowhere", "../../../../outside", "../../../file"])
+@pytest.mark.parametrize("stage", ["staging", "done", "active"])
+def test_a_link_or_file_in_place_of_a_stage_is_removed_or_named(tmp_path, stage, target):
+    root = tmp_path / "project"
+    journal = home(root) / "journal"
+    journal.mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/kept").touch()
+    (root / "file").touch()
+    (journal / stage).symlink_to(target)
+    steps: list[str] = []
+    with ProjectTree(root) as tree:
+        if stage == "active":
+            with pytest.raises(NotReady, match="the journal of an interrupted run cannot be used: ") as told:
+                recover(tree, home(root))
+            assert told.value.hint.endswith(f"then delete {journal}/active")
+        else:
+            assert recover(tree, home(root), step=steps.append) is None
+            assert steps == [f"drop {stage}"]
+    assert os.path.lexists(journal / stage) == (stage == "active")
+    assert (tmp_path / "outside/kept").exists()
+    assert (root / "file").exists()
+
+
+def test_a_closed_journal_gives_way_to_a_rollback(root):
+    for name in ("done", "staging"):
+        (home(root) / "journal" / name).mkdir()
+    with ProjectTree(root) as tree:
+        assert "4 files" in str(recover(tree, home(root)))
+    assert (root / "a").read_bytes() == b"old"
+    assert list((home(root) / "journal").iterdir()) == []
+
+
+def test_another_run_that_changes_files_is_waited_for(root):
+    with ProjectTree(root) as tree, Journal(home(root)), pytest.raises(NotReady) as told:
+        recover(tree, home(root))
+    assert told.value.message == "another run is changing files of this project"
+    assert told.value.hint == "wait until it ends"
+    with ProjectTree(root) as tree:
+        recover(tree, home(root))
+    assert (root / "a").read_bytes() == b"old"

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,37 +91,6 @@ def test_a_change_is_checked_applied_built_and_taken_back(root, tmp_path):
         assert workspace.files() == (".gitignore", "a", "build.sh")
         assert workspace.checkpoints.restore(before) == ("a", "b")
         assert workspace.tree.read("b") == b"old"
-
-
-@pytest.mark.parametrize(
-    ("patterns", "recursive", "found"),
-    [
-        ([], True, ["a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
-        ([], False, ["a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
-        (["*.py"], True, ["a.py", "src/b.py", "src/deep/c.py"]),
-        (["*.py"], False, ["a.py"]),
-        (["src/"], True, ["src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
-        (["src/"], False, ["src/b.py"]),
-        (["src/**/*.py"], False, ["src/b.py"]),
-        (["*.py", "!b.py"], True, ["a.py", "src/deep/c.py"]),
-        (["nothing"], True, []),
-    ],
-)
-def test_files_are_selected_by_patterns(tmp_path, patterns, recursive, found):
-    for path in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    git(tmp_path, "init", "-q")
-    with Workspace.open(tmp_path, writes=False) as workspace:
-        assert list(workspace.files(patterns, recursive=recursive)) == found
-
-
-@pytest.mark.parametrize("recursive", [True, False])
-def test_a_pattern_that_is_malformed_is_quoted(root, recursive):
-    with Workspace.open(root, writes=False) as workspace:
-        for pattern in ("[z-a]", "\\"):
-            with pytest.raises(ValueError, match=r"cannot read|Invalid git pattern"):
-                workspace.files([pattern], recursive=recursive)
 
 
 def test_a_change_that_is_refused_changes_nothing(root):
@@ -233,6 +203,12 @@ def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
         assert workspace.sandbox_warning().startswith("no sandbox: bubblewrap (bwrap) is not installed; builds and")
         assert (workspace.sandbox_warning(), workspace.sandbox_in_use) == ("", "off")
         assert workspace.run_build(log=tmp_path / "log", timeout=60).exit_code == 1
+        assert workspace.run_command(["cat"], log=tmp_path / "log", timeout=60, stdin=b"x").stdout == b"x"
+        for run in (workspace.start_process, partial(workspace.run_command, log=tmp_path / "no", timeout=60)):
+            with pytest.raises(NotReady, match="commands that a model chooses only run in the sandbox: ") as told:
+                run(["true"], isolation_required=True)
+            assert told.value.hint == "install bubblewrap, or pass --sandbox off to run them with your rights"
+        assert not (tmp_path / "no").exists()
     with Workspace.open(root, writes=False, sandbox=SandboxSettings(mode="require")) as workspace:
         with pytest.raises(NotReady, match="not installed") as told:
             workspace.look_ahead()
@@ -329,6 +305,14 @@ def test_a_process_to_talk_to_ends_in_time(talking):
     assert process.stdin.closed
     with pytest.raises(Interrupted):
         talking.start_process(["true"])
+
+
+def test_any_thread_ends_the_processes_and_no_more_start(talking):
+    processes = [talking.start_process(["sleep", "1000"]) for _ in range(2)]
+    talking.end_processes()
+    assert [process.wait(60) for process in processes] == [None, None]
+    assert talking.wait_until_over(60)
+    assert all(process.stdin.closed for process in processes)
 
 
 def test_a_process_that_alters_what_checks_it_is_told(talking):

@@ -100,6 +100,10 @@ def test_runs_are_forgotten(checkpoints, root):
     assert checkpoints.runs() == ["r2", "r3"]
     checkpoints.forget(["r1"])
     assert checkpoints.runs() == ["r2", "r3"]
+    checkpoints.take("r1", "start")
+    assert [label for label, _ in checkpoints.of_run("r1")] == ["start"]
+    checkpoints.forget(["r3", "unknown", "r2"])
+    assert checkpoints.runs() == ["r1"]
 
 
 def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(root, checkpoints, plant, monkeypatch):

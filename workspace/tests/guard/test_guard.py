@@ -39,7 +39,9 @@ def refused(refusals):
 
 # --- paths of one response ------------------------------------------------------------------------------------------
 def test_a_path_may_be_named_once(guard):
-    assert refused(guard.check([*write("a", "b"), *delete("a")])) == {"a": "one-tree"}
+    refusals = guard.check([*write("a", "b"), *delete("a")])
+    assert refused(refusals) == {"a": "one-tree"}
+    assert {refusal.then for refusal in refusals} == {"repair"}
     assert refused(guard.check(write("a", "./a"))) == {"a": "one-tree", "./a": "one-tree"}
 
 
