@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ PATCHES = ["pass", NO_SUBREAPER, NO_LIST_OF_CHILDREN, NO_PIDFD, NO_SESSION]
 
 
 def start(
-    *command: str, scope: str = "all", patch: str = "pass", **options: object
-) -> tuple[subprocess.Popen, int, int]:
+    *command: str, scope: str = "all", patch: str = "pass", **options: Any
+) -> tuple[subprocess.Popen[bytes], int, int]:
     """Start the supervisor; return it, the end of the pipe that stops it, and the end of its status to read."""
     (control_end, control), (status, status_end) = os.pipe(), os.pipe()
     argv = [sys.executable, "-S", "-c", MAIN, FOLDER, str(control_end), str(status_end), scope, *command]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:De
 CHANGES = [Change("a", b"new"), Change("d/b", b"new"), Change("gone", None), Change("made/c", b"new")]
 
 
-def state(path: Path) -> object:
+def state(path: Path) -> tuple[bytes, int, int, int]:
     """Return what a restored file keeps, even its inode if it is not touched."""
     status = path.lstat()
     return path.read_bytes(), stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_ino
