@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
 from code_commit_testing import Project, install_plugin
 
 WRONG = """\
@@ -43,3 +50,117 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     column = lines[at].index("first")
     assert lines[at + 1] == " " * column + "second"
     assert lines[at + 3] == " " * column + "hint: look elsewhere"
+
+
+ASKED = """\
+from code_commit_testing.scripted_provider import code_commit_providers
+from code_commit.plugin_api import Check, CheckDefinition, ProviderDefinition, hookimpl
+@hookimpl
+def code_commit_checks():
+    return [CheckDefinition("asked", "asked_plugin:asked"), CheckDefinition("stop", "asked_plugin:stop")]
+def asked(host, context):
+    yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
+    yield Check("ok", "")
+def stop(host, context):
+    if "STOP" in host.environ:
+        raise KeyboardInterrupt
+    return ()
+"""
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    """Return a function that runs `doctor --json` in a project; it returns the exit code and the lines by check."""
+    project = Project.create(tmp_path / "made")
+    plugins = [install_plugin(tmp_path / "plugins", "asked", ASKED)]
+
+    def doctor(*words: str, cwd: Any = None, **environ: str) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
+        given = {"CODE_COMMIT_SANDBOX": "off", "OPENAI_API_KEY": "key-of-openai", **environ}
+        finished = project.command("doctor", "--json", *words, plugins=plugins, environ=given, cwd=cwd or project.root)
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        for line in finished.document["checks"]:
+            found.setdefault(line["name"], []).append(tuple(line[name] for name in ("state", "text", "hint", "data")))
+        return finished.exit_code, found
+
+    doctor.project, doctor.plugins = project, plugins
+    return doctor
+
+
+def test_each_check_has_data_for_programs(doctor):
+    exit_code, found = doctor("--no-build", "--model", "gpt-5")
+    assert exit_code == 0
+    assert found["git"] == [("ok", f"repository {doctor.project.root}", "", {})]
+    assert found["ignore line"] == [("ok", "git ignores /agent-config", "", {})]
+    assert found["settings"] == [("ok", "all settings are valid; `code-commit config` prints them", "", {})]
+    assert found["model"] == [("ok", "gpt-5 of openai (--model)", "", {"model": "gpt-5", "provider": "openai"})]
+    url = "https://api.openai.com/v1"
+    assert found["address"] == [("ok", url, "", {"url": url, "own": True})]
+    key = {"config": "openai.default", "key": "***ai", "source": "variable OPENAI_API_KEY"}
+    assert found["key"] == [("ok", "***ai from variable OPENAI_API_KEY", "", key)]
+    off = ("off, by the setting sandbox.mode", "remove the setting", {"mode": "off", "used": "off"})
+    assert found["sandbox"] == [("warning", *off)]
+    names = found["plugins"][0][1].partition(" loaded: ")
+    assert names[0] == str(len(names[2].split(", ")))
+    assert "asked" in names[2].split(", ")
+    assert found["asked"][0][1].startswith("'gpt-5' ")
+    assert found["asked"][0][1].endswith("00 False")
+
+
+def test_a_check_knows_the_model_and_whether_to_build(doctor):
+    exit_code, found = doctor("--model", "scripted")
+    assert (exit_code, found["asked"]) == (0, [("ok", "'scripted' None True", "", {}), ("ok", "", "", {})])
+    none = {"config": "scripted.default", "key": None, "source": None}
+    assert found["key"] == [("ok", "scripted.default needs no key", "", none)]
+    assert doctor("--no-build", "--model", "no-such")[1]["asked"][0][1] == "'' None False"
+
+
+def test_an_interrupted_check_ends_the_command(doctor):
+    words = ("doctor", "--no-build", "--model", "scripted")
+    finished = doctor.project.command(*words, plugins=doctor.plugins, environ={"STOP": "1"})
+    assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
+
+
+def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path):
+    init = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
+    project, installed = doctor.project, find_spec("code_commit_commit") is not None
+    project.write({".gitignore": ""})
+    (line,) = doctor("--no-build")[1]["ignore line"]
+    assert (line[0], line[2] == init) == ("problem", installed)
+    if installed:
+        found = doctor("--no-build", "--disable-plugin", "commit")[1]
+        assert "init" not in found["ignore line"][0][2]
+        hint = 'in a checkout of code-commit, pip install ".[commit]" or uv tool install ".[all]"'
+        assert ("warning", "the workflow committing-code is not installed", hint, {}) in found["plugins"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    project.git("init", "-q", str(empty))
+    assert doctor("--no-build", cwd=empty)[1]["git"][0][:2] == ("ok", f"repository {empty}, without a commit")
+
+
+def test_a_sandbox_that_is_broken_or_missing_is_a_warning_with_its_own_hint(doctor, no_sandbox, tmp_path):
+    (line,) = doctor("--no-build", **no_sandbox, CODE_COMMIT_SANDBOX="auto")[1]["sandbox"]
+    assert (line[0], *line[2:]) == ("warning", "see docs/security.md, The sandbox", {"mode": "auto", "used": "off"})
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("git", "bash", "sh", "env"):
+        (programs / name).symlink_to(shutil.which(name) or os.devnull)
+    (line,) = doctor("--no-build", PATH=str(programs), CODE_COMMIT_SANDBOX="auto")[1]["sandbox"]
+    assert (line[0], "not installed" in line[1], line[2]) == ("warning", True, "install bubblewrap")
+
+
+# The sandbox is off, and there may be no default workflow.
+WARNINGS = "1 warning" if find_spec("code_commit_commit") else "2 warnings"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "exit_code", "last"),
+    [
+        ("sandbox = 'off'\n", ("--model", "scripted"), 0, WARNINGS),
+        ("sandbox = 'off'\n", ("--model", "no-such"), 3, f"1 problem and {WARNINGS}"),
+        ("sandbox = 'off'\n[plugins.x]\n", ("--model", "no-such"), 3, f"2 problems and {WARNINGS}"),
+    ],
+)
+def test_the_last_line_counts_problems_and_warnings(doctor, settings, words, exit_code, last):
+    doctor.project.write({"agent-config/config.toml": settings})
+    finished = doctor.project.command("doctor", "--no-build", *words, plugins=doctor.plugins)
+    assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (exit_code, last), finished.stdout

@@ -183,3 +183,16 @@ def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_p
     install_plugin(tmp_path / "many", "broken", "raise ValueError")
     finished = project.command("--idle", plugins=plugins)
     assert (finished.exit_code, "opnai" in finished.stderr) == (0, False), finished.stderr
+
+
+@pytest.mark.parametrize("name", ["broken", "idle", "code-commit"])
+def test_a_section_may_be_that_of_a_plugin_that_failed_or_is_disabled(project, tmp_path, name):
+    plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]
+    install_plugin(
+        tmp_path / "many", "other", IDLE.replace('"--idle"', '"--other"').replace('"idle", "idle"', '"o", "o"')
+    )
+    install_plugin(tmp_path / "many", "broken", "raise ValueError")
+    project.write({"agent-config/config.toml": f"[plugins.{name}]\nsize = 1\n"})
+    finished = project.command("--disable-plugin", "idle", "--other", plugins=plugins)
+    words = f"there is no plugin {name!r}" if name == "code-commit" else ""
+    assert (finished.exit_code, words in finished.stderr) == (3 if words else 0, True), finished.stderr
