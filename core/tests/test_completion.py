@@ -17,16 +17,18 @@ EVIL = "it's odd: $(touch pwned) `touch pwned`"
 
 @hookimpl
 def code_commit_workflows():
-    flags = (Flag(("--odd",), EVIL, EVIL, selects=True), Flag(("--from",), "a file", "FILE"))
+    flags = (Flag(("--odd",), EVIL, EVIL, selects=True), Flag(("--from",), "a file", "FILE"), Flag(("--into",), "a folder", "FOLDER"))
     return [WorkflowDefinition("odd", "odd", flags, "nowhere:run")]
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("odd", {"odd-1": (), EVIL: ()}, "", None, None, ("a", "{key}"), "x:y", "x:y")]
+    return [ProviderDefinition(name, models, "", None, None, ("a", "{key}"), "x:y", "x:y")
+            for name, models in {"odd": {"odd-1": (), EVIL: ()}, "replay": {}}.items()]
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
+    return [CommandDefinition("absent deep", EVIL, "nowhere:run"),
+            CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
             CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
             CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments")]
 
@@ -83,6 +85,13 @@ CASES = [
     (["code-commit", "--quiet", "--on-f"], ["--on-failure"]),
     (["code-commit", "--on-failure", ""], ["keep", "restore"]),
     (["code-commit", "--sandbox", "r"], ["require"]),
+    (["code-commit", "--model", "repl"], ["replay/latest"]),
+    (["code-commit", "doctor", "--model", "odd-"], ["odd-1"]),
+    (["code-commit", "--max-cost", ""], []),
+    (["code-commit", "abs"], []),
+    (["code-commit", "broke"], ["broken"]),
+    (["code-commit", "look", "a.txt", "--deep", ""], ["plain"]),
+    (["code-commit", "--into", "a."], ["a.txt"]),
     (["code-commit", "--model", "replay/"], ["replay/2026-01-01-00-00-00-x", "replay/latest"]),
     (["code-commit", "--model", "replay/l"], ["replay/latest"]),
     (["code-commit", "--disable-plugin", "od"], ["odd"]),
@@ -192,6 +201,13 @@ def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not (project.root / "pwned").exists()
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_command_is_described_by_its_line_in_the_list(odd, shell):
+    shown = odd(shell)
+    assert "list the installed plugins, and what failed" in shown
+    assert "what is loaded, and what failed and why" not in shown
 
 
 def test_an_unknown_shell_is_a_usage_error(project):
