@@ -191,3 +191,14 @@ def test_the_default_workflow_stands_first_in_the_help(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "first", code)]
     shown = project.command("--help", plugins=plugins).stdout
     assert 0 < shown.index("\nworkflow committing-code") < shown.index("\nworkflow aa-first")
+
+
+def test_a_run_without_the_line_in_gitignore_names_init_if_it_is_installed(run, project):
+    project.write({".gitignore": ""})
+    init = "hint: run `code-commit init`: it adds the line, and creates the other files that a run needs\n"
+    finished = run("--bare")
+    installed = "code-commit init" in run("--help").stdout
+    assert (finished.exit_code, init in finished.stderr) == (3, installed)
+    if installed:
+        finished = run("--disable-plugin", "commit", "--bare")
+        assert (finished.exit_code, "init" in finished.stderr) == (3, False)
