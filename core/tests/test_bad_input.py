@@ -116,6 +116,7 @@ def test_another_address_is_called_without_a_key(project, server):
     finished = run(project, server, environ={"OPENAI_API_KEY": ""})
     assert finished.exit_code == 0
     assert "authorization" not in server.requests[0].headers
+    assert "\ncost: 10 tokens in, 5 tokens out, 1 call, 0:0" in finished.stderr
 
 
 def test_the_gitignore_is_checked_before_a_key_is_read(project):
