@@ -96,18 +96,11 @@ def test_a_run_that_reached_its_goal_may_be_undone(run, workflow, code, told):
     ("code", "exit_code", "summary", "hint"),
     [
         ("raise LimitReached('too dear', hint='pay')", 6, "too dear", "pay; "),
-        ("raise KeyboardInterrupt", 130, "interrupted", ""),
         (
             "raise ValueError('a bug')",
             70,
             "internal error in a workflow of code-commit-ends: ValueError: a bug",
             "this is a bug; --debug shows where; ",
-        ),
-        (
-            "return 7",
-            70,
-            "internal error in a workflow of code-commit-ends: TypeError: it returned 7 for a Result",
-            None,
         ),
         ("raise OSError(28, 'No space left on device')", 3, "No space left on device", None),
     ],
@@ -127,7 +120,6 @@ def test_an_error_ends_the_run_with_its_code_and_hint(run, project, code, exit_c
 @pytest.mark.parametrize(
     ("workflow", "code", "undone", "content"),
     [
-        ("--work", "change(run)", [["a.txt", "b.txt"]], "old\n"),
         ("--work", "change(run); run.execute(['sh', '-c', 'echo x > c.txt'], timeout=60)", [["a.txt", "b.txt", "c.txt"]], "old\n"),
         ("--work", "pass", [], "old\n"),
         ("--talk", "change(run)", [], "new\n"),
@@ -167,7 +159,7 @@ def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, pr
 
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
-    [(("--work",), 3), (("--free",), 3), (("--free", "--alone"), 0), (("--look",), 0)],
+    [(("--free",), 3), (("--free", "--alone"), 0), (("--look",), 0)],
 )
 def test_which_runs_need_a_repository(run, project, arguments, exit_code):
     shutil.rmtree(project.root / ".git")
