@@ -100,6 +100,10 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complet
     assert (finished.exit_code, end["outcome"]) == (4, "provider_failed")
     assert words in end["summary"]
     assert "code-commit-odd" in end["summary"]
+    advice = (
+        "check the name of the model, " if "made up" in complete else "this is a bug in its plugin; --debug shows where"
+    )
+    assert end["data"]["hint"].startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +119,7 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     _, finished, end = ran(tmp_path, PROVIDER.format(complete="pass", made=made), "--model", "odd")
     assert finished.exit_code == 3
     assert "code-commit-odd" in end["summary"]
+    assert "hint: this is a bug in its plugin; --debug shows where\n" in finished.stderr
     assert "never awaited" not in finished.stderr
 
 
@@ -137,6 +142,7 @@ def test_a_workflow_without_roles_gets_no_model(tmp_path):
     _, finished, end = ran(tmp_path, WORKFLOW.format(run="run.model()"), "--odd")
     assert finished.exit_code == 3
     assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
+    assert end["data"]["hint"] == "this is a bug in its plugin"
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from code_commit.models.call_log import refusal
+from code_commit.plugin_api import Completion, Finish, Message, Text, Usage
 from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
+from code_commit_workspace import Redactor
 
 KEY = "sk-proj-canary-0123456789"
 OTHER = "sk-proj-second-9876543210"
@@ -164,7 +168,9 @@ def test_a_live_key_in_a_tool_call_is_refused(ask, project, tmp_path, arguments,
     install_plugin(tmp_path / "plugins", "caller", CALLS.format(arguments=arguments, raw=raw))
     finished = ask(Reply("unused"), "--model", "caller-1")
     assert finished.exit_code == 5, finished.stderr
-    assert "the response of call 1 contains an API key" in finished.stderr
+    assert (
+        "the response of call 1 contains an API key\nhint: remove it from where the model saw it: " in finished.stderr
+    )
     assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
 
 
@@ -217,7 +223,18 @@ def test_a_refused_completion_is_told_from_a_filtered_one(ask, project, tmp_path
     finished = ask(Reply("unused"), "--model", "caller-1")
     assert finished.exit_code == 4
     assert says in finished.stderr
+    assert "hint: rephrase the query, or use another model\n" in finished.stderr
     assert response(project) == f"ERROR\n{says.strip()}\nI will not."
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"), [("", ""), ("x " * 100 + "\n", f': "{"x " * 99}x"'), ("y" * 200, f': "{"y" * 200}"')]
+)
+def test_a_refusal_is_quoted_on_one_line(text, quoted):
+    message = Message("assistant", (Text(text),))
+    refused = Completion(message, Finish.REFUSED, "why", Usage(), "caller-1", {})
+    assert refusal(refused, 7, Redactor()) == f"caller-1 refused call 7 (why){quoted}"
+    assert refusal(replace(refused, finish=Finish.LENGTH), 7, Redactor()) == ""
 
 
 def test_a_long_refusal_is_quoted_by_its_beginning(ask, tmp_path):

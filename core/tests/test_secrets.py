@@ -159,7 +159,7 @@ def test_another_plugin_does_not_get_it(project, plugins):
     finished = run(project, plugins, "--steal")
     assert finished.exit_code == 3
     assert "the plugin thief of code-commit-thief asked for the secret 'HOOK_TOKEN'" in finished.stderr
-    assert "code_commit_secrets" in finished.stderr
+    assert "hint: this is a bug in its plugin: code_commit_secrets must declare it\n" in finished.stderr
 
 
 def test_a_workflow_gets_its_own_secret_and_none_for_what_is_not_set(project, plugins):
