@@ -101,20 +101,26 @@ BOUNDED = """
 from dataclasses import replace
 from pydantic import BaseModel
 from code_commit.plugin_api import hookimpl
-from code_commit_testing.loopback_provider import LOOPBACK
+from code_commit_testing.loopback_provider import LOOPBACK, LoopbackWire
 
 class Config(BaseModel):
     model: str
     max_tokens: int
-    cache_ttl: str = "5m"
+    write_price: float | None = None
+
+def wire_of(config):
+    wire = LoopbackWire(config.model)
+    wire.cache_write_price = config.write_price
+    return wire
 
 @hookimpl
 def code_commit_providers():
-    return [replace(LOOPBACK, name="bounded", models={"bounded-1": ()}, config="bounded_plugin:Config")]
+    own = {each: f"bounded_plugin:{name}" for each, name in (("config", "Config"), ("factory", "wire_of"))}
+    return [replace(LOOPBACK, name="bounded", models={"bounded-1": ()}, **own)]
 """
 
 
-@pytest.mark.parametrize(("more", "cost"), [("", "$0.00081"), ('cache_ttl = "1h"\n', "$0.0012")])
+@pytest.mark.parametrize(("more", "cost"), [("", "$0.00081"), ("write_price = 2.0\n", "$0.0012")])
 def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     install_plugin(asking, "bounded", BOUNDED)
     module = asking / "asking_plugin.py"

@@ -7,14 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from code_commit.cli import main
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -231,29 +228,41 @@ def test_an_interrupted_command_keeps_its_output_and_no_temporary_folder(project
     assert not folder.exists()
 
 
-@pytest.fixture
-def handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+LATE = """
+import atexit, os, signal, sys, threading
+from code_commit.plugin_api import CommandDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition(name, "signal", f"late_plugin:{name}") for name in ("callback", "thread", "teardown")]
+
+def end():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def callback(host, arguments):
+    atexit.register(end)
+    return 7
+
+class Teardown:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, 15)
+
+def teardown(host, arguments):
+    sys.kept = Teardown()
+    return 7
+
+def thread(host, arguments):
+    def run():
+        threading.main_thread().join()
+        while not threading.Event().wait(0.05):  # one that arrives just before a wait for a lock is noticed after it
+            end()
+    threading.Thread(target=run).start()
+    return 7
+"""
 
 
-@pytest.mark.usefixtures("handlers")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(("handler", "code"), [(signal.SIG_DFL, 130), (signal.SIG_IGN, 0), (lambda *_: None, 130)])
-def test_a_signal_ends_the_command_unless_it_is_ignored_and_has_its_handler_afterwards(
-    monkeypatch, number, handler, code
-):
-    monkeypatch.setattr(main, "write_stdout", lambda *_: os.kill(os.getpid(), number))
-    signal.signal(number, handler)
-    assert main.run_command(["--version"]) == code
-    assert signal.getsignal(number) is handler
-
-
-def test_a_command_in_another_thread_leaves_signals_alone(capsys):
-    codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(main.run_command(["--version"])))
-    thread.start()
-    thread.join()
-    assert (codes, capsys.readouterr().err) == ([0], "")
+@pytest.mark.parametrize("moment", ["callback", "thread", "teardown"])
+def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
+    project = Project.create(tmp_path / "made")
+    plugins = install_plugin(tmp_path / "plugins", "late", LATE)
+    assert project.command(moment, plugins=[plugins], cold=True).exit_code == 7

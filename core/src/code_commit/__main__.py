@@ -29,14 +29,27 @@ def main() -> int:
             return 0
     # Nearly all objects live to the end: collections would take a fifth of a short run.
     gc.set_threshold(_GC_THRESHOLD)
+    import atexit
+    import signal
+
+    code: int | None = None
+
+    def interrupt(_number: int, _frame: object) -> None:
+        if code is not None:  # the command has ended: a signal does not change its exit code
+            _exit_now(code)
+        raise KeyboardInterrupt
+
     try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, interrupt)
+                atexit.register(signal.signal, number, signal.SIG_IGN)  # later, Python restores the default
         from code_commit.cli.main import run_command
-    except KeyboardInterrupt:
-        _exit_now(_report_early_interruption(arguments))
-    try:
+
         code = run_command(arguments)
-    finally:
-        gc.freeze()  # the end of the process frees everything without a collection
+    except KeyboardInterrupt:  # while it is imported
+        code = _report_early_interruption(arguments)
+    gc.freeze()  # the end of the process frees everything without a collection
     if code == _INTERRUPTED:
         _exit_now(code)
     return code
@@ -69,8 +82,8 @@ def _exit_now(code: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # it has no reader, or was never open
+        except (OSError, ValueError, AttributeError, RuntimeError):
+            continue  # it has no reader, was never open, or is being flushed
     if git := sys.modules.get("code_commit_workspace.git.common_folder"):
         git.remove_common_folders()
     os._exit(code)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType
 
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
@@ -19,17 +16,16 @@ from code_commit_workspace import describe, no_room, write_stdout
 def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
     out = CommandOutput()
-    with _signals_like_ctrl_c():
-        try:
-            code = _select(argv, out)()
-            write_stdout(sys.stdout, "")
-        except BrokenPipeError:
-            from code_commit_workspace import discard_output
+    try:
+        code = _select(argv, out)()
+        write_stdout(sys.stdout, "")
+    except BrokenPipeError:
+        from code_commit_workspace import discard_output
 
-            discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
-            return ExitCode.NOT_REACHED
-        except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-            return _report(error, argv, out)
+        discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
+        return ExitCode.NOT_REACHED
+    except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
+        return _report(error, argv, out)
     return code
 
 
@@ -96,21 +92,3 @@ def _folder_gone() -> NotReady | None:
     except OSError as gone:
         return NotReady(f"the current folder no longer exists: {gone.strerror}", hint="change to another folder")
     return None
-
-
-@contextmanager
-def _signals_like_ctrl_c() -> Iterator[None]:
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        ends = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
-        before = [(each, signal.signal(each, interrupt)) for each in ends]
-    except ValueError:  # not in the main thread: the embedding program keeps the signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        for each, handler in before:
-            signal.signal(each, handler)

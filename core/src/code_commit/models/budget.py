@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,8 +26,6 @@ _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
-_HOUR = 2  # times the price of input, to keep it for an hour
-
 Count = Callable[[ModelCall], int | None] | None
 
 
@@ -46,19 +45,19 @@ class Budget:
         next: NextLayer,  # noqa: A002
         max_tokens: int | None,
         count: Count = None,
-        hour: bool = False,
+        write_price: float | None = None,
     ) -> Completion:
         """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
 
         `max_tokens` is the configured limit of a completion, if any. `count` asks the service for the tokens of the
-        prompt. `hour` means that the service keeps marked input for an hour, which costs more.
+        prompt. `write_price` is that of marked input, relative to other input, if genai-prices does not have it.
 
         Raises:
             NotReady: the model's price is unknown.
             LimitReached: the try could pass the limit.
         """
         request = replace(call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS)
-        cost = bound = self._reserve(replace(call, request=request), count, hour=hour)
+        cost = bound = self._reserve(replace(call, request=request), count, write_price)
         try:
             completion = next(replace(call, request=request))
             known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
@@ -74,10 +73,10 @@ class Budget:
                 self._spent += cost
         return replace(completion, cost=cost if known is None else known)
 
-    def _reserve(self, call: ModelCall, count: Count, *, hour: bool) -> float:
+    def _reserve(self, call: ModelCall, count: Count, write_price: float | None) -> float:
         """Reserve the highest cost of a request."""
         for tokens in _most_tokens(call, count):
-            bound = _cost(call.model, call.request, tokens, hour=hour)
+            bound = _cost(call.model, call.request, tokens, write_price)
             with self._lock:
                 if self._spent + self._reserved + bound <= self._limit:
                     self._reserved += bound
@@ -101,7 +100,7 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
     yield most_tokens(text) if counted is None else counted + counted // 50 + 20
 
 
-def _cost(model: str, request: Request, tokens: int, *, hour: bool) -> float:
+def _cost(model: str, request: Request, tokens: int, write_price: float | None) -> float:
     """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
 
     Raises:
@@ -109,7 +108,9 @@ def _cost(model: str, request: Request, tokens: int, *, hour: bool) -> float:
     """
     writes = any(getattr(part, "cache_here", False) for message in request.messages for part in message.parts)
     usage = Usage(tokens, request.max_tokens, cache_write=tokens * writes)  # costs more than reading
-    cost = cost_of(model, Usage(tokens * _HOUR, request.max_tokens) if writes and hour else usage)
+    if writes and write_price:
+        usage = Usage(math.ceil(tokens * write_price), request.max_tokens)
+    cost = cost_of(model, usage)
     if cost is None:
         raise NotReady(f"the price of {model} is unknown, so --max-cost does not work", hint="run without --max-cost")
     return cost

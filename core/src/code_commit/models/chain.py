@@ -55,7 +55,11 @@ class Models:
         if self.budget and not service.definition.free:
             count = partial(count_tokens, service=service)
             chain = partial(
-                self.budget.spend, next=chain, max_tokens=service.max_tokens, count=count, hour=service.hour
+                self.budget.spend,
+                next=chain,
+                max_tokens=service.max_tokens,
+                count=count,
+                write_price=service.write_price,
             )
         keyless = service.key_source == NO_KEY
         http = self.services.settings.http

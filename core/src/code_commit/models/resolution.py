@@ -36,8 +36,8 @@ HOST_FIELDS = _ADDRESS_FIELDS | {"stream"}
 class Service:
     """A model at its address. `max_tokens` is the configured limit of a completion, if any.
 
-    `stream` is the setting: "auto", "always" or "never". `hour` is whether the service is to keep marked input for an
-    hour.
+    `stream` is the setting: "auto", "always" or "never". `write_price` is that of marked input, relative to other
+    input, if genai-prices does not have it.
     """
 
     provider: Provider
@@ -49,7 +49,7 @@ class Service:
     stream: str
     address: str = ""
     key_source: str = ""
-    hour: bool = False
+    write_price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,7 @@ class Services:
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        stream, hour = table.get("stream", self.settings.stream), getattr(config, "cache_ttl", "") == "1h"
-        options = (token, getattr(config, "max_tokens", None), stream)
+        options = (token, getattr(config, "max_tokens", None), table.get("stream", self.settings.stream))
         if hasattr(built, "encode"):
             address = address_of(definition, resolved.config, table, self.environ).url
             key = self.keys.key_for(definition, resolved.config, table)
@@ -157,7 +156,8 @@ class Services:
             timeouts = (http.timeout_seconds, http.stall_seconds)
             endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
             provider = HttpProvider(definition, endpoint, built)
-            return Service(provider, definition, distribution, config.model, *options, address, source, hour)
+            price = getattr(built, "cache_write_price", None)
+            return Service(provider, definition, distribution, config.model, *options, address, source, price)
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
         model = exact if isinstance(exact, str) else config.model

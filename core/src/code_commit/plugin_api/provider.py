@@ -31,6 +31,9 @@ class Wire(Protocol):
     """A service's protocol as two pure functions; the host does everything else.
 
     `factory(config)` of its `ProviderDefinition` creates it, where `config` is the validated named config.
+
+    A wire may have an attribute `cache_write_price`: the price of input that a request marks with `cache_here`,
+    relative to other input, if it is not the one in genai-prices. `--max-cost` counts with it.
     """
 
     def encode(self, request: Request) -> HttpCall:

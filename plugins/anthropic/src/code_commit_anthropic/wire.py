@@ -80,7 +80,9 @@ class AnthropicWire:
     def __init__(self, config: AnthropicConfig, *, own_address: bool = False) -> None:
         self._config = config
         # Compatible servers know marks, but may refuse members that were added to them later.
-        self._cache_mark = {"type": "ephemeral"} | ({"ttl": "1h"} if own_address and config.cache_ttl == "1h" else {})
+        for_an_hour = own_address and config.cache_ttl == "1h"
+        self._cache_mark = {"type": "ephemeral"} | ({"ttl": "1h"} if for_an_hour else {})
+        self.cache_write_price = WRITE_FOR_AN_HOUR if for_an_hour else None
 
     def encode(self, request: Request) -> HttpCall:
         """See `Wire.encode`. Thinking blocks go back unchanged, in their place."""
