@@ -63,6 +63,13 @@ def test_files_are_written_grow_and_are_replaced(folder):
         folder.append("missing", b"5")
 
 
+def test_a_file_that_cannot_be_replaced_leaves_nothing(folder):
+    (folder.path / "a").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        folder.replace("a", b"x")
+    assert [file.name for file in folder.path.iterdir()] == ["a"]
+
+
 def test_no_file_is_reached_through_a_link(folder, tmp_path):
     (tmp_path / "outside").write_text("mine")
     (folder.path / "a").symlink_to(tmp_path / "outside")

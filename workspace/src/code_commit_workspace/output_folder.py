@@ -6,6 +6,7 @@ import itertools
 import os
 import stat
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -86,11 +87,16 @@ class OutputFolder:
         """Replace a file atomically: readers see the old content or the new.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: it cannot be written, and is as before.
         """
         new = f".{name}.new"
-        self.write(new, content)
-        os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+        try:
+            self.write(new, content)
+            os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(new, dir_fd=self.handle)
+            raise
 
     def close(self) -> None:
         """Close the folder. A second call does nothing."""

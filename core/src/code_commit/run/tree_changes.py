@@ -64,7 +64,7 @@ class TreeChanges:
         try:
             self.save(_END)
         except CodeCommitError as error:
-            self._log.add_warning(f"this run cannot be undone: {error.message}")
+            self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
     @contextmanager
     def taken_out(self, start: str) -> Iterator[None]:
