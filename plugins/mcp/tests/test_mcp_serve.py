@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,9 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
     served(use)
     finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
+
+
+def test_the_help_of_the_command_does_not_import_the_sdk(tmp_path: Path) -> None:
+    shown = Project.create(tmp_path).command("mcp", "--help", environ={"PYTHONPROFILEIMPORTTIME": "1"}, cold=True)
+    assert (shown.exit_code, "serve the project" in shown.stdout) == (0, True)
+    assert re.findall(r"\| +(argparse|mcp(?:_types)?)$", shown.stderr, re.MULTILINE) == ["argparse"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,12 +25,6 @@ _LONGEST_STEP = 200  # characters
 _INSTRUCTIONS = """\
 Tools that change the project through another model. A run succeeds only if the project's own build passes. Each run \
 has a folder in logs; undo_run reverts its changes. Runs take minutes."""
-
-
-def arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of `mcp`."""
-    parser.add_argument("action", choices=["serve"], help="serve the project in this folder on stdin and stdout")
-    parser.epilog = "An MCP client starts it: code-commit mcp serve"
 
 
 def serve(host: Host, _: Namespace) -> int:
