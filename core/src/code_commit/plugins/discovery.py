@@ -142,7 +142,7 @@ def required_hosts(distribution: Distribution) -> list[Requirement]:
     from packaging.utils import canonicalize_name
 
     found = []
-    for text in distribution.requires or ():
+    for text in filter(_NAME.match, map(str.strip, distribution.requires or ())):  # parsing takes long
         with suppress(InvalidRequirement):
             found.append(Requirement(text))
     return [each for each in found if canonicalize_name(each.name) == HOST]

@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pluggy
@@ -33,6 +33,14 @@ _LONGEST_ERROR = 2000  # characters
 _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
 
 
+class _PluginManager(pluggy.PluginManager):
+    """Looks for hooks among the functions of a module. pluggy examines each attribute, a tenth of a start."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        found = vars(plugin).get(name) if type(plugin) is ModuleType else callable
+        return super().parse_hookimpl_opts(plugin, name) if callable(found) and not isinstance(found, type) else None
+
+
 class PluginHost:
     """The plugins of one run, with their own pluggy manager.
 
@@ -51,7 +59,7 @@ class PluginHost:
         self.failures: list[PluginFailure] = []
         self.traces: list[str] = []
         self.on_failure: Callable[[PluginFailure], None] | None = None
-        self._manager = pluggy.PluginManager("code_commit")
+        self._manager = _PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
         builtins = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
         found = discover() if sources is None else sources
