@@ -56,6 +56,8 @@ def preload(left_out: Sequence[str]) -> None:
     for name in left_out:
         del sys.modules[name]
     _leave_out_flushes()
+    sys.path_importer_cache.clear()  # each fork would mark its entries as old, and copy their pages
+    gc.collect()
     gc.freeze()
 
 

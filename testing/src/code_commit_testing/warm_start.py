@@ -22,7 +22,7 @@ from typing import Any
 
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")  # what the interpreter reads at its start, and only then
 # Libraries that few tests need, and what those tests import: pages that are mapped make each fork slower.
-_LARGE = {"distributed": "code_commit_fleet", "mcp": "mcp"}
+_LARGE = {"dask": "code_commit_fleet", "distributed": "code_commit_fleet", "mcp": "mcp", "mcp_types": "mcp"}
 _lock = threading.Lock()
 _started: list[WarmServer] = []
 
