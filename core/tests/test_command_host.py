@@ -150,8 +150,8 @@ def test_a_workflow_that_reports_its_progress_is_not_reported_as_well(run) -> No
 
 def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None:
     endings = {word: run(word).stderr for word in ("--idle", "--hinting", "--failing")}
-    assert run("--hinting", "--quiet").stderr == ""
     folders = {folder.name.rpartition("-")[2]: folder.name for folder in (project.root / "logs").iterdir()}
+    assert run("--hinting", "--quiet").stderr == ""
     for word, lines in {
         "--idle": "\nidle in project\nlog: ",
         "--hinting": "done\nhint: look there\nlog: ",
