@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from code_commit.log.run_log import call_files, failure_text, numbered
+from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 
 NOON = 1_700_000_000.0
@@ -110,6 +111,8 @@ class TestFiles:
         assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"
         assert json.loads((log.folder / "reply.json").read_text()) == {"***23": ["***23", "\ud800", 1.5, None]}
         assert (log.folder / "***42.txt").read_text() == "ERROR\nbroken\n"
+        log.write("half.txt", "half of a character: \ud83d")
+        assert (log.folder / "half.txt").read_text() == "half of a character: \\ud83d"
         log.write_json("short.json", {"é": [1]})
         assert (log.folder / "short.json").read_text("utf-8") == '{\n  "é": [\n    1\n  ]\n}\n'
 
@@ -155,3 +158,40 @@ class TestFiles:
         log.folder.symlink_to(tmp_path, target_is_directory=True)
         log.write("late.txt", "text")
         assert (moved / "late.txt").read_text() == "text"
+
+
+def test_a_document_that_cannot_be_written_is_warned_of_once(tmp_path, open_log, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    log = open_log(tmp_path)
+    monkeypatch.setattr(log._files, "replace", full)
+    for _ in range(2):
+        with log.span("attempt"):
+            pass
+    log.finish(ExitCode.REACHED, "")
+    warnings = [record.data for record in read_records(log.folder / "events.jsonl") if record.kind == "message"]
+    text = f"cannot write {log.folder}/run.json: [Errno 28] No space left on device"
+    assert warnings == [{"text": text, "level": "warning"}]
+    assert log.late_failures == []
+
+
+def test_a_document_that_cannot_be_written_at_the_end_is_told_after_it(tmp_path, open_log):
+    log = open_log(tmp_path)
+    (log.folder / "run.json").unlink()
+    (log.folder / "run.json").mkdir()
+    log.finish(ExitCode.REACHED, "")
+    [late] = log.late_failures
+    assert (late.plugin, late.distribution, late.stage) == ("run.json", "code-commit", "log")
+    assert late.error.startswith("IsADirectoryError: ")
+    kinds = [record.kind for record in read_records(log.folder / "events.jsonl")]
+    assert kinds == ["run.started", "run.finished"]
+
+
+def test_events_that_cannot_be_written_from_the_start_stop_the_run(tmp_path, open_log, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("code_commit.log.run_log.EventFile", full)
+    with pytest.raises(NotReady, match=r"cannot write .*/events.jsonl: No space left on device$"):
+        open_log(tmp_path)
