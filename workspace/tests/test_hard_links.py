@@ -70,7 +70,7 @@ def test_what_was_replaced_or_removed_meanwhile_is_left_alone(root):
     inode = (root / "sub/a").stat().st_ino
     replace_by_copies([[str(root / "gone")], [str(root / "sub/a")], [str(root / "a"), str(root / "gone")]])
     assert (root / "sub/a").stat().st_ino == inode
-    replace_by_copies([[str(root / "gone")], [str(root / "sub/b")]])
+    replace_by_copies([[str(root / "gone")], [str(root / "sub/a")], [str(root / "sub/b")]])
     assert linked(root) == [["a"]]
 
 

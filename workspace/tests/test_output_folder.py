@@ -31,6 +31,7 @@ def folder(tmp_path):
 
 def test_git_and_other_users_see_nothing_of_it(tmp_path, folder):
     assert (tmp_path / "logs/.gitignore").read_text() == "*\n"
+    assert (tmp_path / "logs/.gitignore").stat().st_mode & 0o111 == 0
     assert folder.path.stat().st_mode & 0o777 == 0o700
     folder.write("a", b"1")
     folder.append("b", b"1", create=True)

@@ -70,6 +70,29 @@ def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
     assert not (closed / "made").exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ([Change("open/sub/x", None), Change("open/sub", b"new")], "open/sub could not be removed"),
+        ([Change("open/y", b"new")], "open/y could not be written"),
+        ([Change("open/made/y", b"new")], "open/made could not be made"),
+        ([Change("open/below", None)], "open/below could not be removed"),
+        ([Change("closed/x", b"new")], "the change could not be inspected"),
+    ],
+)
+def test_the_operation_that_is_not_permitted_is_named_and_undone(closed, changes, told):
+    (closed / "open/sub").mkdir()
+    (closed / "open/sub/x").write_bytes(b"old")
+    (closed / "open").chmod(0o500)
+    with ProjectTree(closed) as tree, pytest.raises(NotReady) as error:
+        apply(tree, closed / HOME, [Change("build.sh", b"new"), *changes])
+    assert error.value.message == f"{told}: Permission denied"
+    contents = {(closed / name).read_bytes() for name in ("build.sh", "open/sub/x", "open/below")}
+    assert (contents, len([*(closed / "open").iterdir()])) == ({b"old"}, 2)
+    assert list((closed / HOME / "journal").iterdir()) == []
+    (closed / "open").chmod(0o700)
+
+
 def test_what_cannot_be_read_is_told_or_left_out(closed):
     for read in (read_text, lambda tree, path: read_in_project(tree.root, path, limit=9)):
         with ProjectTree(closed) as tree:

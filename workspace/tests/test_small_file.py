@@ -105,6 +105,7 @@ def test_text_is_utf_8(root):
 
 
 def test_many_files_are_read_at_once(root):
+    handles = len(list(Path("/dev/fd").iterdir()))
     (root / "empty").touch()
     (root / "long").write_bytes(b"x" * 200_000)
     paths = ["empty", "file", "folder", "folder/file", "link", "linked/file", "long", "missing", "pipe", "z/missing"]
@@ -116,6 +117,9 @@ def test_many_files_are_read_at_once(root):
         assert dict(tree.contents(["file"], 4)) == {"file": None}
         assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (b"xxxxx", b"12345", None)
         assert tree.read("long") == b"x" * 200_000
+        with pytest.raises(OSError, match="not a regular file"):
+            tree.read("folder")
+    assert len(list(Path("/dev/fd").iterdir())) == handles
 
 
 def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):

@@ -61,6 +61,19 @@ def test_each_step_waits_for_the_disk(recorder):
     with ProjectTree(recorder.root) as tree:
         apply(tree, recorder.home, CHANGES, step=recorder.step)
     staged = [f"{STAGING}/{name}" for name in ("new-0", "new-2", "old-0", "old-1", "plan")]
+    assert [name for name, _ in groupby(recorder.seen, lambda each: each[0])] == [
+        *("", "begin", "stage a.txt", "stage gone/b.txt", "stage made/c.txt", "write the plan", "into force"),
+        *(
+            "unlink gone/b.txt",
+            "rmdir gone",
+            "mkdir made",
+            "rename a.txt",
+            "rename made/c.txt",
+            "flush",
+            "commit",
+            "prune",
+        ),
+    ]
     assert recorder.after() == {
         "write the plan": [STAGING, *staged],
         "into force": [JOURNAL],

@@ -57,6 +57,9 @@ def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> 
 
     assert run("cat $CARGO_HOME/config.toml; mkdir $CARGO_HOME/registry").stdout == b"[build]\n"
     assert run("cat $GRADLE_USER_HOME/gradle.properties; test -d $GRADLE_USER_HOME/init.d").passed
+    assert run("ls -A $GRADLE_USER_HOME $CARGO_HOME | sort").stdout.split()[2:] == [
+        *(b"config.toml", b"gradle.properties", b"init.d", b"registry")
+    ]
     # A link that a process left there is not followed by the host.
     run("rm -r $CARGO_HOME; ln -s /tmp $CARGO_HOME")
     assert run("test -L $CARGO_HOME").passed

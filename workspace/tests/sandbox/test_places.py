@@ -276,8 +276,11 @@ def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting
 def test_a_project_that_holds_the_home_folder_is_refused(home: Path, mode: str, folder: str) -> None:
     runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
-    with pytest.raises(NotReady, match="the sandbox cannot protect it"):
+    with pytest.raises(NotReady, match="the sandbox cannot protect it") as told:
         runner.look_ahead()
+    what = "is the root of the file system" if folder == "/" else f"is or holds the home folder {home}"
+    assert told.value.message.startswith(f"the project {os.path.realpath(runner._root)} {what}: ")
+    assert told.value.hint == "work in a subfolder, or pass --sandbox off"
 
 
 @pytest.mark.parametrize("home_is", ["read-only", "missing"])
@@ -287,8 +290,12 @@ def test_without_a_home_folder_there_is_no_sandbox(
     monkeypatch.setenv("HOME", "/proc/self" if home_is == "read-only" else str(tmp_path / "nobody"))
     runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
-    with pytest.raises(NotReady, match=r"no sandbox: .*(no home folder|cannot be created in)"):
+    with pytest.raises(NotReady, match=r"no sandbox: .*(no home folder|cannot be created in)") as told:
         runner.look_ahead()
+    advice = (
+        "set XDG_CACHE_HOME to a writable folder outside the project" if home_is == "read-only" else "set HOME to one"
+    )
+    assert told.value.message.endswith(f" ({advice})")
     assert not (tmp_path / "nobody").exists()
 
 

@@ -1,0 +1,52 @@
+"""Changes are shown as a unified diff, and the project stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit_workspace import Change, Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path, home):
+    root = tmp_path / "project"
+    for name, content in {"a": b"one\ntwo\n", "d/b": b"b\n", "bytes": b"\0\1", "d/e/f": b"f\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    (root / "link").symlink_to("a")
+    (home / ".gitconfig").write_text("[color]\n\tui = always\n[diff]\n\tnoprefix = true\n\texternal = false\n")
+    with Workspace.open(root, writes=False, repository="private") as workspace:
+        yield workspace
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        ([], []),
+        ([Change("a", b"one\ntwo\n")], []),
+        ([Change("./a", b"one\n2\n")], ["--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", " one", "-two", "+2"]),
+        (
+            [Change("new/x", b"x")],
+            ["--- /dev/null", "+++ b/new/x", "@@ -0,0 +1 @@", "+x", "\\ No newline at end of file"],
+        ),
+        ([Change("d/b", None)], ["--- a/d/b", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"]),
+        ([Change("missing", None)], []),
+        ([Change("bytes", b"\0\2")], ["Binary files a/bytes and b/bytes differ"]),
+        ([Change("link", b"x\n")], ["--- /dev/null", "+++ b/link", "@@ -0,0 +1 @@", "+x"]),
+        (
+            [Change("d/b", None), Change("d/e/f", None), Change("d", b"file\n")],
+            [
+                *("--- /dev/null", "+++ b/d", "@@ -0,0 +1 @@", "+file"),
+                *("--- a/d/b", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"),
+                *("--- a/d/e/f", "+++ /dev/null", "@@ -1 +0,0 @@", "-f"),
+            ],
+        ),
+        ([Change("a", b"\xff\n")], ["--- a/a", "+++ b/a", "@@ -1,2 +1 @@", "-one", "-two", "+\ufffd"]),
+    ],
+)
+def test_what_a_change_would_do_is_shown(workspace, changes, lines):
+    before = sorted(workspace.root.rglob("*"))
+    shown = workspace.diff(changes).splitlines()
+    ours = ("diff --git", "index ", "new file mode", "deleted file mode")
+    assert sorted(line for line in shown if not line.startswith(ours)) == sorted(lines)
+    assert sorted(workspace.root.rglob("*")) == before
