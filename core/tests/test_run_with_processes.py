@@ -26,6 +26,8 @@ def tried(step, *arguments, **options):
         return step(*arguments, **options)
     except CodeCommitError as error:
         return [type(error).__name__, error.message, error.hint]
+    except TypeError as error:
+        return str(error)
 
 def work(run):
     {code}
@@ -74,6 +76,11 @@ def test_a_process_runs_beside_the_workflow(run):
         "    given = [process.stdout.readline().decode(), process.wait(60)]".replace("{{", "{").replace("}}", "}")
     )
     assert given == ["more words\n", 0]
+
+
+def test_a_command_line_as_one_text_is_a_mistake(run):
+    _, _, given = run("given = [tried(run.execute, 'make test', timeout=9), tried(run.start_process, 'make test')]")
+    assert given == ["a command is a list of words, such as ['make', 'test'], not 'make test'"] * 2
 
 
 def test_the_untouched_files_are_built_and_the_changes_put_back(run):

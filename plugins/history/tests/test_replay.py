@@ -102,6 +102,16 @@ def test_a_failed_call_is_replayed_as_a_failure(runs):
     assert document["same"], document
 
 
+def test_a_change_of_many_files_is_a_short_row(runs):
+    runs.run(
+        runs.replaced("a.txt", "good\n") + "".join(runs.replaced(f"new/{number}.txt", "x\n") for number in range(99))
+    )
+    finished = runs.command("replay", "-q")
+    assert finished.exit_code == 0, finished.stdout
+    assert "new/1.txt" in finished.stdout
+    assert max(map(len, finished.stdout.splitlines())) < 250
+
+
 def test_a_run_without_calls_cannot_be_replayed(runs):
     runs.project.write({"logs/2026-01-01-00-00-00-committing-code/run.json": "{}"})
     finished = runs.command("replay")

@@ -242,6 +242,8 @@ class ProcessRunner:
         return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
+        if isinstance(argv, str):  # also a sequence, of letters
+            raise TypeError(f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}")
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
         if not self._root.is_dir():
