@@ -1,0 +1,59 @@
+"""The calls that run at the same time: their numbers, and the wait for their end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from code_commit.models.call_log import CallLog
+from code_commit.plugin_api import Completion, Finish, Message, Text, Usage
+from code_commit_testing import model_call
+
+DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "stop", Usage(1, 1), "scripted", {})
+SERVICE = SimpleNamespace(address="", key_source="", definition=SimpleNamespace(free=False))
+
+
+def test_the_end_of_the_last_call_ends_the_wait(log, monkeypatch):
+    calls, go_on = CallLog(log, numbered=True), threading.Event()
+    started = threading.Event()
+
+    def answer(_call):
+        started.set()
+        assert go_on.wait(30)
+        return DONE
+
+    call = threading.Thread(
+        target=lambda: calls.record(model_call("hi"), next=answer, service=SERVICE, watch=None), daemon=True
+    )
+    call.start()
+    assert started.wait(30)
+    assert not calls.wait_until_over(0)
+    wait = calls._condition.wait
+
+    def waiting(seconds):
+        go_on.set()
+        return wait(seconds)
+
+    monkeypatch.setattr(calls._condition, "wait", waiting)
+    began = time.monotonic()
+    assert calls.wait_until_over(60)
+    assert time.monotonic() - began < 30
+    call.join(30)
+    assert calls.wait_until_over(0)
+
+
+@pytest.mark.parametrize(("numbered", "numbers"), [(True, [None, 1, 2, 3, 3]), (False, [None] * 5)])
+def test_a_build_shares_the_number_of_the_latest_call_or_in_a_thread_of_its_own(log, numbered, numbers):
+    calls = CallLog(log, numbered=numbered)
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        found = [calls.last_number]
+        assert calls.next_number() == 1
+        found.append(one.submit(lambda: calls.last_number).result())  # it has no call of its own
+        assert [thread.submit(calls.next_number).result() for thread in (one, other)] == [2, 3]
+        found += [thread.submit(lambda: calls.last_number).result() for thread in (one, other)]
+        found.append(calls.last_number)
+    assert found == numbers
