@@ -173,11 +173,11 @@ def test_writing_a_cache_costs_more():
     Budget(0.31).spend(plain, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000)
 
 
-@pytest.mark.parametrize(("hour", "limit"), [(False, 0.40), (True, 0.62)])
-def test_a_cache_for_an_hour_costs_twice_the_input(hour, limit):
+@pytest.mark.parametrize(("write_price", "limit"), [(None, 0.40), (2.0, 0.62)])
+def test_marked_input_has_the_price_that_its_wire_tells(write_price, limit):
     marked = Request((Message("user", (Text("x", cache_here=True),)),), system="word " * 20_000, max_tokens=1)
     call = model_call(marked, model="claude-opus-4-6")  # $5 for a million tokens
-    budget = {"next": lambda _call: a_completion(), "max_tokens": None, "count": lambda _call: 58_000, "hour": hour}
-    Budget(limit).spend(call, **budget)
+    budget = {"next": lambda _call: a_completion(), "max_tokens": None, "count": lambda _call: 58_000}
+    Budget(limit).spend(call, **budget, write_price=write_price)
     with pytest.raises(LimitReached):
-        Budget(limit - 0.05).spend(call, **budget)
+        Budget(limit - 0.05).spend(call, **budget, write_price=write_price)
