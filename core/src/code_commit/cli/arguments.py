@@ -90,7 +90,7 @@ def workflow_parser(registry: Registry) -> Parser:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
                 added.add(name)
-                parser.add_argument(name, dest=field_of(name), help=argparse.SUPPRESS)
+                parser.add_argument(name, help=argparse.SUPPRESS)
     return parser
 
 
