@@ -116,7 +116,9 @@ def test_no_more_than_a_mebibyte_waits(kind):
     assert begun.wait(60)
     adder = threading.Thread(target=add, daemon=True)
     adder.start()
-    adder.join(0.2)  # it would be over by then
+    while len(added) < 10:
+        adder.join(0.01)
+    adder.join(0.1)  # it would be over by then
     assert (adder.is_alive(), len(added)) == (True, 10)
     go.set()
     adder.join(60)

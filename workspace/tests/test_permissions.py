@@ -136,7 +136,7 @@ def test_a_state_folder_that_cannot_be_used_is_named(root, no_privileges, folder
     with pytest.raises(NotReady, match=told) as error:
         Workspace.open(root, writes=True)
     assert hint in error.value.hint
-    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208 - numbers
+    assert len(os.listdir("/dev/fd")) <= before  # noqa: PTH208 - numbers
 
 
 def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_privileges):

@@ -98,7 +98,7 @@ def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, plac
         make_mount_point(str(base), place, folder=folder)
         assert (base / place).is_dir() == folder
         assert (base / place).is_file() != folder
-    assert len(os.listdir("/dev/fd")) == handles  # noqa: PTH208 - numbers
+    assert len(os.listdir("/dev/fd")) <= handles  # noqa: PTH208 - numbers
     assert [*outside.iterdir()] == [outside / "kept"]
     for part in (Path(place).parents[:-1]) if way != "deep" else ():
         assert (base / part).stat().st_mode & 0o777 == (0o755 if way == "folder" and str(part) == "a" else 0o700)

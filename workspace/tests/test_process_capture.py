@@ -102,7 +102,7 @@ def test_a_log_that_cannot_be_opened_leaves_no_handle_open(tmp_path):
     before = len([*Path("/dev/fd").iterdir()])
     with pytest.raises(IsADirectoryError) as told:
         ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10)
-    assert len([*Path("/dev/fd").iterdir()]) == before
+    assert len([*Path("/dev/fd").iterdir()]) <= before
     assert told.value.filename == str(tmp_path / "log.stderr")
 
 

@@ -119,7 +119,7 @@ def test_many_files_are_read_at_once(root):
         assert tree.read("long") == b"x" * 200_000
         with pytest.raises(OSError, match="not a regular file"):
             tree.read("folder")
-    assert len(list(Path("/dev/fd").iterdir())) == handles
+    assert len(list(Path("/dev/fd").iterdir())) <= handles
 
 
 def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):

@@ -65,7 +65,7 @@ def test_what_was_not_changed_yet_is_not_touched(root):
         assert recover(tree, home(root)) == (
             "an earlier run was interrupted while it changed 4 files: the project is restored"
         )
-        assert len(os.listdir("/dev/fd")) == handles  # noqa: PTH208 - numbers
+        assert len(os.listdir("/dev/fd")) <= handles  # noqa: PTH208 - numbers
         assert recover(tree, home(root)) is None
     assert state(root / "d/b") == before
     assert state(root / "a")[:3] == state(root / "gone")[:3] == before[:3]

@@ -268,7 +268,7 @@ def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Pat
 @pytest.mark.parametrize("setting", ["writable", "readable"])
 def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting: str) -> None:
     with pytest.raises(NotReady, match="is in a folder that processes must not see"):
-        run("true", **{setting: (project / "agent-config/key.txt",)})
+        run("true", **{setting: (project.parent, project / "agent-config/key.txt")})
 
 
 @pytest.mark.parametrize("mode", ["auto", "require"])
