@@ -25,6 +25,7 @@ def environ(tmp_path):
 
 
 def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_path):
+    handles = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
     first = PrivateFolders(str(root), environ)
     run = Path(first.empty).parent
     killed = run.with_name("run-killed")
@@ -42,6 +43,7 @@ def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_pat
     assert sorted(path.name for path in run.parent.iterdir()) == ["cache", "project", run.name]
     first.close()
     assert sorted(path.name for path in run.parent.iterdir()) == ["cache", "project"]
+    assert len(os.listdir("/dev/fd")) <= handles  # noqa: PTH208 - numbers
 
 
 @pytest.mark.parametrize(

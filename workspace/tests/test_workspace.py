@@ -266,6 +266,9 @@ def test_the_state_folder_lies_directly_in_the_private_one(root, private, state)
 def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
     with pytest.raises(NotReady, match="missing cannot be opened: No such file or directory"):
         Workspace.open(tmp_path / "missing", writes=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotReady, match="file cannot be opened: Not a directory"):
+        Workspace.open(tmp_path / "file", writes=True)
 
 
 def test_what_is_left_out_of_the_files_has_a_reason(root):

@@ -82,6 +82,14 @@ def test_the_short_names_of_windows_stand_for_the_long_ones(root, tree, name, re
     assert not guard.check(write(f"below/{name}"))
 
 
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_a_protected_name_may_look_like_a_short_one(root, tree, anywhere):
+    guard = Guard(tree, Git(root), [Protected("note~1", anywhere=anywhere), Protected("other-name.text")])
+    assert refused(
+        guard.check(write("note~1", "NOTE~1/x", "a/note~1", "other-~1.tex", "a/other-~1.tex", "other-~5.tex"))
+    ) == dict.fromkeys(("note~1", "NOTE~1/x", "other-~1.tex", *(["a/note~1"] if anywhere else [])), "protected")
+
+
 @pytest.mark.parametrize("name", ["con", "CONOUT$", "conin$.txt", "lpt9", "com1.tar.gz", "aux .x"])
 def test_a_name_of_a_device_is_refused(guard, name):
     assert refused(guard.check(write(f"a/{name}", "console", "com10", "lpt"))) == {f"a/{name}": "portable-name"}
