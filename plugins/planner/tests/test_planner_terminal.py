@@ -6,21 +6,21 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
-import subprocess
-import sys
 import termios
 import threading
 from dataclasses import replace
 
 import pytest
 
+from code_commit_testing import install_plugin
+
+# A plugin: the terminal is that of the process, the source of Ctrl-C.
 ON_TERMINAL = """
-import fcntl, os, runpy, signal, termios
-if "NOHUP" in os.environ:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the source of Ctrl-C
-runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
+import fcntl, os, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 """
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -28,18 +28,16 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class Terminal:
     """The command on a terminal, with a person who types after certain output."""
 
-    def __init__(self, project, *flags: str, columns: int = 80, environ: dict[str, str] | None = None) -> None:
+    def __init__(self, project, *flags, columns: int = 80, environ: dict[str, str] | None = None, nohup=False) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", ON_TERMINAL, *flags],
-            cwd=project.root,
-            env=project.environment({"TERM": "xterm", **(environ or {})}),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
+        plugins = [install_plugin(project.home / f"terminal-{slave}", "terminal", ON_TERMINAL)]
+        environ, streams = {"TERM": "xterm", **(environ or {})}, dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+        before = signal.getsignal(signal.SIGHUP)
+        if nohup:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.process = project.start(*flags, environ=environ, plugins=plugins, cold=nohup, **streams)
+        signal.signal(signal.SIGHUP, before)
         os.close(slave)
         self.shown = ""
         self.read_to = 0
@@ -192,11 +190,11 @@ def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     assert sorted(codebase.plan_files()) == ["new_requirements.md"]
 
 
-@pytest.mark.parametrize(("environ", "code"), [({}, 130), ({"NOHUP": "1"}, 1)])
+@pytest.mark.parametrize(("nohup", "code"), [(False, 130), (True, 1)])
 @pytest.mark.parametrize("moment", ["a question", "a call"])
-def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(codebase, on_terminal, environ, code, moment):
+def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(codebase, on_terminal, nohup, code, moment):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
-    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", environ=environ)
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", nohup=nohup)
     terminal.until("correct branch")
     if moment == "a call":
         codebase.cast.before["planner"] = terminal.hang_up
