@@ -216,8 +216,13 @@ RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
 REFUSES = "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
 
 
-@pytest.mark.parametrize("body", [TELLS, RAISES, REFUSES])
-@pytest.mark.parametrize("arguments", [("greet", "you", "--json"), ("greet", "you", "--debug"), ("plugins", "doctor")])
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        *((body, ("greet", "you", flag)) for body in (TELLS, RAISES, REFUSES) for flag in ("--json", "--debug")),
+        (TELLS, ("plugins", "doctor")),
+    ],
+)
 def test_a_secret_of_a_plugin_is_printed_by_no_command(project, install, tmp_path, body, arguments):
     plugins = install(body=body)
     with (tmp_path / "plugins" / "greeter_plugin.py").open("a") as code:
