@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -161,3 +163,37 @@ def test_another_run_that_changes_files_is_waited_for(root):
     with ProjectTree(root) as tree:
         recover(tree, home(root))
     assert (root / "a").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        {"token": "x"},
+        {"token": "0123456789abcdef0"},
+        {"token": 1},
+        {"files": {"a": 1}},
+        {"files": [{}]},
+        {"gone": [["d", "x"]]},
+        {"gone": [["d"]]},
+        {"made": [5]},
+        {"made": None},
+        *({"file": {field: value}} for field in ("path", "old_digest") for value in (5, None)),
+        *(
+            {"file": {field: value}}
+            for field in ("old_mode", "old_time")
+            for value in (1.5, "1", None, 1 << 62, -1 << 62)
+        ),
+        *({"file": {"old": value}} for value in ("moved", None)),
+        {"file": {"new": 5}},
+    ],
+)
+def test_a_plan_of_another_form_is_not_used(root, harm):
+    file = home(root) / "journal/active/plan"
+    plan = json.loads(file.read_bytes().partition(b"\n")[0])
+    plan["files"][0] |= harm.get("file", {})
+    text = json.dumps(plan | {name: value for name, value in harm.items() if name != "file"}).encode()
+    file.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode())
+    with ProjectTree(root) as tree, pytest.raises(NotReady) as told:
+        recover(tree, home(root))
+    assert told.value.message == "the journal of an interrupted run cannot be used: it is not a plan"
+    assert (root / "a").read_bytes() == b"new"

@@ -43,7 +43,7 @@ def _decode(data: bytes, private_folder: str) -> Plan:
             gone=tuple((_text(path), _number(mode) & 0o777) for path, mode in fields["gone"]),
             made=tuple(_text(path) for path in fields["made"]),
         )
-    except (KeyError, TypeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("it is not a plan") from error
     if not re.fullmatch("[0-9a-f]{16}", plan.token):
         raise ValueError("it is not a plan")
