@@ -76,5 +76,5 @@ def test_a_file_that_exists_is_not_taken(folder, tmp_path, make):
 
 def test_what_nobody_locks_is_not_locked(tmp_path):
     (tmp_path / "plain").touch()
-    assert not is_locked(tmp_path / "plain")
-    assert not is_locked(tmp_path / "missing")
+    assert is_locked(tmp_path / "plain") is False
+    assert is_locked(tmp_path / "missing") is False

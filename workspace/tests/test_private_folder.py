@@ -48,6 +48,13 @@ def track(root: Path, path: str, mode: str = "100644") -> None:
 def refused(root: Path) -> str:
     with pytest.raises(NotReady) as caught:
         check_private_folder(root)
+    hints = {
+        "git tracks": "check the file; if it is yours, run `git rm --cached ",
+        "git cannot check": "fix the repository, then run again",
+        f"{NAME} is a git repository": f"check its files; if they are yours, delete {NAME}/.git",
+    }
+    found = [hint for begin, hint in hints.items() if caught.value.message.startswith(begin)]
+    assert not found or caught.value.hint.startswith(found[0])
     return str(caught.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -261,6 +262,17 @@ def test_the_state_folder_lies_directly_in_the_private_one(root, private, state)
     with pytest.raises(ValueError, match="is not a folder directly in"):
         Workspace.open(root, writes=True, private_folder=private, state_folder=state)
     assert sorted(os.listdir(root)) == [".git", ".gitignore", "a", "b", "build.sh"]  # noqa: PTH208 - names
+
+
+@pytest.mark.parametrize(("limit", "enough"), [(63, False), (64, True), (resource.RLIM_INFINITY, True)])
+def test_a_run_needs_enough_open_files(root, monkeypatch, limit, enough):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    if enough:
+        Workspace.open(root, writes=True).close()
+    else:
+        with pytest.raises(NotReady, match="a process may open only 63 files here, too few to run") as told:
+            Workspace.open(root, writes=True)
+        assert told.value.hint == "raise it: ulimit -n 256"
 
 
 def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
