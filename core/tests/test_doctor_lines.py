@@ -114,6 +114,31 @@ def test_a_check_knows_the_model_and_whether_to_build(doctor):
     assert doctor("--no-build", "--model", "no-such")[1]["asked"][0][1] == "'' None False"
 
 
+EXACT = """\
+from types import SimpleNamespace
+from pydantic import BaseModel
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+class Config(BaseModel):
+    model: str = "short"
+    exact: str | int = "exact-1"
+def made(config):
+    return SimpleNamespace(model=config.exact, complete=print, close=print)
+@hookimpl
+def code_commit_providers():
+    more = dict(config="exact_plugin:Config", factory="exact_plugin:made", windows={"exact-1": 9, "short": 5})
+    return [ProviderDefinition("exact", {"short": ()}, "", None, None, ("a", "{key}"), **more)]
+"""
+
+
+@pytest.mark.parametrize(("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)])
+def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window):
+    install_plugin(tmp_path / "plugins", "exact", EXACT)
+    doctor.project.write({"agent-config/config.toml": f"[providers.exact.default]\n{table}\n"})
+    _, found = doctor("--no-build", "--model", "short")
+    assert found["asked"][0][1] == f"'{model}' {window} False"
+    assert found["model"] == [("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})]
+
+
 def test_an_interrupted_check_ends_the_command(doctor):
     words = ("doctor", "--no-build", "--model", "scripted")
     finished = doctor.project.command(*words, plugins=doctor.plugins, environ={"STOP": "1"})

@@ -234,13 +234,17 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition(name, "signal", f"late_plugin:{name}") for name in ("callback", "thread", "teardown")]
+    return [CommandDefinition(name, "signal", f"late_plugin:{name}") for name in ("callback", "thread", "teardown", "now")]
 
 def end():
     os.kill(os.getpid(), signal.SIGTERM)
 
 def callback(host, arguments):
     atexit.register(end)
+    return 7
+
+def now(host, arguments):
+    os.kill(os.getpid(), signal.SIGHUP)
     return 7
 
 class Teardown:
@@ -266,3 +270,15 @@ def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     project = Project.create(tmp_path / "made")
     plugins = install_plugin(tmp_path / "plugins", "late", LATE)
     assert project.command(moment, plugins=[plugins], cold=True).exit_code == 7
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path):
+    """As under `nohup`."""
+    project = Project.create(tmp_path / "made")
+    plugins = install_plugin(tmp_path / "plugins", "late", LATE)
+    assert project.command("now", plugins=[plugins]).exit_code == 130
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert project.command("now", plugins=[plugins], cold=True).exit_code == 7
+    finally:
+        signal.signal(signal.SIGHUP, before)
