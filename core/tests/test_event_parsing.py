@@ -76,6 +76,25 @@ def test_a_large_event_is_an_error_wherever_it_is_cut(stream, size):
     assert caught.value.kind == "invalid_response"
 
 
+@pytest.mark.parametrize(
+    ("stream", "lines", "size_of_event"),
+    [
+        (b"data: " + b"x" * 994 + b"\n\n", False, 994),
+        (b"data: x\n" * 500 + b"\n", False, 999),
+        (b"{" + b" " * 998 + b"}\n", True, 1000),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_an_event_may_be_as_large_as_the_limit(stream, lines, size_of_event, size):
+    [event] = events_of([stream[at : at + size] for at in range(0, len(stream), size)], lines=lines)
+    assert len(event.data) == size_of_event
+
+
+def test_an_event_of_lines_is_smaller_than_the_limit():
+    with pytest.raises(ProviderError, match="larger than 1000 bytes"):
+        events_of([b"data: xx\n" + b"data: x\n" * 499])
+
+
 def test_a_long_event_in_small_pieces_takes_linear_time():
     parser, piece = EventParser(1 << 25, lines=False), b"x" * 1000
     for _ in range(20_000):  # 20 MB: copying all at each piece would take minutes
