@@ -71,6 +71,28 @@ def test_an_error_has_the_exit_code_of_its_nearest_class():
     assert found == [ExitCode.NOT_READY, ExitCode.INTERNAL, ExitCode.RESPONSE_REFUSED]
 
 
+PROTECTED = """\
++ .gitignore
++ Cargo.lock
++ build.sh
++ codeRollup.sh
++ LLMInstructions.md
++ any file named UserSpecification.md
++ anything in the .git folder
++ anything in the agent-config folder
++ anything in the logs folder
++ anything in the target folder
++ anything specified in the .gitignore file"""
+
+
+def test_what_no_response_may_change():
+    assert plugin_api.protected_list() == PROTECTED
+    anywhere = [each.name for each in plugin_api.PROTECTED if each.anywhere]
+    unreadable = [each.name for each in plugin_api.PROTECTED if not each.readable]
+    assert anywhere == [".gitignore", "UserSpecification.md", ".git"]
+    assert unreadable == [".git", "agent-config", "logs"]
+
+
 def test_what_a_plugin_may_import_can_be_listed():
     assert {"Text", "Run", "hookimpl", "hookspec"} <= set(dir(plugin_api))
 
