@@ -69,10 +69,13 @@ def stop(host, context):
 
 
 @pytest.fixture
-def doctor(tmp_path):
+def plugins(tmp_path):
+    return [install_plugin(tmp_path / "plugins", "asked", ASKED)]
+
+
+@pytest.fixture
+def doctor(project, plugins):
     """Return a function that runs `doctor --json` in a project; it returns the exit code and the lines by check."""
-    project = Project.create(tmp_path / "made")
-    plugins = [install_plugin(tmp_path / "plugins", "asked", ASKED)]
 
     def doctor(*words: str, cwd: Any = None, **environ: str) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
         given = {"CODE_COMMIT_SANDBOX": "off", "OPENAI_API_KEY": "key-of-openai", **environ}
@@ -82,14 +85,13 @@ def doctor(tmp_path):
             found.setdefault(line["name"], []).append(tuple(line[name] for name in ("state", "text", "hint", "data")))
         return finished.exit_code, found
 
-    doctor.project, doctor.plugins = project, plugins
     return doctor
 
 
-def test_each_check_has_data_for_programs(doctor):
+def test_each_check_has_data_for_programs(doctor, project):
     exit_code, found = doctor("--no-build", "--model", "gpt-5")
     assert exit_code == 0
-    assert found["git"] == [("ok", f"repository {doctor.project.root}", "", {})]
+    assert found["git"] == [("ok", f"repository {project.root}", "", {})]
     assert found["ignore line"] == [("ok", "git ignores /agent-config", "", {})]
     assert found["settings"] == [("ok", "all settings are valid; `code-commit config` prints them", "", {})]
     assert found["model"] == [("ok", "gpt-5 of openai (--model)", "", {"model": "gpt-5", "provider": "openai"})]
@@ -131,23 +133,23 @@ def code_commit_providers():
 
 
 @pytest.mark.parametrize(("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)])
-def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window):
+def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window, project):
     install_plugin(tmp_path / "plugins", "exact", EXACT)
-    doctor.project.write({"agent-config/config.toml": f"[providers.exact.default]\n{table}\n"})
+    project.write({"agent-config/config.toml": f"[providers.exact.default]\n{table}\n"})
     _, found = doctor("--no-build", "--model", "short")
     assert found["asked"][0][1] == f"'{model}' {window} False"
     assert found["model"] == [("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})]
 
 
-def test_an_interrupted_check_ends_the_command(doctor):
+def test_an_interrupted_check_ends_the_command(doctor, project, plugins):
     words = ("doctor", "--no-build", "--model", "scripted")
-    finished = doctor.project.command(*words, plugins=doctor.plugins, environ={"STOP": "1"})
+    finished = project.command(*words, plugins=plugins, environ={"STOP": "1"})
     assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
 
 
-def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path):
+def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path, project):
     init = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
-    project, installed = doctor.project, find_spec("code_commit_commit") is not None
+    installed = find_spec("code_commit_commit") is not None
     project.write({".gitignore": ""})
     (line,) = doctor("--no-build")[1]["ignore line"]
     assert (line[0], line[2] == init) == ("problem", installed)
@@ -185,7 +187,7 @@ WARNINGS = "1 warning" if find_spec("code_commit_commit") else "2 warnings"
         ("sandbox = 'off'\n[plugins.x]\n", ("--model", "no-such"), 3, f"2 problems and {WARNINGS}"),
     ],
 )
-def test_the_last_line_counts_problems_and_warnings(doctor, settings, words, exit_code, last):
-    doctor.project.write({"agent-config/config.toml": settings})
-    finished = doctor.project.command("doctor", "--no-build", *words, plugins=doctor.plugins)
+def test_the_last_line_counts_problems_and_warnings(doctor, settings, words, exit_code, last, project, plugins):
+    project.write({"agent-config/config.toml": settings})
+    finished = project.command("doctor", "--no-build", *words, plugins=plugins)
     assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (exit_code, last), finished.stdout

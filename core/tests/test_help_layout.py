@@ -81,8 +81,8 @@ def shown(monkeypatch, capsys):
 
     def shown(workflows, commands=()) -> str:
         module = ModuleType("flags_plugin")
-        module.code_commit_workflows = hookimpl(lambda: workflows)
-        module.code_commit_commands = hookimpl(lambda: commands)
+        hooks = {"code_commit_workflows": lambda: workflows, "code_commit_commands": lambda: commands}
+        vars(module).update({name: hookimpl(hook) for name, hook in hooks.items()})
         monkeypatch.setitem(sys.modules, "flags_plugin", module)
         sources = [PluginSource("flags", "code-commit-commit", "1.0", "code_commit", "flags_plugin")]
         sources.append(PluginSource("gone", "gone", "1.0", "code_commit", "nowhere_to_be_found"))

@@ -63,8 +63,7 @@ class PlainWire:
         answer = reply_object(body)
         if status != 200:
             raise reply_error(status, words=answer["error"])
-        text = answer["a"]
-        return Completion(Message("assistant", (Text(text),)), Finish.STOP, "stop", Usage(), "plain-1", answer)
+        return Completion(Message("assistant", (Text(answer["a"]),)), Finish.STOP, "stop", Usage(), "plain-1", answer)
 
 
 def answering(text: str, **fields) -> Reply:

@@ -329,7 +329,8 @@ def test_a_table_that_is_none_holds_no_key(root: Path, text: str) -> None:
     keys = KeyStore(root, redactor.add, {"OPENAI_API_KEY": "key-in-variable"})
     keys.redact_all(["OPENAI_API_KEY"])
     assert keys.key_for(OPENAI, "default", {}) == FoundKey("key-in-variable", "variable OPENAI_API_KEY")
-    assert (redactor.keys, keys.variables_with_keys()) == (["key-in-variable"] * 2, set())
+    assert redactor.keys == ["key-in-variable"] * 2
+    assert not keys.variables_with_keys()
 
 
 def test_passwords_of_proxies_are_redacted(root: Path) -> None:
