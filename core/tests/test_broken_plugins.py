@@ -106,6 +106,14 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complet
     assert end["data"]["hint"].startswith(advice)
 
 
+def test_the_halves_of_a_character_in_a_reply_are_joined(tmp_path, asking):
+    text = ANSWER.format(text=ascii("\ud83d\ude42"), finish="Finish.STOP")
+    code = PROVIDER.format(complete=f"return {text}", made="return Odd()")
+    plugins = [asking, install_plugin(tmp_path / "odd", "odd", code)]
+    finished = Project.create(tmp_path).command("--json", "--ask", "--model", "odd", plugins=plugins)
+    assert finished.events[-1]["data"]["data"]["answers"] == ["\U0001f642"] * 2
+
+
 @pytest.mark.parametrize(
     "made",
     [

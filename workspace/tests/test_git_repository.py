@@ -297,6 +297,15 @@ def test_a_users_configuration_in_the_project_counts_for_nothing(root, home, tmp
     assert git.run(["config", "user.name"], check=False) == b""
 
 
+@pytest.mark.parametrize(("no_system", "name"), [("0", b"System\n"), ("1", b"")])
+def test_the_systems_configuration_counts_unless_the_user_turns_it_off(root, home, monkeypatch, no_system, name):
+    (home / ".gitconfig").write_text("")
+    (home / "system").write_text("[user]\n\tname = System\n")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(home / "system"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", no_system)
+    assert Git(root).run(["config", "user.name"], check=False) == name
+
+
 @pytest.mark.parametrize("tool", ["git-lfs", "gpg"])
 def test_no_program_on_the_path_is_taken_from_the_project(root, home, tmp_path, monkeypatch, tool):
     planted, marker = program(tmp_path, tool)
@@ -351,12 +360,14 @@ def test_a_common_folder_that_was_planted_configures_nothing(root, tmp_path):
 def test_what_a_killed_process_left_is_removed(root):
     kept, left = CommonFolder(root / ".git"), CommonFolder(root / ".git")
     place = left.path.parent
-    copy = place / f"{left.path.name}-left"
+    copy, young = (place / f"{left.path.name}-{name}" for name in ("left", "young"))
     left.path.rename(copy)  # without its lock
     del left
+    young.mkdir()  # its process may not have its lock yet
     old = time.time() - 3600
     for path in (kept.path, copy):
         os.utime(path, (old, old))
     (place / "code-commit-git-link").unlink(missing_ok=True)
     fresh = CommonFolder(root / ".git")
-    assert (kept.path.exists(), fresh.path.exists(), copy.exists()) == (True, True, False)
+    assert [path.exists() for path in (kept.path, fresh.path, young, copy)] == [True, True, True, False]
+    young.rmdir()

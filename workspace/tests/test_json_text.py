@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 import pytest
 
-from code_commit_workspace import json_text, read_json_lines, to_json
+from code_commit_workspace import join_surrogates, json_document, json_text, read_json_lines, to_json
 
 
 def test_paths_mappings_and_names_that_are_no_text_become_json():
@@ -27,6 +28,20 @@ def test_paths_mappings_and_names_that_are_no_text_become_json():
 def test_what_is_no_json_is_an_error(value, error, told):
     with pytest.raises(error, match=told):
         to_json(value)
+
+
+def test_a_document_spells_out_numbers_that_are_not_finite():
+    document = json_document({"é": [float("inf"), float("-inf"), 1.5]})
+    assert json.loads(document, parse_constant=pytest.fail) == {"é": ["Infinity", "-Infinity", 1.5]}
+    assert document.startswith('{\n  "é"')
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [("plain", "plain"), ("\ud83d\ude42 é", "\U0001f642 é"), ("\ude42\ud83d", "\ude42\ud83d"), ("x\ud83d", "x\ud83d")],
+)
+def test_the_halves_of_a_character_are_joined(text, joined):
+    assert join_surrogates(text) == joined
 
 
 def test_lines_that_are_not_json_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,19 @@ def test_no_socket_is_reached_in_what_the_user_shows(
             run("true", **{setting: (home / ".gnupg/agent",)})
 
 
+def test_a_socket_in_another_folder_that_the_user_opens_is_reached(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "shared").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(home)
+        listener.bind("shared/service")
+        listener.listen()
+        connect = "import socket; socket.socket(socket.AF_UNIX).connect('service')"
+        result = run(f'cd ~/shared; python3 -c "{connect}" && echo reached', writable=(home / "shared",))
+    assert (result.stdout, result.stderr) == (b"reached\n", b"")
+
+
 def test_no_abstract_socket_outside_is_reached(run: Run) -> None:
     name = f"\0code-commit-{os.getpid()}"
     script = "import socket; socket.socket(socket.AF_UNIX).connect('\\0' + '" + name[1:] + "')"
