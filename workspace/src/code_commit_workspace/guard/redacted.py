@@ -25,6 +25,8 @@ class RedactedText:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Send back a file that gains marks of a key, if a changed file contains that key on disk."""
+        if not any(b"***" in (change.content or b"") for change in changes):
+            return  # without reading the files and searching them for keys
         before = {change.path: _content(tree, change.path) for change in changes}  # a file may move
         marks = frozenset().union(*map(self._redactor.marks, before.values()))
         for change in changes:
