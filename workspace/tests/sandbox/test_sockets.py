@@ -53,6 +53,11 @@ def test_a_socket_in_another_folder_that_the_user_opens_is_reached(
     assert (result.stdout, result.stderr) == (b"reached\n", b"")
 
 
+def test_servers_of_a_build_are_reached_inside(run: Run) -> None:
+    script = "from socket import *; end = create_server(('127.0.0.1', 0)); create_connection(end.getsockname())"
+    assert run(f'python3 -c "{script}" && echo reached').stdout == b"reached\n"
+
+
 def test_no_abstract_socket_outside_is_reached(run: Run) -> None:
     name = f"\0code-commit-{os.getpid()}"
     script = "import socket; socket.socket(socket.AF_UNIX).connect('\\0' + '" + name[1:] + "')"
