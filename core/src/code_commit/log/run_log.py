@@ -262,8 +262,8 @@ class RunLog:
             ValueError: as `write`, or `value` is not JSON.
         """
         # Redact before rendering: redacting JSON text could break its quoting.
-        text = json_document(self.redactor.json(value))
-        return self._write_file(name, f"{text}\n".encode("utf-8", "backslashreplace"), self._files.write)
+        text = json_document(self.redactor.json(value)) + "\n"
+        return self._write_file(name, text.encode("utf-8", "backslashreplace"), self._files.write)
 
     def _redacted(self, content: str | bytes) -> bytes:
         if isinstance(content, str):
