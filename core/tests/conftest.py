@@ -11,7 +11,7 @@ import pytest
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import ExitCode
-from code_commit_testing import Project, install_plugin
+from code_commit_testing import Project, ScriptedServer, install_plugin
 from code_commit_workspace import Redactor
 
 _ASKING = """
@@ -42,6 +42,13 @@ def run(run):
 def project(tmp_path: Path) -> Project:
     """Return a project of its own for each test."""
     return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """Return a service without replies: a test scripts them."""
+    with ScriptedServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

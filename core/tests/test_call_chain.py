@@ -43,12 +43,6 @@ def code_commit_model_layers(settings):
 """
 
 
-@pytest.fixture
-def server():
-    with ScriptedServer() as server:
-        yield server
-
-
 def add_layers(plugins: Path, name: str, gives: str) -> None:
     install_plugin(plugins, name, LAYERS.format(name=name, gives=gives))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_testing import Reply, ScriptedServer, install_plugin
+from code_commit_testing import Reply, install_plugin
 
 FRAMES = """
 import json, os, sys, threading, traceback
@@ -44,12 +44,6 @@ class Streaming(LoopbackWire):
 def code_commit_providers():
     return [replace(LOOPBACK, name="watched", factory="watched_plugin:watched")]
 """
-
-
-@pytest.fixture
-def server():
-    with ScriptedServer() as server:
-        yield server
 
 
 @pytest.mark.parametrize("stream", ["always", "never"])

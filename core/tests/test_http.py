@@ -32,7 +32,7 @@ from code_commit.plugin_api import (
     reply_error,
     reply_object,
 )
-from code_commit_testing import Reply, ScriptedServer, model_call
+from code_commit_testing import Reply, model_call
 
 KEY = "sk-a/key+with=odd%chars"
 DEFINITION = ProviderDefinition(
@@ -72,12 +72,6 @@ def answering(text: str, **fields) -> Reply:
 
 def provider_at(address: str, wire: PlainWire | None = None, **connection) -> HttpProvider:
     return HttpProvider(DEFINITION, Endpoint(address, **({"key": KEY} | connection)), wire or PlainWire())
-
-
-@pytest.fixture
-def server():
-    with ScriptedServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from code_commit.plugin_api import (
     reply_error,
     reply_object,
 )
-from code_commit_testing import Reply, ScriptedServer, model_call
+from code_commit_testing import Reply, model_call
 
 KEY = "sk-some-key-0123456789"
 DEFINITION = ProviderDefinition("plain", {}, "https://x.invalid", None, None, ("X-Key", "Key {key}"), "u:U", "u:U")
@@ -64,12 +64,6 @@ class Wire:
 
 class Deaf:
     encode, decode = Wire.encode, Wire.decode
-
-
-@pytest.fixture
-def server():
-    with ScriptedServer() as server:
-        yield server
 
 
 @pytest.fixture

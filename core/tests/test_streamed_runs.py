@@ -8,16 +8,10 @@ import subprocess
 
 import pytest
 
-from code_commit_testing import Reply, ScriptedServer, Stream
+from code_commit_testing import Reply, Stream
 
 KEY = "sk-canary-0123456789"
 ALWAYS = {"CODE_COMMIT_STREAM": "always"}
-
-
-@pytest.fixture
-def server():
-    with ScriptedServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -118,13 +118,9 @@ class CommandHost:
             from code_commit.run.assembly import sandbox_settings
 
             sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
+        project = root or self.root
         return Workspace.open(
-            root or self.root,
-            writes=writes,
-            repository=repository,
-            protected=PROTECTED,
-            redactor=redactor,
-            sandbox=sandbox,
+            project, writes=writes, repository=repository, protected=PROTECTED, redactor=redactor, sandbox=sandbox
         )
 
     def settings(self) -> Any:

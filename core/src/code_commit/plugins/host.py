@@ -37,8 +37,11 @@ class _PluginManager(pluggy.PluginManager):
     """Looks for hooks among the functions of a module. pluggy examines each attribute, a tenth of a start."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        found = vars(plugin).get(name) if type(plugin) is ModuleType else callable
-        return super().parse_hookimpl_opts(plugin, name) if callable(found) and not isinstance(found, type) else None
+        if type(plugin) is ModuleType:
+            found = vars(plugin).get(name)
+            if not callable(found) or isinstance(found, type):
+                return None
+        return super().parse_hookimpl_opts(plugin, name)
 
 
 class PluginHost:
