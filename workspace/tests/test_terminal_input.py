@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 
@@ -18,6 +19,13 @@ while sys.stdin.buffer.readline() != b"work is done\\n": pass
 for number in (1, 2):
     show = lambda: print("question", number, flush=True)
     print(repr(read_answer(show, Path.cwd(), {draft})), flush=True)
+"""
+
+# A blocked signal goes to the other thread, so that it ends no wait of this one, like a signal just before a wait.
+IN_ANOTHER_THREAD = """
+import signal, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 """
 
 
@@ -48,10 +56,10 @@ def test_there_is_no_answer_without_stdin():
 class Terminal:
     """A program that asks two questions, and a person who types."""
 
-    def __init__(self, draft: str | None, **environ: str) -> None:
+    def __init__(self, draft: str | None, first: str = "", **environ: str) -> None:
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ASKING.format(draft=repr(draft))],
+            [sys.executable, "-c", first + ASKING.format(draft=repr(draft))],
             stdin=slave,
             stdout=slave,
             env={**os.environ, **environ},
@@ -116,3 +124,11 @@ def test_an_editor_writes_the_answer(terminal, tmp_path):
     person.until("The editor failed: ")
     person.types("e\n")
     person.until("'first line\\nsecond line'")
+
+
+def test_ctrl_c_that_interrupts_no_system_call_ends_a_question(terminal):
+    person = terminal(first=IN_ANOTHER_THREAD)
+    person.types("work is done\n")
+    person.until("question 1")
+    person.process.send_signal(signal.SIGINT)
+    assert person.process.wait(60) == -signal.SIGINT

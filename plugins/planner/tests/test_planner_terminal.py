@@ -10,6 +10,8 @@ import signal
 import struct
 import termios
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -43,24 +45,28 @@ class Terminal:
         self.read_to = 0
 
     def until(self, words: str) -> None:
-        watchdog = threading.Timer(60, self.process.kill)
-        watchdog.start()
-        try:
+        with self._within_a_minute():
             while words not in self.shown[self.read_to :]:
                 self._read()
             self.read_to = self.shown.index(words, self.read_to) + len(words)
-        finally:
-            watchdog.cancel()
 
     def types(self, text: str) -> None:
         os.write(self.master, text.encode())
 
     def ends(self) -> int:
-        while True:
-            try:
+        with self._within_a_minute(), suppress(OSError):
+            while True:
                 self._read()
-            except OSError:
-                return self.process.wait(60)
+        return self.process.wait(60)
+
+    @contextmanager
+    def _within_a_minute(self) -> Iterator[None]:
+        watchdog = threading.Timer(60, self.process.kill)
+        watchdog.start()
+        try:
+            yield
+        finally:
+            watchdog.cancel()
 
     def _read(self) -> None:
         data = os.read(self.master, 65536)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
+_NOTICE = 0.5  # seconds; a signal just before a wait is noticed after it
 _EDIT = "e"
 
 
@@ -59,7 +60,11 @@ def _read_block() -> str | None:
 
 def _read_line() -> bytes:
     """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input."""
+    import select
+
     try:
+        while _on_terminal() and not select.select([sys.stdin], [], [], _NOTICE)[0]:
+            pass  # a read would wait for a line, also after a Ctrl-C that came just before it
         return sys.stdin.buffer.readline() if sys.stdin else b""  # None: the caller closed it
     except OSError:
         return b""
