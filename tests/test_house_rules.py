@@ -89,9 +89,9 @@ def test_importing_a_package_imports_none_of_its_modules() -> None:
 # --- the host is small ------------------------------------------------------------------------------------------------
 
 CORE = ROOT / "core/src/code_commit"
-# Maximum lines of code, files with code, layers, and modules outside the packages. The design allows 5,500 lines, and
+# Maximum lines of code, files, layers, and modules outside the packages. The design allows 5,500 lines, and
 # 6,000 with streaming and `doctor`. Lower these numbers, never raise them.
-LINES, FILES, LAYERS, LOOSE = 5936, 60, 7, 3
+LINES, FILES, LAYERS, LOOSE = 5912, 60, 7, 3
 
 
 def code_lines(source: Path) -> int:
@@ -119,7 +119,7 @@ def test_the_host_is_small() -> None:
     """If new code does not fit, put it into a plugin or the workspace, or remove other code."""
     lines = [code_lines(file) for file in sorted(CORE.rglob("*.py"))]
     assert sum(lines) <= LINES
-    assert len([*filter(None, lines)]) <= FILES
+    assert len(lines) <= FILES
     assert len(list(CORE.glob("*.py"))) <= LOOSE
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter", "utf-8")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from code_commit.models.budget import Budget
+from code_commit.models.limits import Budget
 from code_commit.plugin_api import (
     Completion,
     Finish,

@@ -62,5 +62,5 @@ def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, 
     entered = [one for one, before in zip(ours, [None, *ours], strict=False) if one != before]
     assert len(entered) == len(set(entered)), entered
     assert [path.stem for path in entered] == [
-        "chain", "call_log", "retry", "budget", "plugin_code", "provider", "connection",
+        "chain", "call_log", "limits", "plugin_code", "provider", "connection",
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from code_commit import plugin_api
-from code_commit.models.retry import HINTS
+from code_commit.models.limits import HINTS
 from code_commit.plugin_api import errors
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.conversation import Finish, ProviderErrorKind

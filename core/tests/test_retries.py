@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.models.http.failures import retry_after_seconds
-from code_commit.models.retry import HINTS, LONGEST_RETRY_AFTER, deadline, retry
+from code_commit.models.limits import HINTS, LONGEST_RETRY_AFTER, deadline, retry
 from code_commit.plugin_api import Interrupted, ProviderError, ProviderFailed
 from code_commit_testing import ScriptedProvider, model_call
 

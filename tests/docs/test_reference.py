@@ -30,7 +30,7 @@ from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs, run_document
 from code_commit.plugin_api.errors import ExitCode
-from code_commit.plugin_api.project_files import PROTECTED
+from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from code_commit.models.http import Endpoint, HttpProvider
-from code_commit.models.retry import retry
+from code_commit.models.limits import retry
 from code_commit.plugin_api import (
     Completion,
     Finish,

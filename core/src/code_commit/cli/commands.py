@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
-from code_commit.plugin_api.project_files import LOGS
-from code_commit.plugin_api.run_files import DOCUMENT, find_run, open_run_file, run_folders
+from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit_workspace import count_by_folder, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly

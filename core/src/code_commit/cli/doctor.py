@@ -13,7 +13,7 @@ from typing import Any
 from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.workflow import INIT, require_known_names
-from code_commit.config.addresses import address_of
+from code_commit.config.keys import address_of
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import ResolvedModel, make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition

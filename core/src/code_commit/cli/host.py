@@ -108,7 +108,7 @@ class CommandHost:
         root: Path | None = None,
     ) -> Workspace:
         """Open the workspace; recover the tree if an earlier run was killed."""
-        from code_commit.plugin_api.project_files import PROTECTED
+        from code_commit.plugin_api.run import PROTECTED
         from code_commit_workspace import SandboxSettings, Workspace
 
         redactor = self.redactor if processes else None

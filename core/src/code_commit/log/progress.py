@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from code_commit.log.live_line import LivePainter, PlainPainter
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.project_files import LOGS
+from code_commit.plugin_api.run_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
 from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color
 

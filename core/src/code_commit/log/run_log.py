@@ -17,8 +17,7 @@ from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_an
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
+from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, plain_name, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit_workspace import OutputFolder, Redactor, counted, describe, json_document, to_json, uninterrupted
 

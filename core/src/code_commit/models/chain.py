@@ -12,20 +12,16 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from code_commit.models.call_log import CallLog, refusal
+from code_commit.models.limits import Budget, deadline, retry
 from code_commit.models.listed_models import window_of
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
-from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
-
-if TYPE_CHECKING:
-    from code_commit.models.budget import Budget
-    from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from code_commit.models.limits import HINTS
 from code_commit.models.resolution import AT_FAULT, Service
-from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading

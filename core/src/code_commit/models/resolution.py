@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.config.addresses import address_of
-from code_commit.config.keys import KeyStore
+from code_commit.config.keys import KeyStore, address_of
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider

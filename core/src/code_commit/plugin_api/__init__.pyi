@@ -16,6 +16,7 @@ from .conversation import ToolResult as ToolResult
 from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
 from .conversation import cost_of as cost_of
+from .conversation import estimate_tokens as estimate_tokens
 from .conversation import request_text as request_text
 from .definitions import Check as Check
 from .definitions import CheckContext as CheckContext
@@ -61,16 +62,6 @@ from .event import StateEntered as StateEntered
 from .host import Host as Host
 from .host import Output as Output
 from .host import RunSummary as RunSummary
-from .project_files import PROTECTED as PROTECTED
-from .project_files import Change as Change
-from .project_files import PathRule as PathRule
-from .project_files import ProcessResult as ProcessResult
-from .project_files import Protected as Protected
-from .project_files import Refusal as Refusal
-from .project_files import Tree as Tree
-from .project_files import decode_text as decode_text
-from .project_files import protected_list as protected_list
-from .project_files import read_text as read_text
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -96,8 +87,18 @@ from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
 from .reply import with_ids as with_ids
+from .run import PROTECTED as PROTECTED
+from .run import Change as Change
 from .run import Model as Model
+from .run import PathRule as PathRule
+from .run import ProcessResult as ProcessResult
+from .run import Protected as Protected
+from .run import Refusal as Refusal
 from .run import Run as Run
+from .run import Tree as Tree
+from .run import decode_text as decode_text
+from .run import protected_list as protected_list
+from .run import read_text as read_text
 from .run import run_concurrently as run_concurrently
 from .run_files import find_run as find_run
 from .run_files import is_running as is_running
@@ -107,7 +108,6 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
-from .tokens import estimate_tokens as estimate_tokens
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -1,10 +1,19 @@
-"""The `Run` that a workflow gets: its only access to models, files and processes."""
+"""What a workflow gets: its `Run`, the only access to models, files and processes; and the list of protected files."""
 
+# ruff: noqa: PLC0414 - types of the workspace, for plugins
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from code_commit_workspace import run_concurrently
+from code_commit_workspace import Change as Change
+from code_commit_workspace import PathRule as PathRule
+from code_commit_workspace import ProcessResult as ProcessResult
+from code_commit_workspace import Protected as Protected
+from code_commit_workspace import Refusal as Refusal
+from code_commit_workspace import Tree as Tree
+from code_commit_workspace import decode_text as decode_text
+from code_commit_workspace import read_text as read_text
+from code_commit_workspace import run_concurrently as run_concurrently
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,9 +23,27 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.conversation import Completion, Request
     from code_commit.plugin_api.event import Event
     from code_commit.plugin_api.provider import Watch
-    from code_commit_workspace import Change, ProcessResult, Refusal, RunningProcess, Tree
+    from code_commit_workspace import RunningProcess
 
-__all__ = ["Model", "Run", "run_concurrently"]
+# In the order of the prompt of the commit workflow. Files that git ignores are protected too.
+PROTECTED = (
+    Protected(".gitignore", anywhere=True),
+    Protected("Cargo.lock"),
+    Protected("build.sh"),
+    Protected("codeRollup.sh"),
+    Protected("LLMInstructions.md"),
+    Protected("UserSpecification.md", "any file named UserSpecification.md", anywhere=True),
+    Protected(".git", "anything in the .git folder", anywhere=True, readable=False),
+    Protected("agent-config", "anything in the agent-config folder", readable=False),
+    Protected("logs", "anything in the logs folder", readable=False),
+    Protected("target", "anything in the target folder"),
+)
+_IGNORED = "anything specified in the .gitignore file"
+
+
+def protected_list() -> str:
+    """Return the protected files as a list for prompts: a line with `+` each, no final newline."""
+    return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))
 
 
 class Model(Protocol):

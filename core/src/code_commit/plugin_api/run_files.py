@@ -11,11 +11,12 @@ from typing import Any, BinaryIO
 from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit_workspace import close_arrays, is_locked, open_regular, read_json_lines
 
+LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
+_LONGEST_NAME = 200  # bytes
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 
 
@@ -80,6 +81,17 @@ def open_run_file(folder: Path, name: str) -> BinaryIO:
         ValueError: `name` is not the name of a file in a run folder.
     """
     return open_regular(folder / plain_name(name))
+
+
+def plain_name(name: str) -> str:
+    """Return `name` if it is valid for a file in the run folder.
+
+    Raises:
+        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
+    """
+    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"invalid name for a file in the run folder: {name!r}")
+    return name
 
 
 def is_running(folder: Path) -> bool:

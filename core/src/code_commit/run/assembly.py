@@ -15,14 +15,14 @@ from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.sources import PREFIX
 from code_commit.log.run_log import RunLog
-from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
+from code_commit.models.limits import Budget
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
-from code_commit.plugin_api.project_files import PROTECTED
+from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
 from code_commit.plugins.host import PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry

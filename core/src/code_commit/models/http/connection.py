@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from code_commit.config.addresses import is_this_machine
+from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import Redactor, https_proxy
