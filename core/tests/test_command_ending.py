@@ -172,7 +172,7 @@ def test_quiet_says_nothing_of_a_success(run):
 def test_a_run_that_wrote_nothing_cannot_be_taken_back(run):
     assert run("--idle").exit_code == 0
     for words, said in (
-        (["undo"], "no run has changed files here"),
+        (["undo"], "no run has left changes here"),
         (["undo", "latest"], "changed no files, so there is"),
     ):
         finished = run(*words)

@@ -241,6 +241,7 @@ def end():
 
 def callback(host, arguments):
     atexit.register(end)
+    atexit.register(print, "at exit", flush=True)
     return 7
 
 def now(host, arguments):
@@ -269,7 +270,8 @@ def thread(host, arguments):
 def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     project = Project.create(tmp_path / "made")
     plugins = install_plugin(tmp_path / "plugins", "late", LATE)
-    assert project.command(moment, plugins=[plugins], cold=True).exit_code == 7
+    finished = project.command(moment, plugins=[plugins], cold=True)
+    assert (finished.exit_code, finished.stdout) == (7, "at exit\n" * (moment == "callback"))
 
 
 def test_a_signal_that_is_ignored_stays_so(tmp_path):

@@ -72,6 +72,13 @@ def test_a_plugin_without_settings_takes_none(load) -> None:
         found.plugin("full", None)
 
 
+@pytest.mark.parametrize("plugin", ["PLUGINS_COMMIT_", "PLUGINS__COMMIT_", "PLUGINS_COMMIT__"])
+def test_a_missing_underscore_is_named(load, plugin: str) -> None:
+    with pytest.raises(NotReady) as caught:
+        load("", environ={f"CODE_COMMIT_{plugin}REPAIR_CONTEXT": "1"})
+    assert caught.value.hint.endswith(": CODE_COMMIT_PLUGINS__COMMIT__REPAIR_CONTEXT")
+
+
 class Private(BaseModel):
     folder: str = Field(default="", json_schema_extra={"user_file_only": True})
     shown: str = Field(default="", json_schema_extra={"user_file_only": False})

@@ -26,7 +26,7 @@ def change(run):
     paths, data = json.loads(run.options.change)
     if paths:
         run.apply([Change(path, b"new") for path in paths])
-    return Result(Outcome.REACHED, "done", data)
+    return Result(Outcome.NOT_REACHED if "missed" in data else Outcome.REACHED, "done", data)
 """
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REVERTS = "`git commit` revert it, too (next time, use `git revert` instead of `undo`)"
@@ -38,8 +38,8 @@ def change(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "changing", PLUGIN)]
 
     def change(*paths: str, **data: object) -> str:
-        finished = project.command("--quiet", "--change", json.dumps([paths, data]), plugins=plugins)
-        assert finished.exit_code == 0, finished.stderr
+        command = ("--quiet", "--on-failure", "restore", "--change", json.dumps([paths, data]))
+        assert (finished := project.command(*command, plugins=plugins)).exit_code == ("missed" in data), finished.stderr
         return str(project.run_folder.name)
 
     return change
@@ -58,12 +58,25 @@ def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
     assert not (project.root / "b.txt").exists()
 
 
+def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
+    first, second, third = change("a.txt"), change("b.txt", "c.txt"), change("b.txt", missed=True)
+    assert ended(project.command("undo", "c.txt")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
+    assert ended(project.command("undo")) == (0, "b.txt\n", f"restored 1 file from before {second}\n")
+    assert project.command("undo", "--json").document == {"run": first, "restored": ["a.txt"]}
+    assert ended(project.command("undo")) == (
+        3,
+        "",
+        "error: no run has left changes here, so there is nothing to undo\n",
+    )
+    assert ended(project.command("undo", third)) == (0, "", f"restored 0 files from before {third}\n")
+
+
 def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
     run = change("a.txt", "b.txt", "c/d.txt", "c/e.txt")
+    assert "changed nothing at nowhere" in project.command("undo", "nowhere").stderr
     for words, restored in ((["b.txt"], ["b.txt"]), ([run[:-1], "c"], ["c/d.txt", "c/e.txt"]), (["latest"], ["a.txt"])):
         finished = project.command("undo", *words, "--json")
         assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
-    assert "changed nothing at nowhere" in project.command("undo", "nowhere").stderr
 
 
 def test_files_that_were_changed_since_are_kept_without_force(project, change) -> None:

@@ -38,7 +38,7 @@ def add_json(parser: ArgumentParser) -> None:
 def undo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `undo`."""
     parser.description = "Restore the files that a run changed."
-    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest that changed files)"
+    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest whose changes are there)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
     parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
@@ -46,7 +46,7 @@ def undo_arguments(parser: ArgumentParser) -> None:
 
 
 def undo(host: CommandHost, arguments: Namespace) -> int:
-    """Restore the files that a run changed, by default the latest run that wrote.
+    """Restore the files that a run changed, by default the latest run whose changes are there.
 
     Raises:
         NotReady: the run does not exist or wrote nothing, or files were changed since.
@@ -79,15 +79,13 @@ def _commit_of(folder: Path) -> str:
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one with a checkpoint."""
-    if name is not None:
-        run = find_run(host.root, name).name
-        if not checkpoints.of_run(run):
-            raise NotReady(f"{run} changed no files, so there is nothing to undo")
-        return run
-    if runs := checkpoints.runs():
-        return runs[-1]
-    raise NotReady("no run has changed files here, so there is nothing to undo")
+    """Return the run called `name`; without a name, the latest one of whose changes some are still there."""
+    run = find_run(host.root, name).name if name else checkpoints.latest_change()
+    if run is None:
+        raise NotReady("no run has left changes here, so there is nothing to undo")
+    if not checkpoints.of_run(run):
+        raise NotReady(f"{run} changed no files, so there is nothing to undo")
+    return run
 
 
 # --- plugins and models ---------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,19 +96,21 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     """
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
     for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
-        name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
-        if not all(name) or name[0].startswith(("plugins_", "providers_")):
-            hint = f"put two underscores after each table: {PREFIX}PLUGINS__COMMIT__REPAIRS"
+        name, value = tuple(variable.removeprefix(PREFIX).lower().split("__")), _decoded(environ[variable])
+        is_short = name[0] == "plugins" and not name[2:] and isinstance(value, str)
+        if is_short or not all(name) or name[0].startswith(("plugins_", "providers_")):
+            found = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
+            plugin, setting = found.groups() if found else ("COMMIT", "REPAIRS")
+            hint = f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}"
             raise NotReady(f"variable {variable} does not name a setting", hint=hint)
-        yield Source(VARIABLE + variable, nested(name, _decoded(environ[variable])), root)
+        yield Source(VARIABLE + variable, nested(name, value), root)
 
 
-def nested(name: Name, value: Any) -> dict[str, Any]:
+def nested(name: Name, value: Any) -> Any:
     """Return tables that set only `name`."""
     for part in reversed(name):
         value = {part: value}
-    tables: dict[str, Any] = value
-    return tables
+    return value
 
 
 def user_file() -> Path:
@@ -125,8 +129,6 @@ def redacted_value(value: object) -> str:
 
 def _decoded(text: str) -> Any:
     if text.startswith(("[", "{")):
-        try:
+        with suppress(ValueError, RecursionError):
             return json.loads(text)
-        except (ValueError, RecursionError):
-            pass
     return text

@@ -69,6 +69,10 @@ class Checkpoints:
         """Return the runs that have checkpoints, oldest first."""
         return list(self._saved.runs())
 
+    def latest_change(self) -> str | None:
+        """Return the latest run of whose changes some are still there, or None: the others were undone."""
+        return self._restorer.latest_change()
+
     def changes(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths whose content, kind or executable bit differs between two commits."""
         return tuple(difference.path for difference in self._differences(old, new))

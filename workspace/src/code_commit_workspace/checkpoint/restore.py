@@ -64,6 +64,15 @@ class Restorer:
         if writes:
             replace(self._tree, self._home, writes)
 
+    def latest_change(self) -> str | None:
+        """See `Checkpoints.latest_change`."""
+        now, files = self._snapshots.look()
+        for run, taken in reversed(self._saved.runs().items()):
+            first, last = self._saved.load(taken[0][1]), self._saved.load(taken[-1][1])
+            if self._changed_by_run(first, last, files) & self._changed_since(now, files, first):
+                return run
+        return None
+
     def undo(self, run: str, below: Sequence[str], *, force: bool) -> tuple[str, ...]:
         """See `Checkpoints.undo`."""
         runs = self._saved.runs()
