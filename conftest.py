@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,12 @@ def pytest_pycollect_makemodule(module_path: Path) -> None:
     """Load the profile of hypothesis before the first module that uses it. Its import takes most of a second."""
     if b"hypothesis" in module_path.read_bytes():
         _load_profile()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Unregister the plugin of hypothesis if no test used it: for the summary, it would import it after all."""
+    if "hypothesis" not in sys.modules and (plugin := session.config.pluginmanager.get_plugin("hypothesispytest")):
+        session.config.pluginmanager.unregister(plugin)
 
 
 def _is_loopback(host: str) -> bool:

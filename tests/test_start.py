@@ -41,54 +41,69 @@ class Done(NamedTuple):
     stderr: str
 
 
-@pytest.fixture(scope="module")
-def command(folder: Path) -> Callable[..., Done]:
-    """Return a function that runs the installed command, each line once."""
-    program = Path(sys.executable).with_name("code-commit")
-
-    @cache
-    def run(*arguments: str) -> Done:
-        done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    return run
-
-
 # Importing the libraries takes longer than all that these runs do.
 _RUN_EACH = """
-import json, os, sys
+import json, os, sys, tempfile
 import code_commit.cli.main, code_commit.config.loading, code_commit.models.resolution
 from code_commit.__main__ import main
 from code_commit.cli.arguments import load_registry
 load_registry(frozenset())
 for arguments in json.load(sys.stdin):
-    reading, writing = os.pipe()
+    written = [tempfile.TemporaryFile("w+") for _ in range(2)]
     if not os.fork():
-        os.dup2(writing, 2)
+        for number, file in enumerate(written, start=1):
+            os.dup2(file.fileno(), number)
         sys.argv[1:] = arguments
         sys.exit(main())
-    os.close(writing)
-    with os.fdopen(reading) as errors:
-        text = errors.read()
-    print(json.dumps([os.waitstatus_to_exitcode(os.wait()[1]), "", text]), flush=True)
+    exit_code = os.waitstatus_to_exitcode(os.wait()[1])
+    print(json.dumps([exit_code, *(file.seek(0) or file.read() for file in written)]), flush=True)
 """
 
 
-def run_each(folder: Path, lines: list[list[str]]) -> list[Done]:
-    """Run the command with each of `lines`, in forks of one process."""
-    command = [sys.executable, "-P", "-c", _RUN_EACH]
-    done = subprocess.run(command, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True)
-    return [Done(*json.loads(line)) for line in done.stdout.splitlines()]
+def of_missing_plugins() -> list[tuple[str, list[str]]]:
+    """Return plugins that are not installed, each with arguments that need it."""
+    asked = [(name, [flag]) for name, flag in FLAGS.items()]
+    asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
+    if "commit" in installed_plugins():
+        models = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-opus-4-5"}
+        asked += [(name, ["--model", model]) for name, model in models.items()]
+    else:
+        asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
+    return [(name, arguments) for name, arguments in asked if name not in installed_plugins()]
 
 
-def test_version_matches_the_distribution(command) -> None:
-    done = command("--version")
+@pytest.fixture(scope="module")
+def command(folder: Path) -> Callable[..., Done]:
+    """Return a function that gives the result of the command: all of them ran in forks of one process."""
+    lines = [["models"], ["models", "--json"], ["plugins", "--json"], ["undo"]]
+    lines += [arguments for _name, arguments in of_missing_plugins()]
+    code = [sys.executable, "-P", "-c", _RUN_EACH]
+    done = subprocess.run(code, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    found = [Done(*json.loads(line)) for line in done.stdout.splitlines()]
+    return lambda *arguments: found[lines.index([*arguments])]
+
+
+@pytest.fixture(scope="module")
+def program(folder: Path) -> Callable[..., Done]:
+    """Return a function that runs the installed command, each line once."""
+    path = Path(sys.executable).with_name("code-commit")
+
+    @cache
+    def run(*arguments: str) -> Done:
+        done = subprocess.run([path, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+def test_version_matches_the_distribution(program) -> None:
+    done = program("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"code-commit {importlib.metadata.version('code-commit')}\n"
 
 
-def test_help_shows_the_flags_and_commands_of_the_installed_plugins(command) -> None:
-    done = command("--help")
+def test_help_shows_the_flags_and_commands_of_the_installed_plugins(program) -> None:
+    done = program("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--model" in done.stdout
     assert {name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)} == installed_plugins() & set(
@@ -114,8 +129,8 @@ def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) ->
     assert not imported & (unused | {"pydantic", "httpx", "rich", "structlog", "email"})
 
 
-def test_help_without_the_default_workflow_shows_how_to_install_it(command) -> None:
-    assert ('pip install ".[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
+def test_help_without_the_default_workflow_shows_how_to_install_it(program) -> None:
+    assert ('pip install ".[commit]"' in program("--help").stdout) == ("commit" not in installed_plugins())
 
 
 def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
@@ -145,16 +160,8 @@ def test_models_match_the_installed_providers(command) -> None:
     assert {model["provider"] for model in json.loads(done.stdout)["models"]} == installed_plugins() & PROVIDERS
 
 
-def test_flags_of_missing_plugins_show_what_to_install(folder) -> None:
-    asked = [(name, [flag]) for name, flag in FLAGS.items()]
-    asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
-    if "commit" in installed_plugins():
-        models = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-opus-4-5"}
-        asked += [(name, ["--model", model]) for name, model in models.items()]
-    else:
-        asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
-    asked = [(name, arguments) for name, arguments in asked if name not in installed_plugins()]
-    all_done = run_each(folder, [arguments for _name, arguments in asked])
-    for (name, arguments), done in zip(asked, all_done, strict=True):
+def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
+    for name, arguments in of_missing_plugins():
+        done = command(*arguments)
         assert done.returncode == 2, arguments
         assert f'pip install ".[{name}]"' in done.stderr

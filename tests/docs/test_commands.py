@@ -28,7 +28,7 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer, warm_client
-from code_commit_testing.warm_start import WarmServer
+from code_commit_testing.warm_start import shared_server
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
@@ -184,7 +184,7 @@ class Stage:
         )
 
 
-def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer, warm_server: WarmServer | None) -> Stage:
+def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stage:
     project = Project.create(folder, files=USER)
     files = {path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()}
     project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
@@ -198,6 +198,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer, warm_se
     scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
+    warm_server = shared_server(project.environment())
     start = f"-I -S {warm_client.__file__} {warm_server.descriptor}" if warm_server else "-m code_commit"
     scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
@@ -241,17 +242,11 @@ def installed(example: str, folder: Path) -> Path:
 # --- the blocks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def warm_server() -> WarmServer | None:
-    """Return a server from which the commands of the pages are started, where there is one."""
-    return WarmServer({"LANG": os.environ.get("LANG", "C.UTF-8")}) if hasattr(os, "pidfd_open") else None
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
-def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, warm_server: WarmServer | None) -> None:
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
     scene = SCENES.get(page, Scene())
     with ScriptedServer([answer] * 100) as server:
-        played = stage(page, scene, tmp_path, server, warm_server)
+        played = stage(page, scene, tmp_path, server)
         for block in blocks(page):
             lines = [line for line in block.splitlines() if line not in NOT_RUN]
             done = played.run("\n".join(lines))
