@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +31,35 @@ def _quick_disk(monkeypatch: pytest.MonkeyPatch, _git_template: Path) -> None:
     monkeypatch.setattr(os, "fsync", lambda _handle: None)
     monkeypatch.setattr(disk, "flush_file_system", lambda _handle: None)
     monkeypatch.setenv("GIT_TEMPLATE_DIR", str(_git_template))
+
+
+@pytest.fixture(scope="session")
+def _first_ones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("first")
+
+
+@pytest.fixture
+def copied(_first_ones: Path) -> Callable[[Path, Callable[[Path], object]], Path]:
+    """Fill a folder as a function does, which runs only for the first test that asks for it."""
+
+    def copied(folder: Path, make: Callable[[Path], object]) -> Path:
+        first = _first_ones / f"{make.__module__}.{make.__qualname__}"
+        if not first.exists():
+            make(first)
+        shutil.copytree(first, folder, symlinks=True, dirs_exist_ok=True)
+        return folder
+
+    return copied
+
+
+def _initialize(folder: Path) -> None:
+    subprocess.run(["git", "init", "-q", folder], check=True)
+
+
+@pytest.fixture
+def git_init(copied: Callable[..., Path]) -> Callable[[Path], Path]:
+    """Do as `git init` does, without a process."""
+    return lambda folder: copied(folder, _initialize)
 
 
 @pytest.fixture(scope="session")

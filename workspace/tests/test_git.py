@@ -23,11 +23,8 @@ def plain_git(folder, *args):
 
 
 @pytest.fixture
-def root(tmp_path, home):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    plain_git(folder, "init", "-q")
-    return folder
+def root(tmp_path, home, git_init):
+    return git_init(tmp_path / "project")
 
 
 def test_the_search_for_a_repository_ends_at_the_users_ceiling(root, tmp_path, monkeypatch):

@@ -18,15 +18,17 @@ from code_commit_workspace import (
 
 
 @pytest.fixture
-def root(tmp_path, home):
-    root = tmp_path / "project"
+def root(tmp_path, home, copied):
+    return copied(tmp_path / "project", started)
+
+
+def started(root):
     root.mkdir()
     for name in ("kept", "changed", "staged", "removed"):
         (root / name).write_text("old\n")
     git = Git(root)
     git.init()
     git.commit_all("The start", author="maker")
-    return root
 
 
 @pytest.fixture

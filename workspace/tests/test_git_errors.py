@@ -17,11 +17,8 @@ from code_commit_workspace.git.common_folder import CommonFolder
 
 
 @pytest.fixture
-def root(tmp_path, home):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", folder], check=True)
-    return folder
+def root(tmp_path, home, git_init):
+    return git_init(tmp_path / "project")
 
 
 def harm_config(root: Path) -> None:

@@ -18,12 +18,9 @@ def plain_git(folder: Path, *args: str) -> None:
 
 
 @pytest.fixture
-def root(tmp_path, home, monkeypatch):
+def root(tmp_path, home, monkeypatch, git_init):
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    plain_git(folder, "init", "-q")
-    return folder
+    return git_init(tmp_path / "project")
 
 
 def test_a_repository_of_another_user_is_refused_until_it_is_declared_safe(root, home):

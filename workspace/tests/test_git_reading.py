@@ -9,13 +9,18 @@ from code_commit_workspace.git.reading import reads
 
 
 @pytest.fixture
-def git(tmp_path, home):
-    git = Git(tmp_path)
-    (tmp_path / "a.txt").write_text("old\n")
+def git(tmp_path, home, copied):
+    copied(tmp_path, started)
+    (tmp_path / "a.txt").write_text("new\n")
+    return Git(tmp_path)
+
+
+def started(folder):
+    folder.mkdir()
+    (folder / "a.txt").write_text("old\n")
+    git = Git(folder)
     git.init()
     git.commit_all("The start", author="maker")
-    (tmp_path / "a.txt").write_text("new\n")
-    return git
 
 
 @pytest.mark.parametrize(

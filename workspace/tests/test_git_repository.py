@@ -29,8 +29,8 @@ def home(home, monkeypatch):
 
 
 @pytest.fixture
-def root(tmp_path, home):
-    return made(tmp_path / "project")
+def root(tmp_path, home, copied):
+    return copied(tmp_path / "project", made)
 
 
 def made(folder: Path, *flags: str) -> Path:

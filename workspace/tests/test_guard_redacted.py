@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
@@ -18,8 +17,8 @@ LINES = f"name = 1\nkey = {KEY!r}\n# ***7Q is how it looks\n"
 
 
 @pytest.fixture
-def judged(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+def judged(tmp_path, git_init):
+    git_init(tmp_path)
     (tmp_path / "config.py").write_text(LINES)
     (tmp_path / "plain.py").write_text("nothing\n")
     (tmp_path / "as.json").write_text(json.dumps({"key": KEY}))

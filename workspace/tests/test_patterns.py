@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from code_commit_workspace import Workspace
@@ -25,18 +23,18 @@ from code_commit_workspace import Workspace
         (["nothing"], True, []),
     ],
 )
-def test_files_are_selected_by_patterns(tmp_path, patterns, recursive, found):
+def test_files_are_selected_by_patterns(tmp_path, git_init, patterns, recursive, found):
     for path in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    git_init(tmp_path)
     with Workspace.open(tmp_path, writes=False) as workspace:
         assert list(workspace.files(patterns, recursive=recursive)) == found
 
 
 @pytest.mark.parametrize("recursive", [True, False])
-def test_a_pattern_that_is_malformed_is_quoted(tmp_path, recursive):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+def test_a_pattern_that_is_malformed_is_quoted(tmp_path, git_init, recursive):
+    git_init(tmp_path)
     with Workspace.open(tmp_path, writes=False) as workspace:
         for pattern in ("[z-a]", "\\"):
             with pytest.raises(ValueError, match=r"cannot read|Invalid git pattern"):

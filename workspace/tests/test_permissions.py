@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 
 import pytest
 
@@ -26,12 +25,12 @@ HOME = "agent-config/.code-commit"
 
 
 @pytest.fixture
-def root(tmp_path):
+def root(tmp_path, git_init):
     root = tmp_path / "project"
     for name in ("file", "closed/below", "open/below", f"{HOME}/lock", "build.sh"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(b"old")
-    subprocess.run(["git", "init", "-q", root], check=True)
+    git_init(root)
     yield root
     for name in ("closed", "agent-config", HOME, f"{HOME}/journal"):
         if (root / name).exists():

@@ -11,6 +11,7 @@ import pytest
 from code_commit_workspace import NotReady, check_private_folder
 
 NAME = "agent-config"
+BLOB = "78981922613b2afb6025042ff6bd878ac1994e85"  # a.txt
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 
 
@@ -28,21 +29,22 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def root(tmp_path):
-    folder = tmp_path / "project"
+def root(tmp_path, copied):
+    return copied(tmp_path / "project", started)
+
+
+def started(folder: Path) -> None:
     folder.mkdir()
     git(folder, "init", "-q")
     (folder / ".gitignore").write_text(f"/{NAME}\n")
     (folder / "a.txt").write_text("a\n")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "start")
-    return folder
 
 
 def track(root: Path, path: str, mode: str = "100644") -> None:
     """Put `path` into the index, whether or not this file system can have it."""
-    blob = git(root, "hash-object", "-w", "--stdin", stdin="x\n")
-    git(root, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+    git(root, "update-index", "--add", "--cacheinfo", f"{mode},{BLOB},{path}")
 
 
 def refused(root: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,18 +49,29 @@ def _ignored(folders):
 
 
 @pytest.fixture
-def tampered(project, tmp_path):
+def tampered(project):
+    check = IntegrityCheck(project, ignored=_ignored, not_searched=["logs", "target"])
+
+    def tampered(script):
+        before = check.seal()
+        subprocess.run(["bash", "-e", "-c", script], cwd=project, check=True)
+        return check.altered(before)
+
+    return tampered
+
+
+def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
     runner = ProcessRunner(
         project, SandboxSettings("off"), redactor=Redactor(), ignored=_ignored, not_searched=["logs", "target"]
     )
 
-    def tampered(script):
-        result = runner.run(["bash", "-e", "-c", script], log=tmp_path / "log", timeout=MINUTE)
-        assert result.exit_code == 0, result.stderr
-        assert result.passed == (not result.tampered)
-        return result.tampered
+    def run(script):
+        return runner.run(["bash", "-e", "-c", script], log=tmp_path / "log", timeout=MINUTE)
 
-    return tampered
+    ordinary = run(f"mkdir -p logs; echo '*' > logs/.gitignore; {CACHE.format('node_modules/left-pad')}")
+    assert (ordinary.passed, ordinary.exit_code, ordinary.tampered) == (True, 0, ())
+    altered = run("rm sub/.gitignore")
+    assert (altered.passed, altered.exit_code, altered.tampered) == (False, 0, ("sub/.gitignore",))
 
 
 @pytest.mark.parametrize(

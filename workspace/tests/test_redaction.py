@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from code_commit_workspace.redaction import Redactor
@@ -195,7 +195,7 @@ def _traces(key: str, shown: str, length: int) -> set[str]:
 @pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
 def test_a_key_in_an_encoding_in_lines_or_groups_is_hidden(key, encode):
     redactor = Redactor([key])
-    for before in range(16):
+    for before in range(16) if key == PLAIN else (0, 7, 14):  # each place in a row, or in three characters of base64
         _check_encoded(redactor, key, encode, before)
 
 
@@ -295,6 +295,7 @@ def test_a_stream_gives_what_the_whole_would_however_it_is_cut(whole, data):
     assert _streamed(redactor, _cuts(data, whole)) == redactor.data(whole)
 
 
+@settings(max_examples=25)
 @given(_pieces())
 def test_a_stream_of_single_bytes_gives_what_the_whole_would(whole):
     redactor = Redactor([PLAIN, AWKWARD])
@@ -339,13 +340,13 @@ def test_a_stream_holds_back_only_what_may_be_a_key():
 
 
 def test_text_without_keys_is_unchanged() -> None:
-    """It searches the standard library without its tests: megabytes without a key."""
+    """It searches a part of the standard library: megabytes without a key."""
     redactor = Redactor(
         [*KEYS, "sk-proj-Canary_0123456789-abcdefghijkLMNOP", "AIza%41%5C+/==--\\\\n\\u0041''\"\"``$(x)#Zt"]
     )
     library = Path(sysconfig.get_path("stdlib"))
-    files = [path for path in library.rglob("*.py") if not {"test", "tests", "site-packages"} & {*path.parts}]
+    files = [path for folder in (".", "encodings", "email", "unittest") for path in library.glob(f"{folder}/*.py")]
     for path in files:
         content = path.read_bytes()
         assert redactor.data(content) is content, path
-    assert len(files) > 500
+    assert len(files) > 300

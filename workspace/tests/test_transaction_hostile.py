@@ -271,20 +271,27 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.apply import apply
-root, at = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-home = root / "agent-config" / ".code-commit"
-count = 0
-def step(what):
-    global count
-    count += 1
-    if count == at:
-        os.kill(os.getpid(), signal.SIGKILL)
-with ProjectTree(root) as tree:
-    if at < 0:
-        recover(tree, home)
-    else:
-        changes = {"a.txt": b"new", "d/b.txt": b"new", "d/gone.txt": None, "d/x/y.txt": b"new"}
-        apply(tree, home, [Change(path, content) for path, content in changes.items()], step=step)
+CHANGES = {"a.txt": b"new", "d/b.txt": b"new", "d/gone.txt": None, "d/x/y.txt": b"new"}
+
+def change(root, at):
+    count = 0
+    def step(what):
+        nonlocal count
+        count += 1
+        if count == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+    with ProjectTree(root) as tree:
+        home = root / "agent-config" / ".code-commit"
+        apply(tree, home, [Change(path, content) for path, content in CHANGES.items()], step=step)
+
+for root in map(pathlib.Path, sys.argv[1:]):
+    child = os.fork()
+    if not child:
+        change(root, int(root.parent.name))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    with ProjectTree(root) as tree:
+        recover(tree, root / "agent-config" / ".code-commit")
 """
 
 
@@ -295,7 +302,7 @@ def test_a_bind_mount_inside_the_project(tmp_path):
         or subprocess.run([bwrap, "--dev-bind", "/", "/", "true"], check=False, capture_output=True).returncode
     ):
         pytest.skip("bubblewrap does not work here: no mount can be made")
-    ends = []
+    roots, binds = [], []
     for at in (0, 1, *range(2, 40, 5)):
         root, mounted = tmp_path / str(at) / "project", tmp_path / str(at) / "mounted"
         make(root)
@@ -303,21 +310,14 @@ def test_a_bind_mount_inside_the_project(tmp_path):
         (mounted / "b.txt").write_bytes(b"old")
         (mounted / "b.txt").chmod(0o640)
         (mounted / "gone.txt").write_bytes(b"old")
-        argv = [
-            bwrap,
-            "--dev-bind",
-            "/",
-            "/",
-            "--bind",
-            str(mounted),
-            str(root / "d"),
-            sys.executable,
-            "-c",
-            INSIDE,
-            str(root),
-        ]
-        code = subprocess.run([*argv, str(at)], check=False).returncode
-        subprocess.run([*argv, "-1"], check=True)
+        roots.append(root)
+        binds += ["--bind", str(mounted), str(root / "d")]
+    inside = [bwrap, "--dev-bind", "/", "/", *binds, sys.executable, "-c", INSIDE, *map(str, roots)]
+    codes = [int(code) for code in subprocess.run(inside, check=True, capture_output=True).stdout.split()]
+    assert set(codes) == {0, -signal.SIGKILL}
+    ends = []
+    for root in roots:
+        mounted = root.parent / "mounted"
         seen = {str(path.relative_to(mounted)): path.is_file() and path.read_bytes() for path in mounted.rglob("*")}
         seen["a.txt"] = (root / "a.txt").read_bytes()
         new = seen["a.txt"] == b"new"
@@ -325,11 +325,9 @@ def test_a_bind_mount_inside_the_project(tmp_path):
             {"a.txt": b"new", "b.txt": b"new", "x": False, "x/y.txt": b"new"}
             if new
             else {"a.txt": b"a", "b.txt": b"old", "gone.txt": b"old"}
-        ), at
+        ), root
         assert (mounted / "b.txt").stat().st_mode & 0o777 == 0o640
         ends.append(new)
-        if at and code == 0:
-            break
     assert ends[0] is True
     assert ends[1] is False
     assert ends[-1] is True

@@ -187,6 +187,7 @@ def test_another_run_that_changes_files_is_waited_for(root):
         {"file": {"new": 5}},
     ],
 )
+@pytest.mark.parametrize("root", ["linked"], indirect=True)
 def test_a_plan_of_another_form_is_not_used(root, harm):
     file = home(root) / "journal/active/plan"
     plan = json.loads(file.read_bytes().partition(b"\n")[0])

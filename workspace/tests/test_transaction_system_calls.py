@@ -21,7 +21,7 @@ from code_commit_workspace.transaction.apply import apply
 from code_commit_workspace.transaction.recover import recover
 
 STRACE = shutil.which("strace")
-EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 13
+EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 23
 CALLS = "openat write link linkat symlinkat unlinkat mkdirat rename renameat renameat2 fchmod fsync syncfs ftruncate utimensat"
 MARK = "getpriority"
 OLD = {"a.txt": b"old a", "file": b"becomes a folder", "folder/x.txt": b"becomes a file", "gone/z.txt": b"z"}
@@ -82,7 +82,7 @@ def run(root: Path, work: str, *strace: str) -> int:
     argv = [
         *tracer,
         sys.executable,
-        "-BSI",
+        *("-SI", "-X", f"pycache_prefix={root.parent.parent}"),
         "-c",
         f"import sys; sys.path[:] = {sys.path!r}\n{PROGRAM}",
         str(root),

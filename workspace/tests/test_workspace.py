@@ -45,15 +45,17 @@ with Workspace.open(Path(sys.argv[1]), writes=True) as workspace:
 
 
 @pytest.fixture
-def root(tmp_path):
-    root = tmp_path / "project"
+def root(tmp_path, copied):
+    return copied(tmp_path / "project", started)
+
+
+def started(root):
     root.mkdir()
     for name, text in {"a": "old", "b": "old", "build.sh": "grep -q new a\n", ".gitignore": "/agent-config\n"}.items():
         (root / name).write_text(text)
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "start")
-    return root
 
 
 def git(root, *arguments):

@@ -46,11 +46,10 @@ def plant() -> Callable[..., None]:
 
 
 @pytest.fixture
-def root(tmp_path: Path, git: Callable[..., bytes]) -> Path:
-    root = tmp_path / "project"
-    (root / "agent-config").mkdir(parents=True)
+def root(tmp_path: Path, git_init: Callable[[Path], Path]) -> Path:
+    root = git_init(tmp_path / "project")
+    (root / "agent-config").mkdir()
     (root / ".gitignore").write_text("/agent-config\n/logs\n*.o\n")
-    git(root, "init", "--quiet")
     return root
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from code_commit_workspace.git import Git
@@ -12,11 +10,8 @@ from code_commit_workspace.project_tree import ProjectTree
 
 
 @pytest.fixture
-def root(tmp_path):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", folder], check=True)
-    return folder
+def root(tmp_path, git_init):
+    return git_init(tmp_path / "project")
 
 
 @pytest.fixture
