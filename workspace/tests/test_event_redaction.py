@@ -183,6 +183,28 @@ def test_a_base64_key_in_pieces_is_hidden():
     assert lines[1:] == [b'"***7Q"'] * 2
 
 
+@pytest.mark.parametrize("first", [0, 7])
+@pytest.mark.parametrize("size", [1, 2, 5, 9, 16, 30, 70])
+def test_a_dump_of_a_key_in_pieces_is_hidden(size, first):
+    data = b"=" * first + KEY.encode() + b" and more"
+    rows = "".join(f"{at:08x}: {data[at : at + 8].hex(' ', 2)}\n" for at in range(0, len(data), 8))
+    lines = redacted(texts(*(rows[at : at + size] for at in range(0, len(rows), size)), "end"))
+    shown = "".join(text for line in lines for name, text in strings(json.loads(line)) if name == "text")
+    assert not any(KEY.encode()[at : at + 4].hex(" ", 2) in shown for at in range(first % 2, len(KEY) - 4, 2))
+    assert lines[-1:] == texts("end")
+
+
+def test_what_waits_for_a_key_holds_up_no_event_before_it():
+    redactor = EventRedactor(Redactor([KEY]))
+    redactor.add(texts(KEY[:3])[0])
+    assert redactor.take(1) == texts(KEY[:3])  # too little of a key to wait for
+    redactor.add(b'{"other": "x"}')
+    redactor.add(texts(KEY[3:9])[0])
+    assert redactor.take(3) == [b'{"other": "x"}']
+    redactor.add(texts("!")[0])
+    assert redactor.take() == texts(KEY[3:9], "!")
+
+
 @pytest.mark.parametrize("data", [b"[DONE]", b"\xff\xfe", b"NaN", b"{", b'{"a": \x00}', b"[" * 100_000])
 def test_what_is_no_json_becomes_a_string(data):
     (line,) = redacted([data])

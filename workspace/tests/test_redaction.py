@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from code_commit_workspace import key_search
 from code_commit_workspace.redaction import Redactor
 
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
@@ -265,6 +266,16 @@ def test_what_the_page_on_security_calls_a_limit_is_one(text):
 def test_a_key_is_seen_where_one_piece_of_a_long_text_ends(before, size):
     text = "\n" * (size - before)
     assert PLAIN not in Redactor([PLAIN]).text(f"{text}{PLAIN}\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "form"),
+    [(PLAIN[:32], _rows(PLAIN[:32].encode(), _xxd).strip()), (PLAIN, _lines(PLAIN.encode().hex(), 19))],
+)
+def test_a_key_is_found_within_the_reach_of_the_search(monkeypatch, key, form):
+    for reach, hidden in ((len(form) - 1, False), (len(form), True)):
+        monkeypatch.setattr(key_search, "_REACH", reach)
+        assert ("***" in Redactor([key]).text(f"x\n{form}\n\n")) == hidden
 
 
 def _cuts(data: st.DataObject, whole: bytes) -> list[bytes]:

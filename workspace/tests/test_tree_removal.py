@@ -75,6 +75,32 @@ def test_a_folder_that_its_owner_closed_is_removed(top, closed, mode):
 
 
 @pytest.mark.usefixtures("no_privileges")
+def test_a_link_that_takes_the_place_of_a_closed_folder_is_not_followed(top, tmp_path, monkeypatch):
+    (top / "closed").mkdir(mode=0)
+    (tmp_path / "outside").chmod(0o755)
+    opened = os.open
+
+    def swap(path, *args, **options):
+        try:
+            return opened(path, *args, **options)
+        except PermissionError:
+            (top / "closed").rename(top / "moved")
+            (top / "closed").symlink_to(tmp_path / "outside")
+            raise
+
+    def fail(*_args, **_options):
+        raise RecursionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", swap)
+        patch.setattr(shutil, "rmtree", fail)
+        with pytest.raises(OSError, match="Not a directory"):
+            remove_tree(top)
+    assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "outside/kept").exists()
+
+
+@pytest.mark.usefixtures("no_privileges")
 def test_a_folder_in_one_that_is_closed_stays(top):
     top.parent.chmod(0o500)
     try:
