@@ -204,6 +204,20 @@ def test_a_401_is_about_the_key_unless_it_tells_of_a_quota():
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (429, "You hit the Spend Cap of this project", "quota"),
+        (403, "insufficient funds", "quota"),
+        (400, "The billing account is disabled", "quota"),
+        (401, "credit balance is too low", "auth"),
+        (429, "too many requests", "rate"),
+    ],
+)
+def test_words_about_used_up_credit_decide_unless_the_key_is_rejected(status, words, kind):
+    assert reply_error(status, words=words).kind == kind
+
+
 CALL, TEXT = ToolCall("", "read", {}, "{}"), Text("words")
 
 

@@ -46,6 +46,15 @@ def test_the_proxy_of_a_host(monkeypatch, environ, proxy):
     assert https_proxy("api.example") == proxy
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.8.8.8", "::1"])
+def test_this_machine_needs_no_proxy(monkeypatch, host):
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://a:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert https_proxy(host) is None
+
+
 @pytest.mark.parametrize(
     ("address", "shown"),
     [

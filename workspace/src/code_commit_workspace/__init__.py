@@ -46,7 +46,7 @@ _PUBLIC = {
     "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),
     "project_tree": ("ProjectTree",),
-    "proxy": ("https_proxy", "proxy_passwords"),
+    "proxy": ("https_proxy", "is_this_machine", "proxy_passwords"),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),

@@ -37,6 +37,7 @@ from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
 from .proxy import https_proxy as https_proxy
+from .proxy import is_this_machine as is_this_machine
 from .proxy import proxy_passwords as proxy_passwords
 from .records import Change as Change
 from .records import PathRule as PathRule

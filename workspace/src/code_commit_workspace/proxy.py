@@ -1,9 +1,10 @@
-"""Proxies from environment variables. Their addresses may contain a password."""
+"""Proxies from environment variables, for all but this machine. Their addresses may contain a password."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from urllib.parse import unquote
 
 _VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
@@ -21,7 +22,9 @@ def proxy_passwords(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def https_proxy(host: str) -> str | None:
-    """Return the address of the environment's proxy for https to `host`, or None."""
+    """Return the address of the environment's proxy for https to `host`, or None. This machine needs none."""
+    if is_this_machine(host):
+        return None
     from urllib import request  # slow to import
 
     proxies = request.getproxies_environment()
@@ -30,6 +33,14 @@ def https_proxy(host: str) -> str | None:
     if not proxy or bypassed(host, proxies):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether `host` is the name or an address of this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_proxy(variable: str) -> bool:

@@ -151,7 +151,7 @@ def models_arguments(parser: ArgumentParser) -> None:
 
 def models(host: CommandHost, arguments: Namespace) -> int:
     """List the models of the installed providers, with their aliases: of the plugins, then of the services' lists."""
-    from code_commit.models.listed_models import listed_models
+    from code_commit.models.listed_models import listed_models, window_of
 
     code = _refresh(host) if arguments.refresh else ExitCode.REACHED
     providers, listed = host.registry.providers, listed_models()
@@ -160,7 +160,7 @@ def models(host: CommandHost, arguments: Namespace) -> int:
             "model": model,
             "provider": name,
             "aliases": list(definition.models.get(model, ())),
-            "window": definition.windows.get(model) or listed.get(name, {}).get(model) or None,
+            "window": window_of(definition, model, listed),
             "distribution": plugin.distribution,
         }
         for name, (plugin, definition) in sorted(providers.items())

@@ -9,8 +9,8 @@ from functools import partial
 
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of
-from code_commit_workspace import describe, no_room, write_stdout
+from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
+from code_commit_workspace import write_stdout
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -61,29 +61,19 @@ def _report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> in
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    if isinstance(error, KeyboardInterrupt):
-        error = Interrupted("interrupted")
-    if isinstance(error, OSError):
-        error = _folder_gone() or no_room(error) or error
-    if isinstance(error, CodeCommitError):
-        code, message, hint = exit_code_of(error), error.message, error.hint
-    else:
-        code, message, hint = ExitCode.INTERNAL, *_describe_bug(error, debug="--debug" in argv)
+    gone = _folder_gone() if isinstance(error, OSError) else None
+    shown = as_reported(gone or error)
+    code, message, hint = exit_code_of(shown), shown.message, shown.hint
+    if code is ExitCode.INTERNAL and "--debug" in argv:
+        import traceback
+
+        message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
+    elif code is ExitCode.INTERNAL:
+        message = ", ".join([message, *getattr(error, "__notes__", ())])  # the notes name the command of a plugin
     out.error(message, hint)
     if "--json" in argv:
         out.run_finished(code, message, hint)
     return code
-
-
-def _describe_bug(error: BaseException, *, debug: bool) -> tuple[str, str]:
-    """Return a message and a hint; to debug, the traceback."""
-    if debug:
-        import traceback
-
-        return "".join(traceback.format_exception(error)).rstrip(), ""
-    where = getattr(error, "__notes__", ())  # a command of a plugin
-    message = ", ".join([f"internal error: {describe(error)}", *where])
-    return message, f"this is a bug{'' if where else ' in code-commit'}; --debug shows where"
 
 
 def _folder_gone() -> NotReady | None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -21,6 +20,7 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
     ProjectTree,
+    is_this_machine,
     parse_key,
     proxy_passwords,
     read_anywhere,
@@ -275,14 +275,6 @@ def _parsed(url: object, source: str) -> SplitResult:
     if "?" in url or "#" in url:
         raise NotReady(f"the address in {source} contains a query or a fragment", hint="end the address before ? or #")
     return parts
-
-
-def is_this_machine(host: str) -> bool:
-    """Return whether `host` is the name or an address of this machine."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int]:

@@ -28,10 +28,12 @@ Stream = Literal["auto", "always", "never"]
 Dollars = Annotated[Decimal, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
 
 
-class BuildSettings(BaseModel):
-    """`[build]`: how `build.sh` is run."""
-
+class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BuildSettings(_Table):
+    """`[build]`: how `build.sh` is run."""
 
     timeout_seconds: Seconds = Field(
         default=3600, description="Time limit of a build in seconds; then all of its processes are killed."
@@ -42,10 +44,8 @@ class BuildSettings(BaseModel):
     )
 
 
-class SandboxTable(BaseModel):
+class SandboxTable(_Table):
     """`[sandbox]`: what builds and commands can reach. `sandbox = "require"` alone sets the mode."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["auto", "require", "off"] = Field(
         default="auto", description="Isolate builds and commands with bubblewrap: if it works, always, or never."
@@ -63,10 +63,8 @@ class SandboxTable(BaseModel):
     )
 
 
-class HttpSettings(BaseModel):
+class HttpSettings(_Table):
     """`[http]`: how services are called."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     timeout_seconds: Seconds = Field(default=600, description="Seconds to wait while a service sends nothing.")
     stall_seconds: Seconds = Field(

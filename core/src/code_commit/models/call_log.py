@@ -12,7 +12,7 @@ from code_commit.log.run_log import RunLog, failure_text
 from code_commit.models.received_reply import Print, ReceivedReply
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
-from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
+from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed, as_reported
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit_workspace import Redactor
@@ -88,7 +88,7 @@ class CallLog:
 
     def _failed(self, call: ModelCall, reply: ReceivedReply, error: BaseException, seconds: float) -> CallFinished:
         """Write the files of a failed call, and return its event."""
-        message, cause, name = _message(error), error.__cause__, reply.files.response
+        message, cause, name = as_reported(error).message, error.__cause__, reply.files.response
         with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
             reply.end()
         body = cause.body if isinstance(cause, ProviderError) else ""
@@ -130,9 +130,3 @@ def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     words = " ".join(redactor.text(completion.text).split())
     quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
     return f"{completion.model} refused {what}{quoted}"
-
-
-def _message(error: BaseException) -> str:
-    if isinstance(error, CodeCommitError):
-        return error.message
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"

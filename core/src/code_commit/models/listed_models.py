@@ -60,9 +60,16 @@ def usable_models(models: object) -> dict[str, int]:
     }
 
 
-def window_of(definition: ProviderDefinition, model: str) -> int | None:
-    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
-    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
+def window_of(
+    definition: ProviderDefinition, model: str, listed: Mapping[str, Mapping[str, int]] | None = None
+) -> int | None:
+    """Return the most tokens that a model reads, or None if neither its plugin nor its service says.
+
+    `listed` is what `listed_models` returns; without, it is read if it is needed.
+    """
+    if window := definition.windows.get(model):
+        return window
+    return (listed_models() if listed is None else listed).get(definition.name, {}).get(model) or None
 
 
 def _listed_file() -> Path:

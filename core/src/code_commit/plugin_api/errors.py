@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady
+from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -86,3 +86,13 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 def exit_code_of(error: CodeCommitError) -> ExitCode:
     """Return the exit code of `error`: that of its nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)
+
+
+def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
+    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL."""
+    if isinstance(error, CodeCommitError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted("interrupted")
+    bug = CodeCommitError(f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where")
+    return no_room(error) or bug

@@ -19,6 +19,12 @@ T = TypeVar("T")
 
 _LONGEST_QUOTE = 500  # characters
 _REASON = re.compile(r"[A-Za-z][A-Za-z_]{1,63}")  # a name; a key has digits
+# What services say about an account without credit, whatever the status.
+_OUT_OF_CREDIT = re.compile(
+    r"spend(ing)? (limit|cap)|credits are depleted|credit balance is too low|insufficient (balance|credit|funds)|"
+    r"billing (account )?(is )?(disabled|not enabled)|reached your specified (API )?usage limits",
+    re.IGNORECASE,
+)
 _UNAUTHORIZED, _FORBIDDEN, _FIRST_ERROR = 401, 403, 400  # HTTP statuses
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -169,7 +175,7 @@ def reply_error(
     retry_after: float | None = None,
 ) -> ProviderError:
     """Return the error for an unsuccessful reply. `kind` overrides the meaning of `status`; `words` is the service's
-    message, `reason` its machine-readable one, such as `SERVICE_DISABLED`.
+    message, `reason` its machine-readable one, such as `SERVICE_DISABLED`. Words about used up credit mean `quota`.
 
     A 401 is always `auth`, unless `kind` is `quota`. An `auth` error shows `reason`, never `words`: services quote the
     key in them.
@@ -177,6 +183,8 @@ def reply_error(
     kind = kind or kind_of_status(status)
     if status == _UNAUTHORIZED and kind != "quota":
         kind = "auth"
+    elif _OUT_OF_CREDIT.search(words):
+        kind = "quota"
     meaning = _MEANING[kind]
     quoted = " ".join(words.split())
     if len(quoted) > _LONGEST_QUOTE:

@@ -15,7 +15,7 @@ from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, exit_code_of
+from code_commit.plugin_api.errors import ExitCode, as_reported, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
@@ -24,7 +24,7 @@ from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, no_room, uninterrupted
+from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, uninterrupted
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
@@ -138,20 +138,12 @@ class _RunState:
         )
 
     def _describe(self) -> tuple[ExitCode, str, str]:
-        match self.error:
-            case None if self.result is not None:
-                return ExitCode(self.result.outcome.value), self.result.summary, self.result.hint
-            case CodeCommitError() as error:
-                return exit_code_of(error), error.message, error.hint
-            case KeyboardInterrupt():
-                return ExitCode.INTERRUPTED, "interrupted", ""
-            case BaseException() as error if full := no_room(error):
-                return exit_code_of(full), full.message, full.hint
-            case BaseException() as error:
-                where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
-                summary = f"internal error{where}: {describe(error)}"
-                return ExitCode.INTERNAL, summary, "this is a bug; --debug shows where"
-        return ExitCode.INTERNAL, "internal error: the workflow returned no result", "this is a bug in its plugin"
+        if self.error is None:
+            result: Any = self.result  # there is one where there is no error
+            return ExitCode(result.outcome.value), result.summary, result.hint
+        where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
+        error = as_reported(self.error, where)
+        return exit_code_of(error), error.message, error.hint
 
 
 @contextmanager

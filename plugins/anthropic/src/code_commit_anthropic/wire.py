@@ -68,10 +68,6 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
 # The service reports filtered output as an error.
 _FIRST_ERROR = 400
 _FILTERED = "Output blocked by content filtering policy"
-# Both have type invalid_request_error and status 400.
-_OUT_OF_CREDIT = re.compile(
-    r"credit balance is too low|reached your specified (API )?usage limits|spend(ing)? (limit|cap)", re.IGNORECASE
-)
 
 
 class AnthropicWire:
@@ -212,8 +208,6 @@ class AnthropicWire:
         if kind == "rejected":  # the status is not specific; gateways send types that are too general
             named = _KIND_OF_TYPE.get(name)
             kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
-        if _OUT_OF_CREDIT.search(words):
-            kind = "quota"
         raise reply_error(status, kind=kind, words=words, reason=name)
 
     def _thinking(self, request: Request, max_tokens: int) -> dict[str, Any] | None:

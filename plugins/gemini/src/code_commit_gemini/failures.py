@@ -9,9 +9,6 @@ from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 _AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
-_OUT_OF_CREDIT = re.compile(
-    r"credits are depleted|billing (account )?(is )?(disabled|not enabled)|spend(ing)? (limit|cap)", re.IGNORECASE
-)
 _CHECK_BILLING = "check your plan and billing"
 FIRST_ERROR = 400  # HTTP status
 _KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
@@ -38,11 +35,7 @@ def failure(status: int, reply: Json) -> ProviderError:
     reasons = [str(detail["reason"]) for detail in details if detail.get("reason")]
     if any(_AUTH_REASONS.match(reason) for reason in reasons):
         kind = "auth"
-    elif (
-        "BILLING_DISABLED" in reasons
-        or _OUT_OF_CREDIT.search(words)
-        or (kind == "rate" and _is_used_up(words, details))
-    ):
+    elif "BILLING_DISABLED" in reasons or (kind == "rate" and _is_used_up(words, details)):
         kind = "quota"
     return reply_error(status, kind=kind, words=words, reason=(*reasons, name)[0], retry_after=_retry_delay(details))
 

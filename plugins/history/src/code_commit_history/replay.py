@@ -26,11 +26,11 @@ from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
+from code_commit_history.runs.words import cut
 from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _CONFIG = Path("agent-config")
-_LONGEST_CELL = 200  # characters; a change may have thousands of files
 _INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
 
 
@@ -241,13 +241,9 @@ def _changes(story: Story) -> list[str]:
     return [", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied]
 
 
-def _cell(text: str) -> str:
-    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
-
-
 def _print(host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path) -> None:
     host.out.table([
-        ("same" if row.same else "DIFFERS", row.what, _cell(row.recorded), "" if row.same else _cell(row.replayed))
+        ("same" if row.same else "DIFFERS", row.what, cut(row.recorded), "" if row.same else cut(row.replayed))
         for row in rows
     ])  # fmt: skip
     differing = sum(not row.same for row in rows)

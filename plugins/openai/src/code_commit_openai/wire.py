@@ -46,9 +46,7 @@ from code_commit_openai.stream import OpenAIStream
 _PROVIDER: Final = "openai"
 _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?!\w)")
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
-_OUT_OF_CREDIT = re.compile(
-    r"check your plan and billing|spend(ing)? (limit|cap)|insufficient (balance|credit|funds)", re.IGNORECASE
-)
+_CHECK_BILLING = "check your plan and billing"
 
 # Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
@@ -344,6 +342,6 @@ def _failure(status: int, reply: Json) -> ProviderError:
     kind = next((each for each in decisive if each in kinds), kind)
     if "incorrect api key" in words.lower():  # xAI replies with status 400
         kind = "auth"
-    if kind == "rate" and _OUT_OF_CREDIT.search(words):
+    if kind == "rate" and _CHECK_BILLING in words.lower():
         kind = "quota"
     return reply_error(status, kind=kind, words=words, reason=names[0] if names else "")

@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx
 
-from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import Redactor, https_proxy
@@ -166,15 +165,9 @@ def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[by
         raise ProviderError("the reply has a compression that was not requested", kind="invalid_response")
     # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
-    size = received = 0
+    size = 0
     for chunk in response.iter_raw():
-        received += len(chunk)
-        if received > cap:
-            raise _too_large(cap)
-        if unpack is None:
-            yield chunk
-            continue
-        for piece in _unpacked(chunk, unpack):
+        for piece in _unpacked(chunk, unpack) if unpack else (chunk,):
             size += len(piece)
             if size > cap:
                 raise _too_large(cap)
@@ -214,8 +207,8 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
     """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
-    proxy = None if is_this_machine(address.host) else https_proxy(address.host)
-    if proxy is None or address.scheme != "https":
+    proxy = https_proxy(address.host) if address.scheme == "https" else None
+    if proxy is None:
         return None
     try:
         return httpx.Proxy(proxy)

@@ -35,7 +35,7 @@ def list_all(host: Host, arguments: argparse.Namespace) -> int:
     if room < min(_SHORTEST, max(len(row[-1]) for row in table)):
         _print_narrow(host, table[1:], columns)
     else:
-        host.out.table([(*row, _cut(query, room)) for *row, query in table])
+        host.out.table([(*row, words.cut(query, room)) for *row, query in table])
     return ExitCode.REACHED
 
 
@@ -43,16 +43,12 @@ def _width_of(rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
-
-
 def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]], columns: int) -> None:
     """Print two or three lines per run, for a terminal that is too narrow for the table."""
     for run, model, outcome, attempts, tokens, cost, time, query in rows:
         host.out.line(f"{run}  {outcome}")
         if query:
-            host.out.line(f"    {_cut(query, columns - 4)}")
+            host.out.line(f"    {words.cut(query, columns - 4)}")
         details = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
         host.out.line("    " + ", ".join(details))
 
