@@ -187,19 +187,21 @@ def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     assert (process.returncode, project.read("a.txt")) == (0, "new\n"), stderr
 
 
-def test_ctrl_c_during_the_import_of_the_command(tmp_path):
+@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main"])
+def test_ctrl_c_during_the_imports_of_the_command(tmp_path, module):
     project = Project.create(tmp_path / "made")
     # The exception of the signal, at a moment that a real signal cannot hit reliably.
-    hook = """
+    hook = f"""
 import sys
 class Pressed:
     def find_spec(self, name, *_):
-        if name == "code_commit.cli.main":
+        if name == {module!r}:
+            sys.meta_path.remove(self)
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Pressed())
 """
     (tmp_path / "sitecustomize.py").write_text(hook)
-    finished = project.command("--json", plugins=[tmp_path])
+    finished = project.command("--json", plugins=[tmp_path], cold=True)
     assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
     assert [event["data"]["outcome"] for event in finished.events] == ["interrupted"]
 

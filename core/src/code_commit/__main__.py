@@ -29,9 +29,6 @@ def main() -> int:
             return 0
     # Nearly all objects live to the end: collections would take a fifth of a short run.
     gc.set_threshold(_GC_THRESHOLD)
-    import atexit
-    import signal
-
     code: int | None = None
 
     def interrupt(_number: int, _frame: object) -> None:
@@ -40,6 +37,9 @@ def main() -> int:
         raise KeyboardInterrupt
 
     try:
+        import atexit
+        import signal
+
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, interrupt)
