@@ -118,6 +118,42 @@ def test_waiting_threads_end_too(project, tmp_path, how, number):
         interrupt(process, number)
 
 
+WAITING = """
+import signal, sys, threading
+from pydantic import BaseModel
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+class Options(BaseModel):
+    waiting: str
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--waiting",), "for what", metavar="WHAT", selects=True),)
+    return [WorkflowDefinition("waiting", "wait", flags, "waiting_plugin:wait", roles=None,
+                               options="waiting_plugin:Options")]
+
+def wait(run):
+    thread = threading.Thread(target=threading.Event().wait, daemon=True)
+    thread.start()
+    # A blocked signal goes to another thread, so that it ends no wait of this one, like a signal just before a wait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    print("waiting", file=sys.stderr, flush=True)
+    {"thread": thread.join, "stdin": sys.stdin.buffer.read}[run.options.waiting]()
+"""
+
+
+@pytest.mark.parametrize("what", ["thread", "stdin"])
+def test_a_signal_just_before_a_wait_ends_it(project, tmp_path, what):
+    plugins = install_plugin(tmp_path / "plugins", "waiting", WAITING)
+    with project.start("--waiting", what, plugins=[plugins]) as process:
+        assert b"waiting\n" in process.stderr
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+
+
 GIT = """#!/bin/sh
 case "$*" in *write-tree*) test -e started && echo x >> interrupted && kill -TERM $PPID;; esac
 exec {git} "$@"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,27 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
     served(use)
     finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
+
+
+def test_a_signal_just_before_a_wait_ends_the_server(tmp_path: Path) -> None:
+    """A blocked signal goes to another thread, so that it ends no wait of the main one."""
+    code = """
+import signal, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+"""
+    (tmp_path / "sitecustomize.py").write_text(code)
+    with Project.create(tmp_path / "made").start("mcp", "serve", plugins=[tmp_path], cold=True) as process:
+        request = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": request}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
 
 
 def test_the_help_of_the_command_does_not_import_the_sdk(tmp_path: Path) -> None:

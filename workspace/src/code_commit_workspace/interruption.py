@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NUDGE = signal.SIGURG  # does nothing but interrupt a wait
+_NUDGES, _PAUSE = 10, 0.2  # seconds before each
 
 
 @contextmanager
@@ -39,8 +42,8 @@ def uninterrupted(*, last: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def call_on_interruption(end: Callable[[], None]) -> Iterator[None]:
-    """On one of the signals, call `end` in another thread before the exception is raised.
+def call_on_interruption(end: Callable[[], object] = bool) -> Iterator[None]:
+    """On one of the signals, call `end` in another thread, and end any wait of this thread: the exception follows.
 
     The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
     """
@@ -49,19 +52,31 @@ def call_on_interruption(end: Callable[[], None]) -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    threading.Thread(target=_watch_signals, args=(reader, end), name="code-commit interruption", daemon=True).start()
-    # Python writes to it before any handler runs. Without it, a signal that arrives just before a wait for a lock would
-    # be noticed only after the wait. An ignored signal is not written.
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    nudge = signal.signal(_NUDGE, lambda *_: None)
+    # Python writes to it before any handler runs. An ignored signal is not written.
+    outer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_watch, args=(reader, end, outer), name="code-commit interruption", daemon=True)
     try:
+        watch.start()
         yield
     finally:
-        signal.set_wakeup_fd(previous)
+        signal.set_wakeup_fd(outer)
+        signal.signal(_NUDGE, nudge)
         os.close(writer)
 
 
-def _watch_signals(reader: int, end: Callable[[], None]) -> None:
-    while number := os.read(reader, 1):
-        if number[0] in _SIGNALS:
+def _watch(reader: int, end: Callable[[], object], outer: int) -> None:
+    """Call `end`, and end waits of the main thread, which notices a signal just before a wait only after the wait."""
+    nudges = 0
+    while True:
+        if not select.select([reader], [], [], _PAUSE if nudges else None)[0]:
+            nudges -= 1
+            signal.pthread_kill(threading.main_thread().ident or 0, _NUDGE)
+        elif not (number := os.read(reader, 1)):
+            break
+        elif number[0] in _SIGNALS:
+            nudges = _NUDGES
+            if outer >= 0:
+                os.write(outer, number)  # of an outer block
             end()
     os.close(reader)

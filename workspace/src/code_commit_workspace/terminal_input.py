@@ -7,11 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from code_commit_workspace.interruption import call_on_interruption
+
 _PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
-_NOTICE = 0.5  # seconds; a signal just before a wait is noticed after it
 _EDIT = "e"
 
 
+@call_on_interruption()
 def read_answer(show: Callable[[], object], root: Path | None = None, draft: str | None = None) -> str | None:
     """Ask a question with `show` and return the answer from stdin without its line ending; None at the end of input.
 
@@ -60,11 +62,7 @@ def _read_block() -> str | None:
 
 def _read_line() -> bytes:
     """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input."""
-    import select
-
     try:
-        while _on_terminal() and not select.select([sys.stdin], [], [], _NOTICE)[0]:
-            pass  # a read would wait for a line, also after a Ctrl-C that came just before it
         return sys.stdin.buffer.readline() if sys.stdin else b""  # None: the caller closed it
     except OSError:
         return b""

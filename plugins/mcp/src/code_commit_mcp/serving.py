@@ -19,6 +19,7 @@ from code_commit.plugin_api import ExitCode, Host
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
+from code_commit_workspace import call_on_interruption
 
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters
@@ -54,7 +55,8 @@ def serve(host: Host, _: Namespace) -> int:
         async with stdio_server() as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
-    anyio.run(main)
+    with call_on_interruption():
+        anyio.run(main)
     return ExitCode.REACHED
 
 
