@@ -279,10 +279,13 @@ def test_rules_that_cannot_be_read_are_an_error(root):
         Git(root).ignored(["sub/x.o"])
 
 
-def test_submodules_are_found_before_they_are_checked_out(root):
+@pytest.mark.parametrize("index", [(), ("--index-version", "4"), ("--split-index",)])
+def test_submodules_are_found_before_they_are_checked_out(root, index):
     assert Git(root).submodules() == frozenset()
     plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
     commit = plain_git(root, "rev-parse", "HEAD").decode().strip()
+    plain_git(root, "config", "splitIndex.maxPercentChange", "0")  # the entries are in the shared index
+    plain_git(root, "update-index", *index)
     plain_git(root, "update-index", "--add", "--cacheinfo", f"160000,{commit},lib/mod é")
     (root / "lib").mkdir()
     assert Git(root).submodules() == {"lib/mod é"}

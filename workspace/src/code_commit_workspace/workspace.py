@@ -53,7 +53,7 @@ class Workspace:
 
     `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens files and folders
     through handles, so that no link is followed. `recovered` describes what was rolled back after an interrupted run;
-    None if nothing was.
+    None if nothing was. `started` are the processes of `start_process`.
     """
 
     root: Path
@@ -69,7 +69,7 @@ class Workspace:
     recovered: str | None
     _lock: ProjectLock | None
     _held: ExitStack
-    _started: list[RunningProcess] = field(default_factory=list)
+    started: list[RunningProcess] = field(default_factory=list)
     _warnings: set[str] = field(default_factory=set)
 
     @classmethod
@@ -331,7 +331,7 @@ class Workspace:
             Interrupted: the workspace was closed.
         """
         process = self._runner.start(argv, env=env or {}, isolation_required=isolation_required)
-        self._started.append(process)
+        self.started.append(process)
         return process
 
     def end_processes(self) -> None:
@@ -341,7 +341,7 @@ class Workspace:
 
     def wait_until_over(self, seconds: float) -> bool:
         """After `end_processes`, wait until no process is running; return False if that takes longer."""
-        for process in self._started:
+        for process in self.started:
             process.close()
         return "_runner" not in self.__dict__ or self._runner.wait_until_over(seconds)
 

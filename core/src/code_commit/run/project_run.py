@@ -260,7 +260,7 @@ class ProjectRun:
             yield
             kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
             self.emit(events.ChangesApplied(written, deleted, kept))
-            self.changes.unsaved = True
+            self.changes.add(change.path for change in changes)
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
@@ -288,12 +288,15 @@ class ProjectRun:
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
             started = time.monotonic()
+            self.changes.running.add(log)
             try:
                 result = self.workspace.run_command(
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self.changes.unsaved = self.writes  # another thread may have taken a checkpoint meanwhile
+                if self.writes:
+                    self.changes.unsaved = None  # another thread may have taken a checkpoint meanwhile
+                self.changes.running.discard(log)
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()
             ended = (result.exit_code, seconds, result.timed_out, result.tampered)

@@ -108,10 +108,13 @@ class PrivateRepository:
         return (self.path / ref).exists() or (self.path / "packed-refs").exists()
 
     @property
-    def has_index(self) -> bool:
-        """Return whether there is an index from an earlier snapshot."""
-        self._prepare()
-        return (self.path / "index").exists()
+    def indexed(self) -> int:
+        """Return the number of files in the index."""
+        try:
+            with (self.path / "index").open("rb") as file:
+                return int.from_bytes(file.read(12)[8:])
+        except FileNotFoundError:
+            return 0
 
     def forget_index(self) -> None:
         """Forget the files' times and sizes; the next snapshot reads all files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 
 from code_commit_workspace.checkpoint.repository import PrivateRepository
@@ -42,17 +42,19 @@ class Snapshots:
         self._tree = tree
         self._git = git
         self._repository = repository
-        self._indexed: set[str] | None = None
+        self._indexed: Set[str] | None = None
         self._seen: _Seen | None = None
 
-    def look(self) -> tuple[Snapshot, dict[str, os.stat_result]]:
+    def look(self, written: Collection[str] | None = None) -> tuple[Snapshot, dict[str, os.stat_result]]:
         """Take a snapshot; return it and the status of each file in it.
+
+        With `written`, the only files that may be new since the latest snapshot, git does not look for others.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
         """
         taken = self._repository.clock()
-        paths = visible(self._git, self._repository.path.parent.parent.name)
+        paths = self._visible() if written is None or self._indexed is None else self._indexed | set(written)
         now = self._repository.clock()
         files = statuses(self._tree, paths)
         states = {path: _state(status) for path, status in files.items()}
@@ -60,35 +62,41 @@ class Snapshots:
             return Snapshot(self._seen.tree, modes_of(files), taken), files
         self._seen = None
         try:
-            tree = self._write_tree(files)
+            tree = self._write_tree(frozenset(files))
         except GitError:
             # An object of the user's repository, or a file, may have vanished just now: read everything again, once.
             self._repository.forget_index()
-            self._indexed = set()
-            files = statuses(self._tree, visible(self._git, self._repository.path.parent.parent.name))
-            tree = self._write_tree(files)
+            self._indexed = frozenset()
+            files = statuses(self._tree, self._visible())
+            tree = self._write_tree(frozenset(files))
         else:
             # Any later change gets a later time, so `states` will differ.
             if all(status.st_ctime_ns < now for status in files.values()):
                 self._seen = _Seen(states, tree)
         return Snapshot(tree, modes_of(files), taken), files
 
-    def _write_tree(self, files: Collection[str]) -> str:
-        if self._indexed is None:
-            listing = os.fsdecode(self._repository.run(["ls-files", "-z"])) if self._repository.has_index else ""
-            self._indexed = set(listing.split("\0")) - {""}
-        present = set(files)
-        vanished = self._indexed - present
-        self._indexed = None  # unknown until git has updated it
+    def _visible(self) -> Collection[str]:
+        return visible(self._git, self._repository.path.parent.parent.name)
+
+    def _write_tree(self, present: frozenset[str]) -> str:
+        indexed, self._indexed = self._indexed, None  # unknown until git has updated it
         sync = _EACH_BY_ITSELF if len(present) <= _FEW else ()
-        if vanished:
-            self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished))
+        if indexed is not None:
+            self._remove(indexed - present)
         if present:
-            self._repository.run(
-                [*sync, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"], stdin=_lines(present)
-            )
+            # An index of an earlier run: without --remove, git fails if a file vanishes now, so that they can be counted.
+            remove = ["--remove"] if indexed is not None else []
+            update = ["update-index", "-z", "--add", *remove, "--replace", "--stdin"]
+            self._repository.run([*sync, *update], stdin=_lines(present))
+        if indexed is None and self._repository.indexed != len(present):
+            listing = os.fsdecode(self._repository.run(["ls-files", "-z"])).split("\0")[:-1]
+            self._remove(set(listing) - present)
         self._indexed = present
         return self._repository.run([*sync, "write-tree"]).decode().strip()
+
+    def _remove(self, vanished: Collection[str]) -> None:
+        if vanished:
+            self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished))
 
     def keep(self, snapshot: Snapshot, subject: str) -> str:
         """Commit `snapshot` and return the id."""

@@ -53,6 +53,11 @@ _LOOK_INTO_SUBMODULES = {"diff", "diff-files", "diff-index", "status"}
 NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 """For a command that needs no repository, as `env`."""
 CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
+_INDEX = b"DIRC"
+# In gitformat-index: the mode of a submodule, and the extension of an index whose other entries are in a second file.
+_WITH_SUBMODULES = (b"\0\0\xe0\0", b"link\0")
+_BRANCH = re.compile(rb"ref: (refs/heads/[^\0]+)\n")
+_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
 _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
 
 
@@ -69,7 +74,6 @@ class Git:
         self._place = Place(root, repository, repository, found=False) if repository else None
         self._program: str | None = None
         self._repository: Repository | None = None
-        self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # with the state of the index
 
     def with_those_around(self) -> Iterator[Git]:
         """Yield a `Git` for the repository of the root, then one for each repository around it.
@@ -181,6 +185,11 @@ class Git:
         Raises:
             GitError: there is no repository, or git cannot read it.
         """
+        folders = self.layout().folders
+        with suppress(OSError):  # a file has it, unless git packed the branch
+            branch = _BRANCH.fullmatch(read_small(folders[0] / "HEAD"))
+            if branch and _ID.fullmatch(found := read_small(folders[-1] / os.fsdecode(branch[1]))):
+                return found.decode().strip()
         args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         done = self._done(args)
         if done.returncode not in {0, 1}:
@@ -194,12 +203,11 @@ class Git:
             NotReady: the root is not in a git repository, or git cannot list its files.
         """
         try:
-            state, listing = self._listing("--cached", "--others", "--exclude-standard")
+            listing = self.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         except GitError:
             self.require_repository()
             raise
-        self._submodules = state, _submodules_in(listing)
-        return {entry[2:] if entry[0] == "?" else entry.partition("\t")[2] for entry in listing}
+        return set(os.fsdecode(listing).split("\0")[:-1])
 
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
@@ -207,16 +215,13 @@ class Git:
         Raises:
             GitError: there is no repository, or git cannot read it.
         """
-        if self._submodules is None or self._submodules[0] != _state(self.layout().index):
-            state, listing = self._listing("--cached")
-            self._submodules = state, _submodules_in(listing)
-        return self._submodules[1]
-
-    def _listing(self, *which: str) -> tuple[tuple[int, ...], list[str]]:
-        """Return the state of the index, and a line per path: `H 100644 id 0`, a tab and the path; or `? path`."""
-        state = _state(self.layout().index)
-        listing = self.run(["ls-files", "-t", "--stage", "-z", *which])
-        return state, os.fsdecode(listing).split("\0")[:-1]
+        index = self.layout().index
+        with suppress(OSError):
+            content = read_small(index, limit=None) if index.exists() else _INDEX
+            if content.startswith(_INDEX) and not any(mark in content for mark in _WITH_SUBMODULES):
+                return frozenset()
+        listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
+        return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 "))
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the `paths` that git ignores, tracked or not.
@@ -295,19 +300,6 @@ def listing(paths: Sequence[str]) -> bytes:
     if names.count(b"\0") != len(paths):
         raise GitError("git cannot check a path that contains NUL")
     return names
-
-
-def _submodules_in(listing: Sequence[str]) -> frozenset[str]:
-    return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 ", 2))
-
-
-def _state(index: Path) -> tuple[int, ...]:
-    """Return values that differ after any change of the index, which git replaces each time; empty without an index."""
-    try:
-        status = index.stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _without_submodules(args: Sequence[str]) -> Sequence[str]:

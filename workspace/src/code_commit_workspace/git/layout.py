@@ -101,15 +101,15 @@ def _is_git_folder(folder: Path, common: Path) -> bool:
     return bool(valid) and (common / "objects").is_dir() and (common / "refs").is_dir()
 
 
-def read_small(path: Path) -> bytes:
-    """Return the content of one of git's small files, up to 4 MiB.
+def read_small(path: Path, *, limit: int | None = _SMALL) -> bytes:
+    """Return the content of one of git's files, up to `limit` bytes; None for all of a regular file.
 
     Raises:
         OSError: it cannot be read.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would never end
     with os.fdopen(handle, "rb") as file:
-        return file.read(_SMALL)
+        return file.read(os.fstat(handle).st_size if limit is None else limit)
 
 
 def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:
