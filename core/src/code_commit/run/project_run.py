@@ -73,6 +73,7 @@ class ProjectRun:
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
         self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
         self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
         self.changes = TreeChanges(self.workspace, self.log)
@@ -220,10 +221,6 @@ class ProjectRun:
         """Append to a file that `keep` wrote, without keys."""
         self.log.append(file.name, content)
 
-    def find_run(self, name: str) -> Path:
-        """Return the folder of a run of this project."""
-        return find_run(self.root, name)
-
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin declared; yield (distribution, item)."""
         for plugin, item in self.plugin_host.collect(hook, {"settings": self.given["settings"]}):
@@ -243,7 +240,7 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        if self.keeps_diffs and (diff := self.changes.diff()) is not None:
+        if self.keeps_diffs and (diff := self.changes.diff()):
             self._keep_diff("all-changes.diff", diff)
 
     @contextmanager
@@ -288,7 +285,7 @@ class ProjectRun:
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
             started = time.monotonic()
-            self.changes.running.add(log)
+            self.changes.running.add(log.name)
             try:
                 result = self.workspace.run_command(
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
@@ -296,7 +293,7 @@ class ProjectRun:
             finally:
                 if self.writes:
                     self.changes.unsaved = None  # another thread may have taken a checkpoint meanwhile
-                self.changes.running.discard(log)
+                self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()
             ended = (result.exit_code, seconds, result.timed_out, result.tampered)

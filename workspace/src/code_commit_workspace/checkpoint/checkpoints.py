@@ -84,12 +84,14 @@ class Checkpoints:
         return tuple(difference.path for difference in self._differences(old, new) if not difference.removed)
 
     def _differences(self, old: str, new: str) -> list[Difference]:
-        known, tree = self._trees.get(old), self._trees.get(new)
-        return [] if known and known == tree else self._saved.differences(old, new)
+        return [] if self._equal(old, new) else self._saved.differences(old, new)
+
+    def _equal(self, old: str, new: str) -> bool:
+        return old == new or (old in self._trees and self._trees[old] == self._trees.get(new))
 
     def diff(self, old: str, new: str) -> bytes:
         """Return the unified diff between two commits."""
-        return self._saved.diff(old, new)
+        return b"" if self._equal(old, new) else self._saved.diff(old, new)
 
     def patch(self, old: str, new: str) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.

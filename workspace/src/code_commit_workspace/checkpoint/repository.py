@@ -111,8 +111,7 @@ class PrivateRepository:
     def indexed(self) -> int:
         """Return the number of files in the index."""
         try:
-            with (self.path / "index").open("rb") as file:
-                return int.from_bytes(file.read(12)[8:])
+            return int.from_bytes((self.path / "index").read_bytes()[8:12])
         except FileNotFoundError:
             return 0
 

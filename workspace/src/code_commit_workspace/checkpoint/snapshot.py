@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from code_commit_workspace.checkpoint.repository import PrivateRepository
@@ -22,14 +23,6 @@ class Snapshot:
     taken: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The latest snapshot: the files' states and their git tree."""
-
-    states: Mapping[str, tuple[int, ...]]
-    tree: str
-
-
 # git makes folders for a batch of objects, which takes longer than flushing a few objects one by one.
 _FEW = 16
 _EACH_BY_ITSELF = ("-c", "core.fsyncMethod=fsync")
@@ -42,8 +35,9 @@ class Snapshots:
         self._tree = tree
         self._git = git
         self._repository = repository
-        self._indexed: Set[str] | None = None
-        self._seen: _Seen | None = None
+        self._indexed: AbstractSet[str] | None = None
+        self._seen: Mapping[str, tuple[int, ...]] = {}  # the states of the files in `_tree_seen`
+        self._tree_seen = ""
 
     def look(self, written: Collection[str] | None = None) -> tuple[Snapshot, dict[str, os.stat_result]]:
         """Take a snapshot; return it and the status of each file in it.
@@ -58,9 +52,9 @@ class Snapshots:
         now = self._repository.clock()
         files = statuses(self._tree, paths)
         states = {path: _state(status) for path, status in files.items()}
-        if self._seen is not None and self._seen.states == states:
-            return Snapshot(self._seen.tree, modes_of(files), taken), files
-        self._seen = None
+        if self._tree_seen and self._seen == states:
+            return Snapshot(self._tree_seen, modes_of(files), taken), files
+        self._tree_seen = ""
         try:
             tree = self._write_tree(frozenset(files))
         except GitError:
@@ -72,7 +66,7 @@ class Snapshots:
         else:
             # Any later change gets a later time, so `states` will differ.
             if all(status.st_ctime_ns < now for status in files.values()):
-                self._seen = _Seen(states, tree)
+                self._seen, self._tree_seen = states, tree
         return Snapshot(tree, modes_of(files), taken), files
 
     def _visible(self) -> Collection[str]:
@@ -81,10 +75,9 @@ class Snapshots:
     def _write_tree(self, present: frozenset[str]) -> str:
         indexed, self._indexed = self._indexed, None  # unknown until git has updated it
         sync = _EACH_BY_ITSELF if len(present) <= _FEW else ()
-        if indexed is not None:
-            self._remove(indexed - present)
+        self._remove((indexed or frozenset()) - present)
         if present:
-            # An index of an earlier run: without --remove, git fails if a file vanishes now, so that they can be counted.
+            # With the index of an earlier run, git fails if a file vanishes now: all that are present can be counted.
             remove = ["--remove"] if indexed is not None else []
             update = ["update-index", "-z", "--add", *remove, "--replace", "--stdin"]
             self._repository.run([*sync, *update], stdin=_lines(present))

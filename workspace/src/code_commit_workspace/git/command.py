@@ -53,7 +53,6 @@ _LOOK_INTO_SUBMODULES = {"diff", "diff-files", "diff-index", "status"}
 NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 """For a command that needs no repository, as `env`."""
 CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
-_INDEX = b"DIRC"
 # In gitformat-index: the mode of a submodule, and the extension of an index whose other entries are in a second file.
 _WITH_SUBMODULES = (b"\0\0\xe0\0", b"link\0")
 _BRANCH = re.compile(rb"ref: (refs/heads/[^\0]+)\n")
@@ -217,8 +216,8 @@ class Git:
         """
         index = self.layout().index
         with suppress(OSError):
-            content = read_small(index, limit=None) if index.exists() else _INDEX
-            if content.startswith(_INDEX) and not any(mark in content for mark in _WITH_SUBMODULES):
+            content = read_small(index, limit=None) if index.exists() else b"DIRC"  # without entries
+            if content.startswith(b"DIRC") and not any(mark in content for mark in _WITH_SUBMODULES):
                 return frozenset()
         listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
         return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 "))

@@ -1,0 +1,46 @@
+"""A run starts git only where an answer can have changed: each process takes time when the build is quick."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit_testing import install_plugin
+
+LISTENER = """
+import sys
+from code_commit.plugin_api import hookimpl
+from code_commit_workspace.git.process import command_of
+
+def look(event, given):
+    if event == "subprocess.Popen" and str(given[0]).endswith("/git"):
+        for_sinks = {"--src-prefix=", "diff-tree"} & set(given[1])
+        with open("logs/git", "a") as file:
+            print("" if for_sinks else command_of(given[1][1:]), file=file)
+
+@hookimpl
+def code_commit_secrets():
+    return []
+
+sys.addaudithook(look)
+"""
+BEGIN = ["config", "ls-files", "diff"]  # git's settings, what it tracks of agent-config, uncommitted changes
+CHECK = ["check-ignore", "check-ignore"]  # of the response, and again when it is applied
+START = ["ls-files", "update-index", "write-tree"]
+APPLIED = ["update-index", "write-tree"]
+BUILT = ["ls-files"]  # the build may have made files
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls"),
+    [
+        ("^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n", [*CHECK, *START, *APPLIED, *BUILT]),
+        ("^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n", [*CHECK, *START, "update-index", *APPLIED, *BUILT]),
+    ],
+)
+def test_git_runs_only_where_its_answer_can_have_changed(change, answer, calls):
+    install_plugin(change.plugins, "listener", LISTENER)
+    log = change.project.root / "logs/git"
+    for _ in range(2):  # the second run finds the checkpoints of the first
+        change.project.write({"logs/git": "", "a.txt": "bad\n", "old.txt": "x"})
+        assert change([answer]).exit_code == 0
+        assert log.read_text().split() == [*BEGIN, *calls]
