@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import NotReady, OutputFolder, counted
+from code_commit_workspace import NotReady, OutputFolder, counted, output_folders
 
 
 def test_a_taken_name_gets_a_number(tmp_path):
-    made = [OutputFolder.make(tmp_path / "logs", "run") for _ in range(3)]
-    assert [folder.path.name for folder in made] == ["run", "run-2", "run-3"]
+    made = [OutputFolder.make(tmp_path / "logs", "run", at=0) for _ in range(3)]
+    start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(0))
+    assert [folder.path.name for folder in made] == [f"{start}-run", f"{start}-run-2", f"{start}-run-3"]
     for folder in made:
         folder.close()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "logs").mkdir()
     with pytest.raises(NotReady, match=r"cannot write .*/logs: File name too long"):
-        OutputFolder.make(tmp_path / "logs", "n" * 300)
+        OutputFolder.make(tmp_path / ("n" * 300) / "logs", "run", at=0)
+
+
+def test_folders_are_listed_by_age(tmp_path):
+    made = [OutputFolder.make(tmp_path / "logs", name, at=at) for at, name in ((60, "a"), *[(0, "b")] * 10, (0, "c"))]
+    latest, *others, other = [folder.path for folder in made]
+    (tmp_path / "logs/notes").mkdir()
+    assert output_folders(tmp_path / "logs") == [others[0], other, *others[1:], latest]
+    (tmp_path / "link").symlink_to(tmp_path / "logs")
+    assert output_folders(tmp_path / "link") == output_folders(tmp_path / "missing") == []
+    for folder in made:
+        folder.close()
 
 
 @pytest.fixture
 def folder(tmp_path):
-    folder = OutputFolder.make(tmp_path / "logs", "run")
+    folder = OutputFolder.make(tmp_path / "logs", "run", at=0)
     yield folder
     folder.close()
 
@@ -37,7 +49,7 @@ def test_git_and_other_users_see_nothing_of_it(tmp_path, folder):
     folder.append("b", b"1", create=True)
     assert {file.stat().st_mode & 0o777 for file in folder.path.iterdir()} == {0o600}
     (tmp_path / "logs/.gitignore").write_text("mine")
-    OutputFolder.make(tmp_path / "logs", "other").close()
+    OutputFolder.make(tmp_path / "logs", "other", at=0).close()
     assert (tmp_path / "logs/.gitignore").read_text() == "mine"
 
 
@@ -47,7 +59,7 @@ def test_git_and_other_users_see_nothing_of_it(tmp_path, folder):
 def test_another_thing_in_its_place_is_named(tmp_path, make, told):
     make(tmp_path / "logs")
     with pytest.raises(NotReady, match=rf"/logs {told}") as error:
-        OutputFolder.make(tmp_path / "logs", "run")
+        OutputFolder.make(tmp_path / "logs", "run", at=0)
     assert error.value.hint == "move it away: code-commit writes the run log there"
 
 

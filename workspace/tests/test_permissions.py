@@ -152,7 +152,7 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
 
 def test_output_that_cannot_be_written_is_told(closed):
     with pytest.raises(NotReady, match=r"cannot write .*/closed/logs: Permission denied") as told:
-        OutputFolder.make(closed / "closed/logs", "run")
+        OutputFolder.make(closed / "closed/logs", "run", at=0)
     assert told.value.hint == "make it writable, or free some space there"
 
 

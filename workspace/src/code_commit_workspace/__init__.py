@@ -39,7 +39,7 @@ _PUBLIC = {
     "json_text": ("join_surrogates", "json_document", "read_json_lines", "to_json"),
     "kept_stream": ("KeptStream",),
     "line_file": ("LineFile",),
-    "output_folder": ("OutputFolder", "counted"),
+    "output_folder": ("OutputFolder", "counted", "output_folders", "plain_name"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),

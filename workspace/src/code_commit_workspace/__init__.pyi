@@ -28,6 +28,8 @@ from .kept_stream import KeptStream as KeptStream
 from .line_file import LineFile as LineFile
 from .output_folder import OutputFolder as OutputFolder
 from .output_folder import counted as counted
+from .output_folder import output_folders as output_folders
+from .output_folder import plain_name as plain_name
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.launch import Process as Process

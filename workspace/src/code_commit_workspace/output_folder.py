@@ -1,11 +1,13 @@
-"""A new folder in a project for output, such as the log of a run. git does not show it."""
+"""Folders in a project for output, such as the logs of runs: create one, and list them. git does not show them."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import stat
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -15,6 +17,8 @@ from code_commit_workspace.errors import NotReady
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")  # of a folder
+_LONGEST_NAME = 200  # bytes
 
 
 class OutputFolder:
@@ -30,12 +34,16 @@ class OutputFolder:
         self._reserved: set[str] = set()
 
     @classmethod
-    def make(cls, above: Path, name: str) -> Self:
-        """Make the folder `name` in `above`, or `name-2` and so on if it is taken. Make `above` if it is missing.
+    def make(cls, above: Path, name: str, *, at: float) -> Self:
+        """Make a folder in `above`, which is made if it is missing.
+
+        Its name is the local time `at` and `name`: `2026-01-31-12-00-00-NAME`, with `-2` and so on if that is taken.
 
         Raises:
             NotReady: `above` cannot be written, is a link, or is not a folder.
+            ValueError: `name` is not a plain name.
         """
+        name = f"{time.strftime('%Y-%m-%d-%H-%M-%S', time.localtime(at))}-{plain_name(name)}"
         try:
             handle = _open_or_make(above)
             try:
@@ -61,7 +69,12 @@ class OutputFolder:
                 return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
 
     def reserve(self, *names: str) -> int:
-        """Reserve `names` and return their count: the lowest one for which `counted` gives no name in use."""
+        """Reserve `names` and return their count: the lowest one for which `counted` gives no name in use.
+
+        Raises:
+            ValueError: one is not a plain name.
+        """
+        names = tuple(map(plain_name, names))
         with self._names:
             count = next(n for n in itertools.count(1) if self._reserved.isdisjoint(counted(name, n) for name in names))
             self._reserved.update(counted(name, count) for name in names)
@@ -72,26 +85,29 @@ class OutputFolder:
 
         Raises:
             OSError: it cannot be written, or is a link.
+            ValueError: `name` is not a plain name.
         """
-        _write(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+        _write(os.open(plain_name(name), _NEW_FILE, 0o600, dir_fd=self.handle), content)
 
     def append(self, name: str, content: bytes, *, create: bool = False) -> None:
         """Append to a file; with `create`, create it first if it does not exist.
 
         Raises:
             OSError: it cannot be written, does not exist, or is a link.
+            ValueError: `name` is not a plain name.
         """
-        _write(os.open(name, _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle), content)
+        _write(os.open(plain_name(name), _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle), content)
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
 
         Raises:
             OSError: it cannot be written, and is as before.
+            ValueError: `name` is not a plain name.
         """
-        new = f".{name}.new"
+        new = f".{plain_name(name)}.new"
         try:
-            self.write(new, content)
+            _write(os.open(new, _NEW_FILE, 0o600, dir_fd=self.handle), content)
             os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
         except OSError:
             with suppress(OSError):
@@ -105,12 +121,40 @@ class OutputFolder:
             os.close(handle)
 
 
+def output_folders(above: Path) -> list[Path]:
+    """Return the folders that `OutputFolder.make` made in `above`, the oldest first."""
+    if not _is_folder(above):
+        return []
+    return sorted((each for each in above.iterdir() if _NAME.fullmatch(each.name) and _is_folder(each)), key=_age)
+
+
+def plain_name(name: str) -> str:
+    """Return `name` if it is valid for a file or folder of output.
+
+    Raises:
+        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
+    """
+    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"invalid name for a file or folder of output: {name!r}")
+    return name
+
+
 def counted(name: str, count: int | str) -> str:
     """Return `name` with a number: `query.txt`, `query-2.txt`, …; or with a word: `query-try-1.txt`."""
     if count == 1:
         return name
     stem, dot, suffix = name.rpartition(".")
     return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _age(folder: Path) -> tuple[str, int, str]:
+    """Return a sort key: the time, then the number of the folder among those of the same second."""
+    named = _NAME.fullmatch(folder.name)
+    return (named[1], int(named[3] or 1), folder.name) if named else (folder.name, 1, "")
 
 
 def _open_or_make(path: Path) -> int:

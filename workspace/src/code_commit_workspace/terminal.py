@@ -90,6 +90,11 @@ class SafeStream:
                 self._give_up(error)
         return len(text)
 
+    def print(self, text: str) -> None:
+        """Write a line of escaped text, and flush it."""
+        self.write(printable(text) + "\n")
+        self.flush()
+
     def flush(self) -> None:
         """Flush the stream."""
         if self._stream is not None:

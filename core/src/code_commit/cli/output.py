@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode
-from code_commit_workspace import align_columns, printable, terminal_columns, write_stdout
+from code_commit_workspace import SafeStream, align_columns, printable, terminal_columns, write_stdout
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
@@ -48,15 +48,15 @@ class CommandOutput:
         write_stdout(sys.stdout, printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
-        """Print one line on stderr."""
-        print_note(self._known_keys.text(text))
+        """Print one line on stderr. A closed stderr changes no exit code."""
+        SafeStream(sys.stderr).print(self._known_keys.text(text))
 
     def error(self, message: str, hint: str = "", *, notes: Sequence[str] = (), figures: Sequence[str] = ()) -> None:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
         lines += [f"hint: {hint}"] * bool(hint) + list(figures)
         # Indented, a further line of a message cannot look like one of ours.
-        print_note(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
+        SafeStream(sys.stderr).print(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
 
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""
@@ -91,12 +91,3 @@ class CommandOutput:
             variables = {name for registry in self.registries for name in registry.secret_variables()}
             KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
         return redactor
-
-
-def print_note(text: str) -> None:
-    """Write `text` to stderr, escaped. A closed stderr changes no exit code."""
-    from code_commit_workspace import SafeStream
-
-    stream = SafeStream(sys.stderr)
-    stream.write(printable(text) + "\n")
-    stream.flush()

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
-from code_commit.cli.output import CommandOutput, print_note
+from code_commit.cli.output import CommandOutput
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import explained
 from code_commit.config.sources import FLAG
@@ -22,7 +22,7 @@ from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
-from code_commit_workspace import check_private_folder, printable, read_answer, uninterrupted
+from code_commit_workspace import SafeStream, check_private_folder, read_answer, uninterrupted
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -40,7 +40,7 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
         return ExitCode.REACHED
     ending = run_session(plan, registry)
     if invocation.debug and registry.plugin_host.traces:
-        print_note(out.redacted("".join(registry.plugin_host.traces)).rstrip())
+        SafeStream(sys.stderr).print(out.redacted("".join(registry.plugin_host.traces)).rstrip())
     with uninterrupted(last=True):  # the run has ended: a signal changes its exit code no more
         _report(ending, invocation, out)
     return ending.exit_code
@@ -118,7 +118,7 @@ def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
     """Ask the user before the run starts. The question goes to stderr: stdout may hold events only."""
     if not workflow.interactive:
         raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
-    return read_answer(lambda: sys.stderr.write(printable(question) + "\n"))
+    return read_answer(lambda: SafeStream(sys.stderr).print(question))
 
 
 def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
@@ -139,8 +139,9 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            print_note("\n".join([ending.summary, *[f"hint: {ending.hint}"] * bool(ending.hint), *figures]))
+            lines = [ending.summary, *[f"hint: {ending.hint}"] * bool(ending.hint), *figures]
+            SafeStream(sys.stderr).print("\n".join(lines))
         return
     if invocation.debug:
-        print_note(ending.trace.rstrip())
+        SafeStream(sys.stderr).print(ending.trace.rstrip())
     out.error(ending.summary, ending.hint, notes=ending.notes, figures=figures)

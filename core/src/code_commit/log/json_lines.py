@@ -48,8 +48,7 @@ class JsonLines:
         Raises:
             OSError: it cannot be written, and the pipe is not closed.
         """
-        self._stream.write(as_line(record) + "\n")
-        self._stream.flush()
+        self._stream.print(as_line(record))
         if self._stream.failure is not None:
             raise self._stream.failure
 

@@ -22,8 +22,7 @@ class PlainPainter:
 
     def tick(self, text: str) -> None:
         """Show that the run goes on."""
-        self._stream.write(printable(text) + "\n")
-        self._stream.flush()
+        self._stream.print(text)
 
 
 class LivePainter(PlainPainter):

@@ -17,7 +17,7 @@ from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_an
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, plain_name, read_records
+from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit_workspace import OutputFolder, Redactor, counted, describe, json_document, to_json, uninterrupted
 
@@ -87,8 +87,7 @@ class RunLog:
         """
         offset = time.time() - time.monotonic()
         self._clock = clock or (lambda: offset + time.monotonic())  # never goes back
-        start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(self._clock()))
-        self._files = OutputFolder.make(root / LOGS, f"{start}-{plain_name(workflow)}")
+        self._files = OutputFolder.make(root / LOGS, workflow, at=self._clock())
         self.folder = self._files.path
         self.run = self.folder.name
         self.token = token
@@ -216,7 +215,7 @@ class RunLog:
             ValueError: `label` cannot be part of a file name.
         """
         files = call_files(number, label)
-        count = self._files.reserve(*map(plain_name, (files.request, files.response, files.raw, files.parts)))
+        count = self._files.reserve(files.request, files.response, files.raw, files.parts)
         return files if count == 1 else call_files(number, f"{label}-{count}")
 
     def reserve(self, name: str) -> str:
@@ -225,7 +224,7 @@ class RunLog:
         Raises:
             ValueError: it is not a plain name.
         """
-        return counted(name, self._files.reserve(plain_name(name)))
+        return counted(name, self._files.reserve(name))
 
     def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
         """Write a redacted file into the run folder; if it `replaces` one, atomically.
@@ -270,7 +269,7 @@ class RunLog:
         return self.redactor.data(content)
 
     def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
-        name = plain_name(self.redactor.text(name))
+        name = self.redactor.text(name)
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
         try:

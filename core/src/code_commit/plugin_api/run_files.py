@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -11,12 +10,10 @@ from typing import Any, BinaryIO
 from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
-from code_commit_workspace import close_arrays, is_locked, open_regular, read_json_lines
+from code_commit_workspace import close_arrays, is_locked, open_regular, output_folders, plain_name, read_json_lines
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
-RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
-_LONGEST_NAME = 200  # bytes
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 
 
@@ -45,21 +42,7 @@ def find_run(root: Path, run: str) -> Path:
 
 def run_folders(root: Path) -> list[Path]:
     """Return the folders of all runs, the oldest first."""
-    if not is_folder(root / LOGS):
-        return []
-    folders = [folder for folder in (root / LOGS).iterdir() if RUN_NAME.fullmatch(folder.name) and is_folder(folder)]
-    return sorted(folders, key=lambda folder: _age(folder.name))
-
-
-def is_folder(path: Path) -> bool:
-    """Return whether `path` is a folder, and not a link to one."""
-    return path.is_dir() and not path.is_symlink()
-
-
-def _age(name: str) -> tuple[str, int, str]:
-    """Return a sort key: the start, then the number of the run among those of the same second."""
-    named = RUN_NAME.fullmatch(name)
-    return (named[1], int(named[3] or 1), name) if named else (name, 1, name)
+    return output_folders(root / LOGS)
 
 
 def read_records(events: Path) -> Iterator[Record]:
@@ -81,17 +64,6 @@ def open_run_file(folder: Path, name: str) -> BinaryIO:
         ValueError: `name` is not the name of a file in a run folder.
     """
     return open_regular(folder / plain_name(name))
-
-
-def plain_name(name: str) -> str:
-    """Return `name` if it is valid for a file in the run folder.
-
-    Raises:
-        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
-    """
-    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
-        raise ValueError(f"invalid name for a file in the run folder: {name!r}")
-    return name
 
 
 def is_running(folder: Path) -> bool:
