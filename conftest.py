@@ -114,6 +114,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.config.pluginmanager.unregister(plugin)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what `fast_rows` says, before pytest selects by marks."""
+    for item in items:
+        if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("fast_rows")):
+            [most] = mark.args
+            if max(item.callspec.indices.values()) >= most:
+                item.add_marker(pytest.mark.slow)
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -137,6 +137,7 @@ def test_a_plugin_acts_when_the_files_are_final(project, plugins):
     assert (note["apply"], note["execute"]) == ("NotReady", "Interrupted")
 
 
+@pytest.mark.slow
 def test_its_line_is_shown_and_logged(project, plugins):
     finished = run(project, plugins)
     assert "] noted: said\n" in finished.stderr
@@ -154,6 +155,7 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
     assert seen(project)["a.txt"] == "old\n"
 
 
+@pytest.mark.slow
 def test_it_is_called_when_the_files_cannot_be_restored(project, plugins):
     project.write(
         {".gitignore": "agent-config\nlogs\n*.tmp\n", "build.sh": "rm a.txt; mkdir a.txt; touch a.txt/x.tmp; exit 1\n"}

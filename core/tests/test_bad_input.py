@@ -45,6 +45,12 @@ def link(path):
 
 
 NOT_READY = {
+    "an unknown setting": (put("agent-config/config.toml", b'modle = "x"\n'), "modle", "model"),
+    "the old form of a provider": (
+        put("agent-config/config.toml", b'[providers.anthropic]\napi_key = "sk-secret-123"\n'),
+        "providers.anthropic",
+        "[providers.anthropic.planner]",
+    ),
     "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
     "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "describe the change"),
     "no rollup": (remove("agent-config/codeRollup.txt"), "agent-config/codeRollup.txt is missing", "codeRollup.sh"),
@@ -65,15 +71,10 @@ NOT_READY = {
     "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
     "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
     "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),
-    "an unknown setting": (put("agent-config/config.toml", b'modle = "x"\n'), "modle", "model"),
-    "the old form of a provider": (
-        put("agent-config/config.toml", b'[providers.anthropic]\napi_key = "sk-secret-123"\n'),
-        "providers.anthropic",
-        "[providers.anthropic.planner]",
-    ),
 }
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize("name", NOT_READY)
 def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
     spoil, message, hint = NOT_READY[name]
@@ -94,8 +95,9 @@ def test_a_query_in_another_encoding_is_exit_3(project, server):
     assert server.requests == []
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
-    "key", [b"", b"\n", b"one-line-key\ntwo-line-key\n", "schlüssel-123".encode(), b"sh0rt", b"with\x00nul-bytes"]
+    "key", [b"sh0rt", b"", b"\n", b"one-line-key\ntwo-line-key\n", "schlüssel-123".encode(), b"with\x00nul-bytes"]
 )
 def test_an_invalid_key_is_exit_3_and_is_not_shown(project, server, key):
     (project.root / "agent-config/openai-key.txt").write_bytes(key)
@@ -113,6 +115,7 @@ def test_a_missing_key_lists_the_places_for_it(project):
         assert place in finished.stderr
 
 
+@pytest.mark.slow
 def test_another_address_is_called_without_a_key(project, server):
     finished = run(project, server, environ={"OPENAI_API_KEY": ""})
     assert finished.exit_code == 0
@@ -127,8 +130,9 @@ def test_the_gitignore_is_checked_before_a_key_is_read(project):
     assert (finished.exit_code, "/agent-config" in finished.stderr) == (3, True)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
-    "line", ["/agent-config", "agent-config", "/agent-config/", "agent-config/", "/agent-config\r"]
+    "line", ["/agent-config\r", "/agent-config", "agent-config", "/agent-config/", "agent-config/"]
 )
 def test_each_form_of_the_line_is_accepted(project, line):
     (project.root / ".gitignore").write_bytes(f"x\n{line}\n".encode())
@@ -142,6 +146,7 @@ def test_a_missing_git_repository_is_exit_3(tmp_path, server):
     assert (finished.exit_code, "git init" in finished.stderr) == (3, True)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("arguments", [["--model", "gpt-5"], ["config"], ["plugins", "doctor"]])
 def test_tracked_configuration_is_not_trusted(project, server, arguments):
     evil = f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n'
@@ -153,6 +158,7 @@ def test_tracked_configuration_is_not_trusted(project, server, arguments):
     assert server.requests == []
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g", "agent-config."])
 def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, folder):
     project.write({f"{folder}/config.toml": ""})
@@ -162,7 +168,8 @@ def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, f
     assert server.requests == []
 
 
-@pytest.mark.parametrize("kind", ["submodule", "link", "repository"])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("kind", ["link", "submodule", "repository"])
 def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
     """`git clone --recurse-submodules` creates such a folder. Otherwise its address would get the user's key."""
     folder = project.root / "agent-config"
@@ -202,19 +209,20 @@ def test_configuration_is_not_trusted_if_git_fails(project, server, file):
     assert server.requests == []
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--query=a", "models"], "the command models must come before all flags"),
+        (["--repairs", "many"], "--repairs"),
         (["--nonsense"], "there is no flag --nonsense"),
         (["--modle=gpt-5"], "did you mean --model?"),
         (["--mod", "gpt-5"], "there is no flag --mod"),
         (["plugin"], "did you mean plugins?"),
         (["--quiet", "plugin"], "did you mean plugins?"),
-        (["--query=a", "models"], "the command models must come before all flags"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
         (["--model", "gpt-5-mimi"], "did you mean gpt-5-mini?"),
-        (["--repairs", "many"], "--repairs"),
         (["--repairs=-1"], "--repairs"),
         (["--max-cost", "0"], "--max-cost should be greater than 0"),
         (["--sandbox", "maybe"], "--sandbox"),
@@ -240,6 +248,7 @@ def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugi
     assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_with_path_rules_stops_a_run_that_writes(project, server, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules")
     finished = run(project, server, plugins=[plugins])
@@ -248,6 +257,7 @@ def test_a_broken_plugin_with_path_rules_stops_a_run_that_writes(project, server
     assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_broken_sink_is_reported_once_and_the_run_continues(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import hookimpl\n"
@@ -264,6 +274,7 @@ def test_a_broken_sink_is_reported_once_and_the_run_continues(project, server, t
     assert [(each["plugin"], each["error"]) for each in failures] == [("sinking", "OSError: disk")]
 
 
+@pytest.mark.slow
 def test_a_rule_of_a_plugin_refuses_and_so_does_a_broken_rule(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import Refusal, hookimpl\n"
@@ -283,6 +294,7 @@ def test_a_rule_of_a_plugin_refuses_and_so_does_a_broken_rule(project, server, t
         assert project.read("a.txt") == "old\n"
 
 
+@pytest.mark.slow
 def test_a_rule_may_request_a_repair(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import Refusal, hookimpl\n"
@@ -338,6 +350,7 @@ def test_a_rollup_of_50_megabytes_is_sent(project, server):
     assert len(server.requests[0].body) > 50_000_000
 
 
+@pytest.mark.slow
 def test_too_few_open_files_are_noticed_before_a_call(project, server):
     command = ["bash", "-c", 'ulimit -n 32; exec "$@"', "-", sys.executable, "-P", "-m", "code_commit"]
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})

@@ -54,6 +54,7 @@ def code_commit_path_rules(settings):
     return [Rule()]
 """
 ANSWER = "Completion(Message('assistant', (Text({text}),)), {finish}, '', Usage(), 'odd', {{}})"
+STOPPED = ANSWER.format(text="'x'", finish="Finish.STOP")[:-1]  # more fields may follow
 
 
 def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
@@ -65,28 +66,23 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
     return project, finished, finished.events[-1]["data"]
 
 
+@pytest.mark.fast_rows(6)
 @pytest.mark.parametrize(
     ("complete", "words"),
     [
         ("raise RuntimeError('on purpose')", "failed: RuntimeError: on purpose"),
-        ("raise SystemExit(0)", "failed: SystemExit: 0"),
-        ("raise GeneratorExit", "failed: GeneratorExit"),
         ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd invented"),
-        ("return None", "returned None for a Completion"),
-        ("return 'text'", "returned 'text' for a Completion"),
         (
             f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
             "it returned a Text whose `text` must be of type str, not None",
         ),
         (f"return {ANSWER.format(text=repr('x'), finish='None')}", "whose `finish` must be of type Finish, not None"),
-        (
-            f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')[:-1]}, cost=-1)",
-            "whose `cost` must be a number",
-        ),
-        (
-            f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')[:-1]}, cost=float('inf'))",
-            "whose `cost` must be a number of dollars, not inf",
-        ),
+        (f"return {STOPPED}, cost=-1)", "whose `cost` must be a number"),
+        (f"return {STOPPED}, cost=float('inf'))", "whose `cost` must be a number of dollars, not inf"),
+        ("raise SystemExit(0)", "failed: SystemExit: 0"),
+        ("raise GeneratorExit", "failed: GeneratorExit"),
+        ("return None", "returned None for a Completion"),
+        ("return 'text'", "returned 'text' for a Completion"),
         (
             "return Completion(Message('assistant', [Text('x')]), Finish.STOP, '', Usage(), 'odd', {})",
             "it returned a Message whose `parts` must be of type tuple",
@@ -114,6 +110,7 @@ def test_the_halves_of_a_character_in_a_reply_are_joined(tmp_path, asking):
     assert finished.events[-1]["data"]["data"]["answers"] == ["\U0001f642"] * 2
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "made",
     [
@@ -131,6 +128,7 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     assert "never awaited" not in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("encode", "words"),
     [
@@ -153,16 +151,17 @@ def test_a_workflow_without_roles_gets_no_model(tmp_path):
     assert end["data"]["hint"] == "this is a bug in its plugin"
 
 
+@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     "header",
     [
-        '("a", "{key}", "b")',
-        '("a", 1)',
         '("a",)',
-        '("a", "{key")',
         '("a", "{other}")',
         '("a", "{key.x}")',
         '("a", "{0}")',
+        '("a", "{key}", "b")',
+        '("a", 1)',
+        '("a", "{key")',
         '("a", "")',
         "None",
     ],
@@ -194,6 +193,7 @@ sys.modules[__name__] = Odd()
     assert (failure["stage"], failure["error"]) == ("import", "RuntimeError: on purpose")
 
 
+@pytest.mark.slow
 def test_a_distribution_without_a_name_stops_no_examination(tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
     (info,) = plugins.glob("*.dist-info")
@@ -214,14 +214,15 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     assert "code-commit-odd cannot be created: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
 
 
+@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ("raise SystemExit(0)", "SystemExit: 0"),
         ("raise GeneratorExit", "GeneratorExit"),
         ("return None", "returned None for a Result"),
         ("return 'text'", "returned 'text' for a Result"),
         ("return Result(5, None, 7)", "it returned a Result whose `outcome` must be of type Outcome, not 5"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
         ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
         ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),
         ("async def later(): pass\n    return later()", "it is async; use a plain function"),
@@ -234,13 +235,14 @@ def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
     assert words in end["summary"]
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("run", "stage"),
     [
-        ("run.emit(7)", "emit"),
-        ("run.emit(object())", "emit"),
         ("run.span('no kind', x=object()).__enter__()", "emit"),
         ("return Result(Outcome.REACHED, 'done', {'x': object()})", "result"),
+        ("run.emit(7)", "emit"),
+        ("run.emit(object())", "emit"),
     ],
 )
 def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path, run, stage):
@@ -254,10 +256,12 @@ def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path, run, stag
     assert f"plugin odd of code-commit-odd failed ({stage})" in finished.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
         ("roles=None", "roles=None, options='odd_plugin:Nothing'", "options 'odd_plugin:Nothing' cannot be imported: "),
+        ("def run(run)", "def run()", "run 'odd_plugin:run' is called with 1 argument: too many positional arguments"),
         ("roles=None", "roles=None, options='odd_plugin:run'", "options 'odd_plugin:run' is not a pydantic model"),
         (
             "roles=None",
@@ -266,7 +270,6 @@ def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path, run, stag
         ),
         ('"odd_plugin:run"', '"odd_plugin:nothing"', "run 'odd_plugin:nothing' cannot be imported: AttributeError"),
         ('"odd_plugin:run"', '"odd_plugin"', "run 'odd_plugin' is not callable"),
-        ("def run(run)", "def run()", "run 'odd_plugin:run' is called with 1 argument: too many positional arguments"),
         ("def run(run)", "async def run(run)", "run 'odd_plugin:run' is async; use a plain function"),
     ],
 )
@@ -296,6 +299,7 @@ def code_commit_log_sinks(settings):
     assert "loud" in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"])
 def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
     code = RULE.format(judge=judge) + (
@@ -322,6 +326,7 @@ def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
 DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -347,6 +352,7 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
     assert project.command("--odd", plugins=[plugins]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_python_m_imports_nothing_from_the_project(tmp_path):
     project = Project.create(tmp_path)
     project.write({"pluggy.py": "raise SystemExit('imported')"})
@@ -367,6 +373,7 @@ def test_a_broken_run_token_is_named(tmp_path):
     assert "the provider odd of code-commit-odd cannot be created: ZeroDivisionError" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(tmp_path):
     project = Project.create(tmp_path)
     folder = install_plugin(tmp_path / "plugins", "odd", "")

@@ -114,7 +114,8 @@ def code_commit_providers():
 """
 
 
-@pytest.mark.parametrize(("more", "cost"), [("", "$0.00081"), ("write_price = 2.0\n", "$0.0012")])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize(("more", "cost"), [("write_price = 2.0\n", "$0.0012"), ("", "$0.00081")])
 def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     install_plugin(asking, "bounded", BOUNDED)
     module = asking / "asking_plugin.py"
@@ -149,6 +150,7 @@ def run(run):
 """
 
 
+@pytest.mark.slow
 def test_no_prompt_is_kept_after_its_call(project, asking, server):
     install_plugin(asking, "measuring", MEMORY)
     server.script(Reply("1"), Reply("2"))
@@ -261,15 +263,16 @@ def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, asking, ser
     assert "a model layer of code-commit-odd: not on a Sunday" in finished.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("gives", "says"),
     [
+        ("class Layer: pass\n    return [Layer]", "Layer is a class; return an object of it"),
+        ("return policy", "TypeError: it must return a list or None, not function"),
         ("raise ValueError('boom')", "ValueError: boom"),
         ("return ['crash']", "str is not callable"),
         ("return [lambda call: None]", "<lambda> is called with 2 arguments: too many positional arguments"),
         ("async def layer(call, next): pass\n    return [layer]", "layer is async; use a plain function"),
-        ("class Layer: pass\n    return [Layer]", "Layer is a class; return an object of it"),
-        ("return policy", "TypeError: it must return a list or None, not function"),
     ],
 )
 def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives, says):

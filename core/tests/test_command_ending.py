@@ -47,9 +47,16 @@ def run(project, tmp_path):
     return run
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("code", "exit_code", "said"),
     [
+        (
+            "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()",
+            3,
+            "the current folder no longer exists",
+        ),
+        ("list(host.collect('code_commit_log_sinks', plugin='nobody'))", 2, "there is no log sink 'nobody'"),
         ("raise SystemExit", 0, ""),
         ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
         (
@@ -59,13 +66,7 @@ def run(project, tmp_path):
         ),
         ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
-        (
-            "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()",
-            3,
-            "the current folder no longer exists",
-        ),
         ("raise NotReady('it has ' + token)", 3, "it has ***7Q"),
-        ("list(host.collect('code_commit_log_sinks', plugin='nobody'))", 2, "there is no log sink 'nobody'"),
     ],
 )
 def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
@@ -112,6 +113,7 @@ def test_no_key_is_printed(run, code, printed):
     assert (finished.exit_code, finished.stdout) == (0, printed), finished.stderr
 
 
+@pytest.mark.slow
 def test_the_error_of_a_plugin_that_fails_shows_no_key(run, tmp_path):
     install_plugin(tmp_path / "plugins", "broken", BROKEN)
     for words in (["plugins"], ["plugins", "--json"], ["broken"], ["--broken"]):

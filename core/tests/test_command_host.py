@@ -125,15 +125,16 @@ def test_a_command_calls_a_hook_of_every_plugin_or_of_one(run, tmp_path, hook, p
 START = "done = host.start(host.parse({words}){more}); host.out.line(f'{{done.exit_code!r}} {{done.summary}}')"
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
     ("words", "more", "stdout", "progress"),
     [
-        (["--idle"], "", "<ExitCode.REACHED: 0> idle in project\n", True),
-        (["--idle", "--json"], "", "<ExitCode.REACHED: 0> idle in project\n", True),
         (["--idle", "--quiet"], "", "<ExitCode.REACHED: 0> idle in project\n", False),
-        (["--idle"], ", quiet=True", "<ExitCode.REACHED: 0> idle in project\n", False),
         (["--idle"], ", root=Path('inner')", "<ExitCode.REACHED: 0> idle in inner\n", True),
         (["--failing"], "", "<ExitCode.NOT_REACHED: 1> not done\n", False),
+        (["--idle"], "", "<ExitCode.REACHED: 0> idle in project\n", True),
+        (["--idle", "--json"], "", "<ExitCode.REACHED: 0> idle in project\n", True),
+        (["--idle"], ", quiet=True", "<ExitCode.REACHED: 0> idle in project\n", False),
     ],
 )
 def test_a_command_starts_a_run_without_its_output(run, project, words, more, stdout, progress) -> None:
@@ -143,6 +144,7 @@ def test_a_command_starts_a_run_without_its_output(run, project, words, more, st
     assert ("logs/" in finished.stderr) == progress
 
 
+@pytest.mark.slow
 def test_a_workflow_that_reports_its_progress_is_not_reported_as_well(run) -> None:
     shown = {words: run(*words).stderr for words in (("--idle",), ("--telling",), ("--telling", "--json"))}
     assert ["`true`" in text or " true" in text for text in shown.values()] == [True, False, True], shown
@@ -162,6 +164,7 @@ def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None
     assert endings["--hinting"].endswith("/a.html\n"), "the first page"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("code", "exit_code"), [("255", 255), ("256", 70), ("0", 0)])
 def test_an_exit_code_fits_into_a_byte(project, tmp_path, code, exit_code) -> None:
     text = PLUGIN.replace("    return 0\n", f"    return {code}\n")

@@ -130,6 +130,7 @@ def test_bash_offers_what_may_follow(project, odd, words, offered):
     assert sorted(completed(project, odd("bash"), *words)) == offered
 
 
+@pytest.mark.fast_rows(8)
 @OFFERS
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_offers_what_may_follow(project, odd, words, offered):
@@ -176,7 +177,8 @@ def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
     assert sorted(set(done.stdout.split())) == offered
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
 def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path, shell):
     folder = tmp_path / "plugins"
     plugins = [install_plugin(folder, "odd", ODD)]

@@ -107,6 +107,7 @@ def test_a_setting_of_a_plugin_is_checked(project) -> None:
     assert "did you mean commit?" in examined(project, environ=ENVIRON)["settings"][0][1]
 
 
+@pytest.mark.slow
 def test_an_unknown_model_is_a_problem(project) -> None:
     found = examined(project, "--model", "no-such-model", environ=ENVIRON)
     assert found["model"] == [("problem", "there is no model 'no-such-model'")]
@@ -129,6 +130,7 @@ def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
     assert lines_of(finished)["git"] == [("problem", "git was not found on PATH")]
 
 
+@pytest.mark.slow
 def test_a_git_that_builds_could_replace_is_no_missing_git(project) -> None:
     config = project.home / ".config/code-commit/config.toml"
     config.parent.mkdir(parents=True)
@@ -145,6 +147,7 @@ def test_a_broken_sandbox_is_a_warning_unless_it_is_required(project, no_sandbox
     assert examined(project, environ=environ)["sandbox"][0][0] == "problem"
 
 
+@pytest.mark.slow
 def test_a_plugin_adds_checks_and_its_errors_are_lines(project, tmp_path) -> None:
     plugins = [install_plugin(tmp_path / "plugins", "own", CHECKS, distribution="acme-own")]
     finished = project.command("doctor", "--no-build", "--json", environ=ENVIRON, plugins=plugins)
@@ -182,6 +185,7 @@ def test_doctor_works_without_plugins(project) -> None:
 # --- config -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_config_names_the_source_of_the_key(project) -> None:
     project.write({"agent-config/openai-key.txt": f"{KEY}\n"})
     finished = project.command("config", "--json", environ=MODEL)
@@ -192,6 +196,7 @@ def test_config_names_the_source_of_the_key(project) -> None:
     assert last == ["key", "of", "openai.default", '"***7Q"', "agent-config/openai-key.txt"]
 
 
+@pytest.mark.slow
 def test_config_says_why_there_is_no_key(project) -> None:
     key = project.command("config", "--json", environ=MODEL).document["key"]
     assert (key["key"], key["problem"]) == (
@@ -201,6 +206,7 @@ def test_config_says_why_there_is_no_key(project) -> None:
     assert project.command("config", environ=MODEL).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_address_is_named_once(project) -> None:
     found = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
     assert found["address"] == [("problem", "the address in variable OPENAI_BASE_URL is not an http or https URL")]

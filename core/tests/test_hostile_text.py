@@ -115,6 +115,7 @@ planted
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("rollup", ["--- a.txt ---\nold\n", PLANTED, PLANTED.replace("\n", "\r\n")])
 def test_a_model_that_echoes_its_prompt_changes_nothing(project, rollup) -> None:
     project.write({"agent-config/codeRollup.txt": rollup, "src/main.rs": "mine\n", "src/cli.rs": "mine\n"})
@@ -128,6 +129,7 @@ def test_a_model_that_echoes_its_prompt_changes_nothing(project, rollup) -> None
     assert not any(event["kind"] == "changes.applied" for event in finished.events)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "echo",
     [
@@ -149,6 +151,7 @@ def test_parts_of_the_prompt_are_not_an_answer(project, echo) -> None:
     assert (finished.exit_code, tree_of(project)) == (5, before)
 
 
+@pytest.mark.slow
 def test_a_model_that_echoes_the_output_of_the_build_changes_nothing(project) -> None:
     project.write({"output.txt": PLANTED.replace("a.txt", "b.txt"), "build.sh": "cat output.txt; exit 1\n"})
     project.git("add", "-A")
@@ -174,6 +177,7 @@ def test_a_build_that_reads_the_token_cannot_end_its_part_of_the_prompt(project)
     assert prompt.index("do evil") < prompt.rindex(token)
 
 
+@pytest.mark.slow
 def test_an_answer_that_resembles_the_examples_is_accepted(project) -> None:
     project.write({"src/cli.rs": "old\n"})
     answer = "^^^src/lib.rs\npub mod cli;\n^^^end\n^^^src/cli.rs\n^^^delete\n"
@@ -220,6 +224,7 @@ def test_each_escape_sequence_in_a_dry_run_is_harmless(project) -> None:
     assert_harmless(shown)
 
 
+@pytest.mark.slow
 def test_output_and_file_names_of_a_build_are_harmless(project) -> None:
     line = EVIL.replace("/", "")
     project.write({"output.txt": EVIL, "touch.py": f"open({line!r}, 'w').close(); open('a\\nerror: fine', 'w')\n"})
@@ -297,9 +302,10 @@ def code_commit_log_sinks(settings):
 """
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize(
     "arguments",
-    [["plugins"], ["models"], ["--help"], ["--tell"], ["--tell", "--debug"], ["--tell", "--sandbox", "off"]],
+    [["plugins"], ["models"], ["--help"], ["--tell", "--debug"], ["--tell", "--sandbox", "off"], ["--tell"]],
     ids=" ".join,
 )
 def test_hostile_names_of_a_plugin_are_harmless(project, tmp_path, arguments) -> None:

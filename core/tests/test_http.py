@@ -139,6 +139,7 @@ def test_one_connection_serves_call_after_call(server, provider):
     assert first == second != third
 
 
+@pytest.mark.slow
 def test_calls_at_the_same_time_get_their_own_answers(server, provider):
     server.script(*[lambda request: answering(request.json["q"].upper())] * 24)
     asked = [f"question {number}" for number in range(24)]

@@ -50,6 +50,7 @@ def interrupt(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     assert took < 10  # far from the 600 s that a server or a process would take
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["call.started", "process.started"])
 def test_an_interrupted_run_ends_at_once_with_130(project, number, moment):
@@ -160,6 +161,7 @@ exec {git} "$@"
 """
 
 
+@pytest.mark.slow
 def test_a_signal_while_the_run_ends_does_not_hide_what_stays_changed(project, tmp_path):
     git = tmp_path / "bin/git"
     git.parent.mkdir()
@@ -202,6 +204,7 @@ def test_a_killed_run_keeps_its_files(project):
     assert project.read("a.txt") == "old\n"
 
 
+@pytest.mark.slow
 def test_a_closed_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
@@ -223,6 +226,7 @@ def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     assert (process.returncode, project.read("a.txt")) == (0, "new\n"), stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("module", ["signal", "code_commit.cli.main"])
 def test_ctrl_c_during_the_imports_of_the_command(tmp_path, module):
     project = Project.create(tmp_path / "made")
@@ -304,6 +308,7 @@ def thread(host, arguments):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("moment", ["callback", "thread", "teardown"])
 def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     project = Project.create(tmp_path / "made")
@@ -312,6 +317,7 @@ def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     assert (finished.exit_code, finished.stdout) == (7, "at exit\n" * (moment == "callback"))
 
 
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_stays_so(tmp_path):
     """As under `nohup`."""
     project = Project.create(tmp_path / "made")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 USED = "code_commit.models.http, code_commit.log.json_lines"
 
 
@@ -21,9 +23,11 @@ def test_libraries_come_without_what_they_bring_for_other_uses():
     assert not {"rich", "click", "pygments"} & loaded
 
 
+@pytest.mark.slow
 def test_what_was_left_out_can_be_imported_afterwards():
     assert {"rich.console", "httpx"} <= imported(f"import {USED}, rich.console")
 
 
+@pytest.mark.slow
 def test_what_somebody_has_imported_before_is_left_alone():
     imported(f"import rich.console, {USED}, structlog.dev\nassert structlog.dev.rich is rich")

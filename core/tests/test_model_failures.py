@@ -62,11 +62,12 @@ def test_a_reply_that_is_no_json_is_kept_too(ask, project):
     assert response(project).endswith("<h1>Welcome</h1></body></html>")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("status", "code", "says"),
     [
-        (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
         (403, "SERVICE_DISABLED", "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
+        (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
     ],
 )
 def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kept(ask, project, status, code, says):
@@ -154,11 +155,12 @@ def code_commit_providers():
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("arguments", "raw"),
     [
-        ({"content": f"key = {KEY}"}, ""),
         ({"content": [{"deep": KEY}]}, ""),
+        ({"content": f"key = {KEY}"}, ""),
         (None, f"no JSON, but {KEY}"),
         ({}, f"only raw {KEY}"),
         ({"content": KEY}, '{"content": "' + KEY.replace("c", r"\u0063") + '"}'),
@@ -174,6 +176,7 @@ def test_a_live_key_in_a_tool_call_is_refused(ask, project, tmp_path, arguments,
     assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_hook_of_an_absent_plugin_says_how_to_mark_it(project, tmp_path):
     code = "from code_commit.plugin_api import hookimpl\n\n@hookimpl\ndef code_commit_fleet_done(unit): pass\n"
     plugins = install_plugin(tmp_path / "plugins", "guest", code)

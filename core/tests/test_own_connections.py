@@ -30,6 +30,7 @@ def run(tmp_path, config: str = CONFIG, *, base_url: str = ""):
     return project.command("--model", "scripted.default", plugins=plugins, environ=environ)
 
 
+@pytest.mark.slow
 def test_its_key_is_censored_all_the_same(tmp_path):
     finished = run(tmp_path)
     assert (finished.exit_code, "contains an API key" in finished.stderr) == (5, True), finished.stderr

@@ -52,12 +52,14 @@ def kinds(finished):
     return [event["kind"] for event in finished.events]
 
 
+@pytest.mark.slow
 def test_a_rule_sees_the_whole_change_set_and_the_visible_files(commit, project):
     seen = "return [Refusal('', 'tidy', repr(([each.path for each in changes], tree.list(), tree.read('a.txt'))))]"
     files = project.git("ls-files").split()
     assert repr((["a.txt", "b.txt"], tuple(sorted(files)), b"old\n")) in commit(seen).events[-1]["data"]["summary"]
 
 
+@pytest.mark.slow
 def test_a_rule_sends_the_whole_change_set_back(commit, project):
     finished = commit("return [Refusal('', 'tidy', 'One file at a time.', 'repair')] if len(changes) > 1 else ()")
     assert (finished.exit_code, project.read("a.txt")) == (0, "other\n")
@@ -78,6 +80,7 @@ def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
     assert (failed["plugin"], failed["error"]) == ("tidy", "ValueError: no rules")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("path", ["b.txt", ""])
 def test_a_rule_stops_the_run(commit, project, path):
     finished = commit(f"return [Refusal({path!r}, 'tidy', 'Not today.', then='stop')]")
@@ -89,12 +92,14 @@ def test_a_rule_stops_the_run(commit, project, path):
     assert "the rule tidy of the plugin code-commit-tidy refused" in end["data"]["hint"]
 
 
+@pytest.mark.slow
 def test_the_hint_names_the_rule_when_the_last_repair_is_sent_back(commit):
     finished = commit("return [Refusal('a.txt', 'tidy', 'No.', then='repair')]", "--repairs", "1")
     assert (finished.exit_code, kinds(finished).count("call.started")) == (5, 2)
     assert "the rule tidy of the plugin code-commit-tidy refused" in finished.events[-1]["data"]["data"]["hint"]
 
 
+@pytest.mark.slow
 def test_a_broken_rule_refuses_and_the_hint_leaves_its_plugin_out(commit, project):
     finished = commit("raise KeyError('x')")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
@@ -117,6 +122,7 @@ def test_a_rule_that_is_none_keeps_a_writing_run_from_starting(project, tmp_path
     assert "call.started" not in kinds(finished)
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_rule_ends_the_run(commit, project):
     finished = commit("os.kill(os.getpid(), signal.SIGINT); return ()")
     end = finished.events[-1]["data"]
@@ -152,6 +158,7 @@ def code_commit_log_sinks(settings):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("group", ["code_commit", "code_commit.path_rules"])
 def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_group(project, tmp_path, group):
     folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()") + LOOKING, group=group)

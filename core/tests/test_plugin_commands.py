@@ -34,6 +34,7 @@ def install(tmp_path):
     return install
 
 
+@pytest.mark.slow
 def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     plugins = install()
     finished = project.command("greet", "you", plugins=plugins)
@@ -46,6 +47,7 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
+@pytest.mark.slow
 def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(project, install, no_sandbox):
     body = "host.workspace().run_command(['true'], log=host.root / 'log.txt', timeout=60); return 0"
     finished = project.command("greet", "you", plugins=install(body=body), environ=no_sandbox)
@@ -81,6 +83,7 @@ def test_two_owners_of_a_command_are_both_named(project, install):
     assert (left.exit_code, left.stdout) == (0, "hello you\n")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["undo", "plugins", "completion"])
 def test_a_command_of_the_host_cannot_be_taken(project, install, name):
     plugins = install(name=name)
@@ -89,6 +92,7 @@ def test_a_command_of_the_host_cannot_be_taken(project, install, name):
     assert name in json.dumps(document["failures"])
 
 
+@pytest.mark.slow
 def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, install):
     plugins = install(name="plugins greet")
     finished = project.command("plugins", "greet", "you", plugins=plugins)
@@ -100,6 +104,7 @@ def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, instal
     assert "there is no command plugins gret; did you mean plugins greet?" in missing.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["plugins  greet", "plugins greet you", " greet", "greet "])
 def test_a_name_of_another_shape_is_malformed(project, install, name):
     [failure] = project.command("plugins", "--json", plugins=install(name=name)).document["failures"]
@@ -131,6 +136,7 @@ def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_pat
     assert "the command greet of code-commit-greeter 1.0 is broken" in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -148,17 +154,18 @@ def test_a_bug_in_a_command_names_its_distribution(project, install, body, words
     assert "a bug in code-commit;" not in finished.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        ("    parser.add_argument('who')", "    raise SystemExit(0)", "SystemExit: 0"),
-        ("    parser.add_argument('who')", "    return later()\nasync def later(): pass\ndef unused():", "it is async"),
         (
             "def add_arguments",
             "async def add_arguments",
             "'greeter_plugin:add_arguments' is async; use a plain function",
         ),
         ("def greet(", "async def greet(", "run 'greeter_plugin:greet' is async; use a plain function"),
+        ("    parser.add_argument('who')", "    raise SystemExit(0)", "SystemExit: 0"),
+        ("    parser.add_argument('who')", "    return later()\nasync def later(): pass\ndef unused():", "it is async"),
         ("def greet(host, arguments)", "def greet(host)", "is called with 2 arguments: too many positional arguments"),
         ("from code", "import sys\nif sys.argv[1:] == ['greet', 'you']: raise KeyError\nfrom code", "KeyError"),
     ],
@@ -216,10 +223,11 @@ RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
 REFUSES = "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
     ("body", "arguments"),
     [
-        *((body, ("greet", "you", flag)) for body in (TELLS, RAISES, REFUSES) for flag in ("--json", "--debug")),
+        *((body, ("greet", "you", flag)) for body in (RAISES, TELLS, REFUSES) for flag in ("--debug", "--json")),
         (TELLS, ("plugins", "doctor")),
     ],
 )

@@ -206,6 +206,7 @@ def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(proj
     assert all("one-dist and two-dist" in error for error in errors.values())
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("second", "kind"),
     [
@@ -338,8 +339,8 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
 @pytest.mark.parametrize(
     ("code", "model"),
     [
-        ("raise ValueError('broken')", "acme-large"),
         (GOOD.replace("code_commit_providers", "code_commit_provider"), "goody"),
+        ("raise ValueError('broken')", "acme-large"),
         (GOOD.replace("good-1", "acme-1").replace("None,", "7,"), "goody"),
     ],
 )
@@ -366,9 +367,9 @@ def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(p
 @pytest.mark.parametrize(
     ("plugin", "code"),
     [
+        ("commit", WORKFLOW.format(name="own", flag="--own")),
         ("own", WORKFLOW.format(name="committing-code", flag="--own")),
         ("own", WORKFLOW.format(name="own", flag="--query")),
-        ("commit", WORKFLOW.format(name="own", flag="--own")),
     ],
 )
 def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, code):

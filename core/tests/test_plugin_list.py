@@ -93,6 +93,7 @@ def test_what_a_plugin_offers_and_what_failed_is_listed(project, plugins) -> Non
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("model", "key", "row"),
     [
@@ -112,6 +113,7 @@ def test_config_says_which_key_a_run_would_use(project, tmp_path, model, key, ro
     assert project.command("config", **options).stdout.splitlines()[-1].split(maxsplit=4) == row
 
 
+@pytest.mark.slow
 def test_config_shows_values_as_json_and_where_they_come_from(project) -> None:
     project.write({"agent-config/config.toml": 'model = "größe"\nsandbox.network = false\n'})
     lines = project.command("config").stdout.splitlines()

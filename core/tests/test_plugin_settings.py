@@ -181,6 +181,7 @@ def test_broken_settings_of_the_workflow_stop_the_run(project, tmp_path):
     assert "nowhere" in finished.stderr
 
 
+@pytest.mark.slow
 def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_path):
     project.write({"agent-config/config.toml": "[providers.opnai.default]\n"})
     plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]
@@ -192,6 +193,7 @@ def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_p
     assert (finished.exit_code, "opnai" in finished.stderr) == (0, False), finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["broken", "idle", "code-commit"])
 def test_a_section_may_be_that_of_a_plugin_that_failed_or_is_disabled(project, tmp_path, name):
     plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]

@@ -53,6 +53,7 @@ def run(run):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("environment", "colored"), [({"NO_COLOR": "1"}, False), ({}, True)])
 def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tmp_path, environment, colored):
     project = Project.create(tmp_path / "project", build="read -r line < go; exit 1\n")
@@ -119,6 +120,7 @@ def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
     ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}])
 def test_a_terminal_that_wants_plain_text_gets_it(environment):
     written, needed_rich = on_a_terminal(**environment)

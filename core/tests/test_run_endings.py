@@ -54,6 +54,7 @@ def hints(finished: Finished) -> list[str]:
     return [line for line in finished.stderr.splitlines() if line.startswith("hint: ")]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("build", ["echo first; echo last; exit 1\n", "exit 1\n"])
 def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project, build):
     code = "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"
@@ -74,12 +75,14 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("code", ["run.build()", "pass"])
 def test_a_green_build_or_none_is_not_explained(run, code):
     finished, end = run(f"change(run); {code}; return Result(Outcome.NOT_REACHED, 'no')")
     assert (end["data"]["changed"], "the build printed nothing" in finished.stderr) == (["a.txt", "b.txt"], False)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("workflow", "code", "told"),
     [
@@ -95,17 +98,18 @@ def test_a_run_that_reached_its_goal_may_be_undone(run, workflow, code, told):
     assert [line.removeprefix("hint: ").rpartition(", ")[2] for line in hints(finished)] == told
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("code", "exit_code", "summary", "hint"),
     [
         ("raise LimitReached('too dear', hint='pay')", 6, "too dear", "pay; "),
+        ("raise OSError(28, 'No space left on device')", 3, "No space left on device", None),
         (
             "raise ValueError('a bug')",
             70,
             "internal error in a workflow of code-commit-ends: ValueError: a bug",
             "this is a bug; --debug shows where; ",
         ),
-        ("raise OSError(28, 'No space left on device')", 3, "No space left on device", None),
     ],
 )
 def test_an_error_ends_the_run_with_its_code_and_hint(run, project, code, exit_code, summary, hint):
@@ -160,6 +164,7 @@ def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, pr
     assert refs == ["applied", "built", "built-2", "start"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
     [(("--free",), 3), (("--free", "--alone"), 0), (("--look",), 0)],

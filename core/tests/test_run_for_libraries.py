@@ -59,6 +59,7 @@ def test_a_kept_file_can_be_added_to(run):
     assert (project.run_folder / "notes-2.jsonl").read_text() == "other\nmore\n"
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("name", ["events.jsonl", "run.json", "../../a.txt"])
 def test_nothing_else_is_added_to(run, name):
     project, finished = run(f"given = None; run.append(run.folder / {name!r}, 'forged')")
@@ -70,6 +71,7 @@ def test_nothing_else_is_added_to(run, name):
         assert "forged" not in (project.run_folder / "events.jsonl").read_text().partition('"kind":"run.finished"')[0]
 
 
+@pytest.mark.slow
 def test_what_is_added_holds_no_key(run, tmp_path):
     key = "sk-canary-0123456789-key7Q"
     project, _ = run(
@@ -90,6 +92,7 @@ def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbo
     assert (says in finished.stderr) == (exit_code == 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bubblewrap")
 def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_path):
     settings = tmp_path / "home/.config/code-commit/config.toml"
@@ -112,7 +115,8 @@ def test_the_run_names_its_plugins_and_the_commit_that_it_began_with(run):
     assert {"code-commit", "code-commit-library"} <= started["versions"].keys()
 
 
-@pytest.mark.parametrize(("outcome", "content"), [("REACHED", "new\n"), ("NOT_REACHED", "old\n")])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize(("outcome", "content"), [("NOT_REACHED", "old\n"), ("REACHED", "new\n")])
 def test_only_a_run_that_did_not_reach_its_goal_restores_the_files(run, outcome, content):
     code = (
         "from code_commit.plugin_api import Change; run.apply([Change('a.txt', b'new\\n')])\n"
@@ -152,6 +156,7 @@ def test_an_event_that_only_the_host_emits_and_data_that_is_not_json_name_their_
     assert finished.events[-1]["data"] == {"outcome": "reached", "exit_code": 0, "summary": "done", "data": {}}
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("path", "code"), [(b"\xff.txt", 0), (b"agent-config/\xff.txt", 3)])
 def test_a_tracked_path_that_is_not_utf_8_is_read_as_git_names_it(run, tmp_path, path, code):
     project, _ = run("given = None")
@@ -177,12 +182,13 @@ def code_commit_log_sinks(settings):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("prepare", "size", "diff"),
     [
+        ("(run.folder / 'changes.diff').mkdir()", 1, None),  # it cannot be written
         ("pass", 1, "changes.diff"),
         ("pass", 8 * 2**20 - 4095, None),  # the last block on disk counts whole
-        ("(run.folder / 'changes.diff').mkdir()", 1, None),  # it cannot be written
     ],
 )
 def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, size, diff):
@@ -207,6 +213,7 @@ def test_the_password_of_a_proxy_is_in_no_file(run):
     assert (project.run_folder / "n.txt").read_text() == "uses ***-1 to connect"
 
 
+@pytest.mark.slow
 def test_what_is_said_holds_no_key(run, tmp_path):
     key = "sk-canary-0123456789-key7Q"
     project, _ = run(f"given = run.say('the key is {key}')")
@@ -241,12 +248,13 @@ def ran_git(tmp_path, *arguments):
     return project, project.command(*COMMAND, plugins=[install_plugin(tmp_path / "plugins", "library", code)])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "arguments",
     [
+        ("-C", ".", "reset", "--hard"),
         ("commit", "--allow-empty", "-m", "x"),
         ("reset", "--hard"),
-        ("-C", ".", "reset", "--hard"),
         ("-c", "alias.log=reset", "log"),
         ("branch", "new"),
         ("diff", "--output=made.txt"),
@@ -264,6 +272,7 @@ def test_a_workflow_that_does_not_write_runs_no_git_command_that_does(tmp_path, 
     assert project.git("log", "--format=%s", "--all") == "start\n"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [

@@ -315,6 +315,7 @@ sys.exit(1)
 """
 
 
+@pytest.mark.slow
 def test_json_lines_are_the_events_file(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path], check=False, capture_output=True, input=b"\n", timeout=60
@@ -325,6 +326,7 @@ def test_json_lines_are_the_events_file(tmp_path):
     assert (ended.returncode, ended.stderr) == (1, b"")
 
 
+@pytest.mark.slow
 def test_json_lines_do_not_mind_a_reader_that_leaves(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, tmp_path],

@@ -153,6 +153,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 def test_files_are_found_by_patterns(project, plugins):
     project.write({path: "x" for path in FILES if path != "build.sh"})
     project.git("rm", "-q", "a.txt")
@@ -171,6 +172,7 @@ def test_files_are_found_by_patterns(project, plugins):
 # --- git --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_workflow_can_commit_and_hooks_run_when_asked_for(project, plugins):
     hook = project.root / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\necho ran >> .git/hooked\n")
@@ -205,6 +207,7 @@ def test_another_plugins_wrong_section_is_told(project, plugins):
     assert "depth" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_model_tells_what_chose_it(project, plugins):
     assert got(run(project, plugins, "chosen")) == ["--model", "--model", "scripted"]
     config = "[providers]\ndefault_provider = 'scripted.default'\n{}[providers.scripted.quick]\nmodel = 'quick'\n"
@@ -216,6 +219,7 @@ def test_a_model_tells_what_chose_it(project, plugins):
     assert got(run(project, plugins, "chosen", model="")) == [default, player, "quick"]
 
 
+@pytest.mark.slow
 def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
     project.write({"agent-config/config.toml": '[providers.scripted.default]\nmodel = "scripted"\nreplies = ["!"]\n'})
     got(run(project, plugins, "asked", model="scripted.default"))
@@ -235,6 +239,7 @@ def test_a_role_that_the_definition_does_not_name_is_refused(project, plugins):
 # --- from run to run --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
     assert got(run(project, plugins, "counted")) == 1
     elsewhere = project.command("--elsewhere", "counted", "--json", "--model", "scripted", plugins=[plugins], stdin=".")

@@ -168,6 +168,7 @@ def test_steps_in_threads_do_not_disturb_each_other(project, plugins):
     assert {name: project.read(f"{name}.side") for name in "abcdef"} == {name: f"{name}!" for name in "abcdef"}
 
 
+@pytest.mark.slow
 def test_a_replay_gives_each_thread_the_answer_to_its_own_question(project, plugins):
     before = files_of(project)
     assert run(project, plugins, "in_threads").exit_code == 0
@@ -191,7 +192,8 @@ def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
     assert got(run(project, plugins, "one_fails")) == ["a!", "ProviderFailed", "b!"]
 
 
-@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "applied_often"])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("shape", ["applied_alone", "command_alone", "applied_often"])
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0
@@ -200,6 +202,7 @@ def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     assert (undone.exit_code, files_of(project)) == (0, before), undone.stderr
 
 
+@pytest.mark.slow
 def test_the_tree_is_saved_when_a_process_is_about_to_start(project, plugins):
     assert run(project, plugins, "applied_often").exit_code == 0
     private = "--git-dir=agent-config/.code-commit/checkpoint.git"

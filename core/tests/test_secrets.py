@@ -132,6 +132,7 @@ def failures(finished: Finished) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_sink_gets_its_secret_and_the_build_does_not(project, plugins):
     with web_server() as (url, seen):
         project.write({"agent-config/hook-url": url})
@@ -143,6 +144,7 @@ def test_a_sink_gets_its_secret_and_the_build_does_not(project, plugins):
     assert TOKEN not in everything_of(project, finished)
 
 
+@pytest.mark.slow
 def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
     install_plugin(plugins, "thief", WORKFLOW)
     finished = run(project, plugins, "--tell")
@@ -162,6 +164,7 @@ def test_another_plugin_does_not_get_it(project, plugins):
     assert "hint: this is a bug in its plugin: code_commit_secrets must declare it\n" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_workflow_gets_its_own_secret_and_none_for_what_is_not_set(project, plugins):
     install_plugin(plugins, "owner", OWNER)
     finished = run(project, plugins, "--own", OWN_TOKEN="0123456789")
@@ -169,6 +172,7 @@ def test_a_workflow_gets_its_own_secret_and_none_for_what_is_not_set(project, pl
     assert "10 None" in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("value", ["tiny", "two lines\nof a secret"])
 def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
     install_plugin(plugins, "owner", OWNER)
@@ -178,7 +182,8 @@ def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
     assert value not in finished.stderr
 
 
-@pytest.mark.parametrize("name", ["42", "'HOOK TOKEN'", "'HOOK=TOKEN'", "''"])
+@pytest.mark.fast_rows(3)
+@pytest.mark.parametrize("name", ["42", "'HOOK TOKEN'", "''", "'HOOK=TOKEN'"])
 def test_a_name_that_no_variable_can_have_is_reported(project, plugins, name):
     install_plugin(
         plugins,
@@ -217,12 +222,14 @@ def doctor(project, plugins) -> Finished:
     return project.command("plugins", "doctor", "--json", plugins=[plugins])
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
     (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))'))
     finished = doctor(project, plugins)
     assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_a_name_that_no_variable_can_have(project, plugins):
     (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace('"HOOK_TOKEN"]', '"HOOK TOKEN"]'))
     finished = doctor(project, plugins)

@@ -27,11 +27,12 @@ def test_a_secret_is_known_by_a_word_of_its_name(project):
     assert {rows[name] for name in plain} == {"abcdefgh"}
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("12345678", "***78"),
         (" 12345678\n", "***78"),
+        ("12345678", "***78"),
         ("1234567", "***"),
         ("", "***"),
         (12345678, "***"),

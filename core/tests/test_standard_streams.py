@@ -37,6 +37,7 @@ def in_a_shell(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "closed", ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-"))]
 )
@@ -49,6 +50,7 @@ def test_a_closed_stream_does_not_change_the_exit_code(project, closed, tmp_path
         assert project.read("../streams") == f"{[('/dev/null', True)] * 3} True True"
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_diff_may_close_the_pipe(project):
     # The pipe is closed before the command starts, so the test does not depend on timing.
     reader, writer = os.pipe()
@@ -118,6 +120,7 @@ def test_events_that_cannot_be_written_are_reported_once(project):
     assert stderr.count("No space left on device") == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_not_an_internal_error(project, tmp_path):
     # The error occurs at an unusual call: writing the lock.
     hook = """
@@ -140,6 +143,7 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
     assert process.returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", ["runs", *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt"))]
 )
@@ -149,6 +153,7 @@ def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments
     assert "the current folder no longer exists" in finished.stderr
 
 
+@pytest.mark.slow
 def test_text_that_stdout_cannot_encode_is_escaped(project):
     changed = Reply("^^^a.txt\nGrüße\n^^^end\n")
     with ScriptedServer([changed]) as server:

@@ -192,7 +192,8 @@ def test_the_last_of_the_lost_tries_is_the_response(ask, project, environ):
     assert kept(project, "1-ask-response-try-1.txt") == "One"
 
 
-@pytest.mark.parametrize("size", [1, 3, 8, 25])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("size", [3, 1, 8, 25])
 @pytest.mark.parametrize("ending", [[], ["REFUSE"]])
 def test_no_key_can_be_put_together_from_what_is_kept(ask, project, environ, size, ending):
     (project.root / "agent-config").mkdir(exist_ok=True)

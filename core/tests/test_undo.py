@@ -79,6 +79,7 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
         assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
 
 
+@pytest.mark.slow
 def test_files_that_were_changed_since_are_kept_without_force(project, change) -> None:
     change("a.txt", COMMITTED=COMMIT)
     project.write({"a.txt": "newer"})
@@ -110,6 +111,7 @@ def test_a_commit_of_the_run_stays(project, change, paths, add) -> None:
     ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("document", [None, "{", "[]", '{"data": 3}', '{"data": {"committed": ""}}'])
 def test_without_a_known_commit_none_is_named(project, change, document) -> None:
     run = change("a.txt", committed=COMMIT)

@@ -26,7 +26,8 @@ def plugins(tmp_path):
     return [install_plugin(folder, "shared", PROVIDER.format(name="shared"))]
 
 
-@pytest.mark.parametrize("name", ["nope", "nope/x", "odd", "odd/", "/odd-1", "odd.nope", "nope.default", "odd-11"])
+@pytest.mark.fast_rows(3)
+@pytest.mark.parametrize("name", ["nope/x", "odd", "odd.nope", "nope", "odd/", "/odd-1", "nope.default", "odd-11"])
 def test_a_name_that_nobody_offers(project, plugins, name):
     finished = project.command("--model", name, "--query", "q", plugins=plugins)
     assert finished.exit_code == 2, finished.stderr

@@ -85,16 +85,17 @@ def run(project, tmp_path):
     return run
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("words", "summary"),
     [
+        (["--bare", "--look"], "options: None"),
+        (["--strict", "--times", "9"], "options: Strict(times=9)"),
         (["--look"], "options: Options(times=1, look=True)"),
         (["-l", "--times", "2"], "options: Options(times=2, look=True)"),
         (["--look", "--times=3"], "options: Options(times=3, look=True)"),
         (["--bare"], "options: None"),
-        (["--bare", "--look"], "options: None"),
         (["--bare", "--absent", "x"], "options: None"),
-        (["--strict", "--times", "9"], "options: Strict(times=9)"),
     ],
     ids=" ".join,
 )
@@ -104,6 +105,7 @@ def test_a_workflow_gets_its_flags(run, words, summary):
     assert summary in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_flag_beats_the_setting_of_the_same_name(run, project):
     project.write({"agent-config/config.toml": "[plugins.flags]\ntimes = 2\n"})
     assert "Options(times=2, look=True)" in run("--look").stderr
@@ -148,6 +150,7 @@ def test_a_mistake_on_the_command_line_is_named(run, words, code, said):
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("words", "error", "workflow"),
     [(["--look", "--times", "7"], "KeyError: 7", "looking"), (["--lost"], "KeyError: 'root'", "lost")],
@@ -167,6 +170,7 @@ def test_a_command_starts_a_workflow_with_its_flags(run):
     assert (quit_run.exit_code, "quit before the run began" in quit_run.stderr) == (130, True)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "words", [["--disable-plugin", "flags", "plugins"], ["plugins", "--disable-plugin=flags"]], ids=" ".join
 )
