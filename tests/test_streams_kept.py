@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,11 +128,8 @@ def test_ctrl_c_keeps_what_arrived(project, after):
         wait_until_kept(process, project, after)
         assert asked.wait(60)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        _, stderr = process.communicate(timeout=60)
-        took = time.monotonic() - began
+        _, stderr = process.communicate(timeout=60)  # the server would wait for ever
     assert (process.returncode, b"Traceback" in stderr) == (130, False), stderr
-    assert took < 10  # far less than the server would wait
     header, text = "ERROR\ninterrupted\n", (project.run_folder / RESPONSE).read_text()
     assert text.startswith(header)
     assert TEXT.startswith(text.removeprefix(header))

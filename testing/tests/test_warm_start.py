@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from code_commit_testing import Project, install_plugin
+from code_commit_testing.warm_start import ChildProcess
 
 # A command that tells what a process can see of its start.
 PLUGIN = """
@@ -139,8 +140,9 @@ def test_a_folder_with_a_module_that_the_server_has_imported(project, plugins, n
 
 @pytest.mark.parametrize("variable", ["PYTHONUNBUFFERED", "LC_CTYPE", "COVERAGE_PROCESS_START"])
 def test_what_only_an_interpreter_reads_starts_one(project, variable):
+    project.command("--version")  # the first start decides what the server is for
     with project.start("--version", environ={variable: "1"}) as process:
-        assert type(process) is subprocess.Popen
+        assert type(process) is ChildProcess
         process.communicate()
 
 
@@ -164,3 +166,12 @@ def test_the_server_ends_when_its_process_is_killed(tmp_path):
     ended.register(descriptor)
     assert (code, len(ended.poll(60_000))) == (0, 1)
     os.close(descriptor)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_process_ends_with_the_test_that_fails(tmp_path, cold):
+    plugin = install_plugin(tmp_path / "plugins", "slow", "import time\ntime.sleep(600)\n")
+    start = Project.create(tmp_path).start("--help", plugins=[plugin], cold=cold)
+    with pytest.raises(LookupError), start as process:
+        raise LookupError
+    assert process.returncode == -signal.SIGKILL

@@ -72,9 +72,10 @@ def test_an_answer_that_does_not_end_is_cancelled_at_the_deadline(commit, projec
 
 
 def test_a_silent_connection_ends_at_its_time_limit(commit) -> None:
-    with ScriptedServer([Reply(fault="stall"), GOOD]) as server:
+    with ScriptedServer([Reply(fault="stall"), *[GOOD] * 4]) as server:
         finished = commit(server, CODE_COMMIT_HTTP__TIMEOUT_SECONDS="1")
-    assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
+    # More than one, if a busy machine answers late.
+    assert (finished.exit_code, count(finished, "call.retried") > 0) == (0, True)
 
 
 def test_a_closed_port_is_exit_4(commit) -> None:

@@ -47,7 +47,10 @@ class Terminal:
     def until(self, words: str) -> None:
         with self._within_a_minute():
             while words not in self.shown[self.read_to :]:
-                self._read()
+                try:
+                    self._read()
+                except OSError:
+                    pytest.fail(f"{words!r} was not shown within a minute, but {self.shown[self.read_to :]!r}")
             self.read_to = self.shown.index(words, self.read_to) + len(words)
 
     def types(self, text: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,14 +61,18 @@ def test_a_promise_that_cannot_settle_ends_immediately(script, body: str) -> Non
     assert "cannot settle" in str(failed)
 
 
-def test_the_time_of_calls_does_not_count(script) -> None:
-    limits = ScriptLimits(seconds=0.7, memory=script.HASTY.memory, calls=1)
+def test_the_time_of_calls_does_not_count(script, monkeypatch) -> None:
+    passed = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
+    for module in ("process", "script"):
+        monkeypatch.setattr(f"code_commit_tasks.runtime.{module}.time", clock)
 
     def slow(*_: Any) -> CallAnswer:
-        time.sleep(2 * limits.seconds)
+        nonlocal passed
+        passed = 2 * script.PATIENT.seconds
         return CallAnswer("slow")
 
-    assert run_script(script.code("return await show('a');"), [script.SHOW], slow, limits) == "slow"
+    assert run_script(script.code("return await show('a');"), [script.SHOW], slow, script.PATIENT) == "slow"
 
 
 def test_the_number_of_calls_is_limited(script) -> None:

@@ -63,7 +63,7 @@ UNMET = {
 
 @pytest.fixture
 def ready(work):
-    work.configure(attempts=1, pattern_seconds=2)
+    work.configure(attempts=1, pattern_seconds=60)
     work.project.write(
         {
             ".gitignore": "/agent-config\n/made\n",
@@ -90,6 +90,8 @@ def test_a_met_requirement_passes(ready) -> None:
 @pytest.mark.parametrize("case", UNMET)
 def test_an_unmet_requirement_fails(ready, case: str) -> None:
     requirement, result, reason = UNMET[case]
+    if reason == "longer than":
+        ready.configure(attempts=1, pattern_seconds=0.3)
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
     done = ready("--json")
     assert done.exit_code == 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit_testing.warm_start import fastest_start
+from code_commit_testing.warm_start import ChildProcess, fastest_start
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
@@ -150,13 +150,9 @@ class Project:
         `plugins` are folders with one distribution each (see `install_plugin`), `timeout` is in seconds. For `cold`
         see `start`.
         """
+        typed = stdin.encode() if isinstance(stdin, str) else stdin
         with self.start(*arguments, environ=environ, plugins=plugins, cwd=cwd, cold=cold) as process:
-            try:
-                typed = stdin.encode() if isinstance(stdin, str) else stdin
-                stdout, stderr = process.communicate(typed, timeout)
-            except BaseException:
-                process.kill()
-                raise
+            stdout, stderr = process.communicate(typed, timeout)
         return Finished(process.returncode, stdout.decode(), stderr.decode("utf-8", "replace"))
 
     def start(
@@ -179,7 +175,7 @@ class Project:
         environ = self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})})
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and children inherit
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        start = subprocess.Popen if cold else fastest_start(environ)
+        start = ChildProcess if cold else fastest_start(environ)
         return start(
             # -P: like the installed command, import nothing from the project.
             [sys.executable, "-P", "-m", "code_commit", *arguments],

@@ -30,7 +30,7 @@ _started: list[WarmServer] = []
 def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Return the fastest constructor of a `Popen` whose process acts like a new interpreter with `environ`."""
     server = shared_server(environ)
-    return partial(_WarmProcess, server) if server else subprocess.Popen
+    return partial(_WarmProcess, server) if server else ChildProcess
 
 
 def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
@@ -85,7 +85,17 @@ class WarmServer:
         return int.from_bytes(os.read(status, 4), "little"), status
 
 
-class _WarmProcess(subprocess.Popen[bytes]):
+class ChildProcess(subprocess.Popen[bytes]):
+    """A process that ends with the test that fails: the `with` statement alone would wait for it."""
+
+    def __exit__(self, failed: type[BaseException] | None, *given: Any) -> None:  # noqa: PYI036 - passed on
+        """Kill the process after an exception, and wait for it."""
+        if failed:
+            self.kill()
+        super().__exit__(failed, *given)
+
+
+class _WarmProcess(ChildProcess):
     """A process of `python -P -m MODULE ...`. Choose `cwd`, `env` and the standard streams, nothing else."""
 
     def __init__(self, starts: WarmServer, command: Sequence[str], **options: Any) -> None:
