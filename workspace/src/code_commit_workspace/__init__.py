@@ -24,6 +24,7 @@ _PUBLIC = {
         "describe",
         "did_you_mean",
         "no_room",
+        "traceback_of",
     ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": (

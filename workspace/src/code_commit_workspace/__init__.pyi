@@ -8,6 +8,7 @@ from .errors import closest as closest
 from .errors import describe as describe
 from .errors import did_you_mean as did_you_mean
 from .errors import no_room as no_room
+from .errors import traceback_of as traceback_of
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository

@@ -68,6 +68,13 @@ def describe(error: BaseException, *, longest: int | None = None, with_hint: boo
     return f"{name}: {words}" if words else name
 
 
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of an error, as Python prints it."""
+    from traceback import format_exception  # slow to import
+
+    return "".join(format_exception(error))
+
+
 def closest(word: str, known: Iterable[str]) -> str | None:
     """Return the name in `known` that is most similar to `word`, or None."""
     from difflib import get_close_matches

@@ -10,7 +10,7 @@ from functools import partial
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
-from code_commit_workspace import write_stdout
+from code_commit_workspace import traceback_of, write_stdout
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -65,9 +65,7 @@ def _report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> in
     shown = as_reported(gone or error)
     code, message, hint = exit_code_of(shown), shown.message, shown.hint
     if code is ExitCode.INTERNAL and "--debug" in argv:
-        import traceback
-
-        message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
+        message, hint = traceback_of(error).rstrip(), ""
     elif code is ExitCode.INTERNAL:
         message = ", ".join([message, *getattr(error, "__notes__", ())])  # the notes name the command of a plugin
     out.error(message, hint)

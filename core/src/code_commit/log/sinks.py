@@ -10,7 +10,7 @@ from functools import partial
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 from code_commit.plugin_api.host import HOST
-from code_commit_workspace import Worker, describe, require_sync
+from code_commit_workspace import Worker, describe, require_sync, traceback_of
 
 _RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
 _BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
@@ -100,9 +100,7 @@ class Sinks:
                 raise  # Ctrl-C
             return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
-            import traceback
-
-            self.traces.append("".join(traceback.format_exception(error)))
+            self.traces.append(traceback_of(error))
             return describe(error, with_hint=True)
         finally:
             self._delivering.now = False

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pluggy
+from code_commit.plugin_api import hookspec
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Callable, Iterable
+
+    import pluggy
 
     from code_commit.plugin_api.definitions import (
         CheckDefinition,
@@ -26,9 +28,6 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
     from code_commit.plugin_api.provider import ModelLayer
     from code_commit.plugin_api.run import Run
     from code_commit_workspace import PathRule
-
-
-hookspec = pluggy.HookspecMarker("code_commit")
 
 
 @hookspec

@@ -22,7 +22,7 @@ from code_commit.plugin_api.errors import Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit_workspace import describe, did_you_mean, require_sync, stdout_aside
+from code_commit_workspace import describe, did_you_mean, require_sync, stdout_aside, traceback_of
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -138,9 +138,7 @@ class PluginHost:
         if failure not in self.failures:
             self.failures.append(failure)
             if isinstance(error, BaseException):
-                import traceback
-
-                self.traces.append("".join(traceback.format_exception(error)))
+                self.traces.append(traceback_of(error))
             if self.on_failure:
                 self.on_failure(failure)
         return failure

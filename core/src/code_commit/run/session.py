@@ -24,7 +24,7 @@ from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, describe, join_paths, uninterrupted
+from code_commit_workspace import Worker, call_on_interruption, describe, join_paths, traceback_of, uninterrupted
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
@@ -127,10 +127,8 @@ class _RunState:
         return "; ".join(filter(None, [hint, self.take_back if may_undo else ""]))
 
     def ending(self) -> RunEnding:
-        import traceback
-
         exit_code, summary, _ = self._describe()
-        trace = "".join(traceback.format_exception(self.error)) if self.error else ""
+        trace = traceback_of(self.error) if self.error else ""
         summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
         cost = describe_cost(self.log.document.fields)
         return RunEnding(
@@ -224,7 +222,7 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
 
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
-    from code_commit_workspace import likely_keys
+    from code_commit_workspace import Redactor, likely_keys
 
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: redact whatever looks like one.

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.errors import Interrupted, describe
+from code_commit_workspace.errors import Interrupted, describe, traceback_of
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import Ignored
 from code_commit_workspace.guard.names import PlainPath, PortableName, normalise_path, quote
@@ -138,9 +138,7 @@ class Guard:
         except _WrongAnswer as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            from traceback import format_exception
-
-            self.traces.append("".join(format_exception(error)))
+            self.traces.append(traceback_of(error))
             problem = f"failed with {quote(describe(error, with_hint=True))}"
         reason = f"The rule {name} of {plugin} {problem}, so nothing is allowed."
         return [Refusal("", "plugin", reason, plugin=plugin)]
