@@ -153,6 +153,14 @@ def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project):
     assert "a.txt" in warning
 
 
+@pytest.mark.parametrize(("content", "warned"), [(b"new", [".envrc"]), (None, [])])
+def test_a_change_of_what_other_programs_execute_is_warned_of_without_a_check(run, project, content, warned):
+    project.write({".envrc": "old"})
+    finished, _ = run(f"run.apply([Change('.envrc', {content})]); return Result(Outcome.REACHED, 'ok')")
+    warnings = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
+    assert [text.partition(":")[0] for text in warnings] == warned
+
+
 def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, project):
     build = "echo made > .envrc\n"
     finished, end = run("change(run); run.build(); run.build(); return Result(Outcome.NOT_REACHED, 'no')", build=build)

@@ -155,12 +155,11 @@ class ProjectRun:
         """Put back what commands in the block change in files other than `paths`."""
         self._require_writes()
         self.changes.begin()
-        keep = partial(self.keep, "put-back.diff")
-        with self.workspace.checkpoints.put_back(self.folder.name, paths, keep) as undone:
-            yield undone
-        if undone:
+        with self.workspace.checkpoints.put_back(self.folder.name, paths, partial(self.keep, "put-back.diff")) as reset:
+            yield reset
+        if reset:
             reason = f"the command may write only {', '.join(paths)}; what was written is in put-back.diff"
-            self.emit(events.ChangesUndone(tuple(undone), reason))
+            self.emit(events.ChangesUndone(tuple(reset), reason))
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
@@ -258,6 +257,8 @@ class ProjectRun:
             kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
             self.emit(events.ChangesApplied(written, deleted, kept))
             self.changes.add(change.path for change in changes)
+            for text in self.workspace.executed(written):
+                self.log.add_warning(text)
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
