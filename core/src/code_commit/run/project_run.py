@@ -163,10 +163,9 @@ class ProjectRun:
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
+        reads_only = not self.plan.workflow.writes
         with self.changes.lock:
-            return self.workspace.git.run(
-                args, stdin=stdin, check=check, hooks=hooks, reads_only=not self.plan.workflow.writes
-            )
+            return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only)
 
     def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
         """Ask the user a question; return None at the end of input. With `draft`, the answer may have several lines.
