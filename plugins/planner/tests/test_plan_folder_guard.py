@@ -31,37 +31,43 @@ def answers(cast, part):
     return [str(message["content"]) for message in messages if message["role"] == "tool"]
 
 
-@pytest.mark.parametrize("path", [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW])
-def test_the_player_cannot_write_in_the_plan_folder(codebase, player, path):
+def test_the_player_cannot_write_in_the_plan_folder(codebase, player):
     cast = codebase.cast
-    player(cast.writes(path, "forged\n"))
-    assert "belong to the program" in answers(cast, "player")[0]
+    paths = [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW]
+    player(*(cast.writes(path, "forged\n") for path in paths))
+    assert ["belong to the program" in answer for answer in answers(cast, "player")[: len(paths)]] == [True] * len(
+        paths
+    )
     assert "forged" not in codebase.history
+    assert not codebase.has("g3-plan/notes.md")
     assert not codebase.has("G3-Plan")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        f"echo forged > {CURRENT}; echo forged > {HISTORY}; touch g3-plan/completed_requirements_2020-01-01_00-00-00.md",
-        f"rm {CURRENT} {HISTORY}",
-        "rm -r g3-plan; ln -s /tmp g3-plan; exit 3",
-        f"rm {CURRENT} {HISTORY}; mkdir {CURRENT}; touch {CURRENT}/x; ln -s /etc/passwd {HISTORY}",
-        f"rm {CURRENT}; mkfifo {CURRENT}; mkfifo g3-plan/pipe; chmod 500 g3-plan",
-        "rm -r g3-plan; echo forged > g3-plan",
-    ],
-)
-def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, player, command):
+COMMANDS = [
+    f"echo forged > {CURRENT}; echo forged > {HISTORY}; touch g3-plan/completed_requirements_2020-01-01_00-00-00.md",
+    f"rm {CURRENT} {HISTORY}",
+    "rm -r g3-plan; ln -s /tmp g3-plan; exit 3",
+    f"rm {CURRENT} {HISTORY}; mkdir {CURRENT}; touch {CURRENT}/x; ln -s /etc/passwd {HISTORY}",
+    f"rm {CURRENT}; mkfifo {CURRENT}; mkfifo g3-plan/pipe; chmod 500 g3-plan",
+    "rm -r g3-plan; echo forged > g3-plan",
+]
+
+
+def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, player):
     cast = codebase.cast
-    person = player(cast.called("shell", command=command))
+    seen = f"echo seen; cat {CURRENT}"  # each command finds what the one before it has changed
+    person = player(*(cast.called("shell", command=f"{seen}; {command}") for command in COMMANDS))
     for kind in ("REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING"):
         assert f"- {kind}" in codebase.history
     assert "forged" not in codebase.history
     (done,) = [name for name in codebase.plan_files() if name.startswith("completed_requirements")]
     assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
-    assert "A command of the player changed files of planning, which are restored: " in person.notices()
+    notice = "A command of the player changed files of planning, which are restored: "
+    assert person.notices().count(notice) == len(COMMANDS)
     told = "These files belong to the program, which restored them"
-    assert told in answers(cast, "player")[0]
+    for answer in answers(cast, "player")[: len(COMMANDS)]:
+        assert f"seen\n{REQUIREMENTS}" in answer
+        assert told in answer
     assert told in cast.requests["coach"][0].prompt
     assert "forged" not in cast.requests["message"][0].prompt
 
@@ -80,25 +86,19 @@ def test_commands_of_the_coach_do_not_change_the_todos(codebase, player):
     assert "A command of the coach changed files of planning" in person.notices()
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [("write_file", {"path": "src/evil.py", "content": "x"})],
-        [("str_replace", {"path": "one.txt", "old_str": "1", "new_str": "2"})],
-        [("write_file", {"path": HISTORY, "content": "x"})],
-        [
-            (
-                "shell",
-                {"command": f"mkdir src; echo x > src/evil.py; rm one.txt; echo x > {HISTORY}; echo x > {CURRENT}"},
-            )
-        ],
-    ],
-)
-def test_the_planner_writes_new_requirements_alone(codebase, calls):
+CALLS = [
+    ("write_file", {"path": "src/evil.py", "content": "x"}),
+    ("str_replace", {"path": "one.txt", "old_str": "1", "new_str": "2"}),
+    ("write_file", {"path": HISTORY, "content": "x"}),
+    ("shell", {"command": f"mkdir src; echo x > src/evil.py; rm one.txt; echo x > {HISTORY}; echo x > {CURRENT}"}),
+]
+
+
+def test_the_planner_writes_new_requirements_alone(codebase):
     cast = codebase.cast
     codebase.write(NEW, "old words\n")
     codebase.write("mine.txt", "mine\n")
-    cast.planner = [*(cast.called(name, **given) for name, given in calls), *cast.planner]
+    cast.planner = [*(cast.called(name, **given) for name, given in CALLS), *cast.planner]
     person = codebase.start()
     person.answers("yes", "yes", "", "no")
     person.quits()
@@ -108,7 +108,8 @@ def test_the_planner_writes_new_requirements_alone(codebase, calls):
     assert not codebase.has(CURRENT)
     assert codebase.history.endswith("- REFINING REQUIREMENTS (new_requirements.md)\n")
     assert codebase.read(NEW) == REQUIREMENTS
-    assert any("may write only g3-plan/new_requirements.md" in answer for answer in answers(cast, "planner"))
+    told = "may write only g3-plan/new_requirements.md"
+    assert [told in answer for answer in answers(cast, "planner")[: len(CALLS)]] == [True] * len(CALLS)
 
 
 def test_a_command_of_the_planner_may_write_the_requirements(codebase):
