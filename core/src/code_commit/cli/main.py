@@ -32,7 +32,8 @@ def run_command(argv: Sequence[str]) -> int:
 def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
     if "--version" in argv or argv[:1] == ["-V"]:
-        return _print_version
+        write_stdout(sys.stdout, f"code-commit {__version__}\n")
+        return lambda: ExitCode.REACHED
     argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
     from code_commit.cli.arguments import load_registry, parse_invocation, print_workflow_help, split_command
 
@@ -50,11 +51,6 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     from code_commit.cli.workflow import run_invocation
 
     return partial(run_invocation, invocation, registry, os.environ, out)
-
-
-def _print_version() -> int:
-    write_stdout(sys.stdout, f"code-commit {__version__}\n")
-    return ExitCode.REACHED
 
 
 def _report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:

@@ -49,14 +49,8 @@ class Models:
         service, reason = self.services.of(role)
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
-            count = partial(count_tokens, service=service)
-            chain = partial(
-                self.budget.spend,
-                next=chain,
-                max_tokens=service.max_tokens,
-                count=count,
-                write_price=service.write_price,
-            )
+            spend = partial(self.budget.spend, count=partial(count_tokens, service=service))
+            chain = partial(spend, next=chain, max_tokens=service.max_tokens, write_price=service.write_price)
         keyless = service.key_source == NO_KEY
         http = self.services.settings.http
         chain = partial(retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless)

@@ -208,10 +208,8 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
     """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
     proxy = https_proxy(address.host) if address.scheme == "https" else None
-    if proxy is None:
-        return None
     try:
-        return httpx.Proxy(proxy)
+        return httpx.Proxy(proxy) if proxy else None
     except (httpx.InvalidURL, ValueError):
         raise NotReady(
             "the proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address",
