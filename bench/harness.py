@@ -78,16 +78,24 @@ class Command:
 
 
 def medians(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
-    """Return the median wall time of each command in seconds. They run in turn, so that all get the same
-    disturbances.
-    """
+    """Return the median wall time of each command in seconds."""
+    return {name: statistics.median(times) for name, times in _times(commands, rounds).items()}
+
+
+def least(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
+    """Return the least wall time of each command in seconds: other programs on the machine only add to it."""
+    return {name: min(times) for name, times in _times(commands, rounds).items()}
+
+
+def _times(commands: Mapping[str, Command], rounds: int) -> dict[str, list[float]]:
+    """Run the commands in turn, so that all get the same disturbances."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
             seconds = run(command)
             if turn:  # the first round fills the caches
                 times[name].append(seconds)
-    return {name: statistics.median(values) for name, values in times.items()}
+    return times
 
 
 def run(command: Command) -> float:

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import MEGABYTE, Command, Line, Measured, code_commit, medians, report
+from harness import MEGABYTE, Command, Line, Measured, code_commit, least, report
 from project import IDENTITY, make_project
 
 FILES, FOLDERS = 10_000, 200
@@ -20,7 +20,7 @@ def main() -> list[Line]:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as scratch:
         project = _large(Path(scratch, "project"))
-        seconds = medians(
+        seconds = least(
             {
                 "peer": Command(["bash", "-c", PEER], None, lambda: _without_state(project)),
                 "rollup": Command([code_commit(), "rollup"], None, lambda: _without_state(project)),

@@ -1,15 +1,19 @@
-"""What the sandbox adds to a process that does nothing, and what nested repositories add to that.
+"""What the sandbox adds to a process that does nothing, against what bubblewrap itself adds with the same mounts.
 
-Processor time counts: the limits are absolute, and other programs on the machine add to the time of a clock.
+Processor time counts, the least of many starts: other programs on the machine add to the time of a clock. The design
+allows 10 ms. bubblewrap alone took 7.9 ms where it was designed, and a process without it 1.2 ms.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import resource
-import statistics
+import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from harness import Line, Measured, NotMeasured, report
 
@@ -18,17 +22,19 @@ from code_commit_workspace.process.runner import ProcessRunner
 
 NESTED = 32
 ROUNDS = 60
-LIMITS = {0: 0.010, NESTED: 0.030}  # seconds more than without the sandbox
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
+LIMIT = 10 / (7.9 - 1.2)
 
 
 def main() -> list[Line]:
     """Measure and print."""
-    lines = [_line(count, limit) for count, limit in LIMITS.items()]
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    lines = [_line(count) for count in (0, NESTED)]
     report("sandbox", lines)
     return lines
 
 
-def _line(nested: int, limit: float) -> Line:
+def _line(nested: int) -> Line:
     name = f"sandbox, {nested} nested repositories" if nested else "sandbox"
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "project")
@@ -38,22 +44,43 @@ def _line(nested: int, limit: float) -> Line:
         for each in (root, *(root / f"sub{number}" for number in range(nested))):
             (each / ".git/hooks").mkdir(parents=True)
             (each / ".git/config").write_text("[core]\n")
-        modes: tuple[Literal["require", "off"], ...] = ("require", "off")
-        runners = {mode: ProcessRunner(root, SandboxSettings(mode), redactor=Redactor()) for mode in modes}
+        inside, outside = (
+            ProcessRunner(root, SandboxSettings(mode), redactor=Redactor()) for mode in ("require", "off")
+        )
         try:
-            taken: dict[str, list[float]] = {mode: [] for mode in runners}
-            for _ in range(ROUNDS):
-                for mode, runner in runners.items():
-                    start = _processor_time()
-                    runner.run(["true"], log=Path(folder, "log"), timeout=60.0)
-                    taken[mode].append(_processor_time() - start)
+            inside.sandbox_in_use  # noqa: B018 - it raises
+            bubblewrap = [*inside._sandbox.wrapper(), "--", "true"]  # noqa: SLF001 - the same mounts
+            ours, none, peer, bare = _least(
+                lambda: inside.run(["true"], log=Path(folder, "log"), timeout=60.0),
+                lambda: outside.run(["true"], log=Path(folder, "log"), timeout=60.0),
+                lambda: _run(bubblewrap),
+                lambda: _run(["true"]),
+            )
         except NotReady as error:
             return NotMeasured(name, error.message)
         finally:
-            for runner in runners.values():
+            for runner in (inside, outside):
                 runner.remove_private_folders()
-    more = statistics.median(taken["require"]) - statistics.median(taken["off"])
-    return Measured(name, more, limit, 1.0, "its limit, beside a process without")
+    return Measured(name, ours - none, peer - bare, LIMIT, "bubblewrap alone, with the same mounts")
+
+
+def _run(command: Sequence[str]) -> None:
+    """Run `command`, and wait for the process that bubblewrap leaves behind: only then does its time count."""
+    subprocess.run(command, check=True)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _least(*starts: Callable[[], object]) -> list[float]:
+    """Return the least processor time of each of `starts`, which run in turn."""
+    taken: list[list[float]] = [[] for _ in starts]
+    for _ in range(ROUNDS):
+        for start, times in zip(starts, taken, strict=True):
+            before = _processor_time()
+            start()
+            times.append(_processor_time() - before)
+    return [min(times) for times in taken]
 
 
 def _processor_time() -> float:
