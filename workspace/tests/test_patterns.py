@@ -39,3 +39,17 @@ def test_a_pattern_that_is_malformed_is_quoted(tmp_path, git_init, recursive):
         for pattern in ("[z-a]", "\\"):
             with pytest.raises(ValueError, match=r"cannot read|Invalid git pattern"):
                 workspace.files([pattern], recursive=recursive)
+
+
+def test_the_files_are_those_that_a_model_may_read(tmp_path):
+    shown = ["a.py", "src/agent-config", "src/é.py", f"src/{'long' * 20}.py", ".hidden"]
+    hidden = ["AGENT-CONFIG", "module", "src/.GIT", "src/a\nb"]
+    (tmp_path / "src").mkdir()
+    for path in (*shown, *hidden):
+        (tmp_path / path).touch()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    entry = f"160000,{'1' * 40},module"
+    subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=tmp_path, check=True)
+    with Workspace.open(tmp_path, writes=False) as workspace:
+        assert workspace.files() == tuple(sorted(shown))
+        assert [path for path in (*shown, *hidden) if workspace.may_read(path)] == hidden

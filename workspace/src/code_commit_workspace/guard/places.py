@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,6 @@ class PathLookup:
         self.submodules = git.submodules()
         self._git_folders = tuple(_existing(git.layout().folders))
         self._known: dict[str, PathState] = {"": PathState()}
-        self._files: tuple[str, frozenset[str]] | None = None  # the regular files of the last folder
 
     def to(self, path: str) -> PathState:
         """Inspect the folders above `path`, from the root down to the first one that is missing or not allowed."""
@@ -66,14 +66,13 @@ class PathLookup:
             end += 1
         return state
 
-    def is_file(self, path: str) -> bool:
-        """Return whether `path` leads through real folders to a regular file. Sort paths by folder to make it quick."""
-        folder, _, name = path.rpartition("/")
-        if self._files is None or self._files[0] != folder:
-            state = self.to(path)
-            allowed = state.exists and state.reason is None
-            self._files = folder, _regular_files(self._tree, folder) if allowed else frozenset()
-        return name in self._files[1] and path not in self.submodules
+    def regular_files(self, folder: str) -> AbstractSet[str]:
+        """Return the names of the regular files in `folder`; none unless it is reached through real folders."""
+        inside = f"{folder}/" if folder else ""
+        state = self.to(inside)
+        if state.reason is not None or not state.exists:
+            return frozenset()
+        return {name for name in _regular_files(self._tree, folder) if inside + name not in self.submodules}
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
@@ -145,12 +144,12 @@ def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
         return f"{quote(path)} cannot be read: {error.strerror}."
 
 
-def _regular_files(tree: ProjectTree, folder: str) -> frozenset[str]:
+def _regular_files(tree: ProjectTree, folder: str) -> Sequence[str]:
     try:
         with tree.folder(folder) as handle, os.scandir(handle) as entries:
-            return frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
     except OSError:
-        return frozenset()
+        return ()
 
 
 def kind(found: os.stat_result) -> str:

@@ -30,6 +30,8 @@ class ProtectedNames:
             (self._anywhere if entry.anywhere else self._at_root)[folded(entry.name)] = entry
             if short := _short_forms(entry.name):
                 self._short.append((re.compile(short), entry))
+        self.names = frozenset({*self._anywhere, *self._at_root})
+        """The names in lower case, those that are protected only at the root included."""
         self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share one
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too

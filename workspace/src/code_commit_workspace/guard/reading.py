@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
 
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import ignore_reasons
@@ -17,6 +18,8 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
+_LONGEST = 64  # characters of an ordinary name
+_ORDINARY = re.compile(rf"\w(?:[\w.+-]{{,{_LONGEST - 2}}}[\w+-])?", re.ASCII)
 
 
 def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
@@ -70,18 +73,34 @@ def unreadable(
     except GitError as error:
         return {path: Refusal(path, "reading", f"git cannot check this path: {error}.") for path in paths}
     asked: dict[str, str] = {}
-    for given in paths:
-        path = normalise_path(given)
-        reason = plain.reason(path) or _closed(path, closed)
-        if reason is None and not (files_only and lookup.is_file(path)):
-            reason = _place(path, lookup, tree, files_only=files_only)
-        if reason:
-            refused[given] = Refusal(given, "reading", reason)
-        else:
-            asked[given] = path
+    for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+        start = len(folder) + bool(folder)
+        ordinary = _ordinary_files(folder, lookup, plain, closed) if files_only else ()
+        for given in group:
+            if given[start:] in ordinary:
+                asked[given] = given
+                continue
+            path = normalise_path(given)
+            reason = plain.reason(path) or _closed(path, closed) or _place(path, lookup, tree, files_only=files_only)
+            if reason:
+                refused[given] = Refusal(given, "reading", reason)
+            else:
+                asked[given] = path
     if ignored := ignore_reasons(list(dict.fromkeys(asked.values())), git):
         refused |= {given: Refusal(given, "reading", ignored[path]) for given, path in asked.items() if path in ignored}
     return refused
+
+
+def _ordinary_files(folder: str, lookup: PathLookup, plain: PlainPath, closed: ProtectedNames) -> Collection[str]:
+    """Return the names of regular files in `folder` that a model may see, without those that need a closer look.
+
+    This is much faster than a look at each path.
+    """
+    longest = f"{folder}{'/' * bool(folder)}{'x' * _LONGEST}"
+    if plain.reason(longest) or closed.find(longest):
+        return ()
+    names = closed.names
+    return {name for name in lookup.regular_files(folder) if _ORDINARY.fullmatch(name) and name.lower() not in names}
 
 
 def _closed(path: str, closed: ProtectedNames) -> str | None:
