@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from html import escape as escape_html
 from urllib.parse import quote, quote_plus
 
 
@@ -69,8 +68,9 @@ def _escapes() -> Iterator[Callable[[str], str]]:
         yield lambda text, safe=safe: _lower_hex(quote(text, safe=safe))  # type: ignore[misc]
     yield quote_plus
     yield lambda text: _lower_hex(quote_plus(text))
-    yield escape_html
-    yield lambda text: escape_html(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    for quotes in ({'"': "&quot;", "'": "&#x27;"}, {'"': "&#34;", "'": "&#39;"}):
+        html = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **quotes})  # the module `html` is large
+        yield lambda text, html=html: text.translate(html)  # type: ignore[misc]
     for escape in (_repr, _bash, _shlex):
         yield escape
         yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # the same inside a JSON string

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +31,7 @@ def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
 
 def _empty(top: int) -> None:
     """Remove everything in `top`. Move each folder below into `top` first, so that no path gets long."""
-    prefix = f".{secrets.token_hex(8)}-"
+    prefix = f".{os.urandom(8).hex()}-"
     moved = 0
     ahead = _remove_files(top)
     while ahead:

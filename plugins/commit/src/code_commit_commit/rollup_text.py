@@ -12,6 +12,7 @@ LARGEST = 16 * 1024 * 1024  # bytes of one file
 UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SAMPLES, _SAMPLE = 64, 1024  # samples of a batch, for the estimate of tokens, and bytes of each
+_ESTIMATED = 1024  # samples that are looked at
 _BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
 
 
@@ -32,7 +33,7 @@ class Rollup:
     @cached_property
     def tokens(self) -> int:
         """The approximate number of tokens; the exact number depends on the model."""
-        sample = b"".join(self.samples)
+        sample = b"".join(self.samples[:: len(self.samples) // _ESTIMATED + 1])
         return round(estimate_tokens(sample.decode("utf-8", "ignore")) * self.size / (len(sample) or 1))
 
 

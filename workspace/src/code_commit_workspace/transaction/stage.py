@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 
 from code_commit_workspace.project_tree import ProjectTree
@@ -23,7 +22,7 @@ def stage(tree: ProjectTree, found: Survey, folder: int, step: Step) -> Plan:
         OSError: something cannot be read or written.
     """
     files = tuple(_stage_one(tree, number, target, folder, step) for number, target in enumerate(found.targets))
-    plan = Plan(secrets.token_hex(8), files, found.gone, found.made)
+    plan = Plan(os.urandom(8).hex(), files, found.gone, found.made)
     step("write the plan")
     write_plan(folder, plan)
     return plan
