@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from code_commit_workspace import Workspace
@@ -41,13 +43,13 @@ def test_a_pattern_that_is_malformed_is_quoted(tmp_path, git_init, recursive):
                 workspace.files([pattern], recursive=recursive)
 
 
-def test_the_files_are_those_that_a_model_may_read(tmp_path):
+def test_the_files_are_those_that_a_model_may_read(tmp_path, git_init):
     shown = ["a.py", "src/agent-config", "src/é.py", f"src/{'long' * 20}.py", ".hidden"]
     hidden = ["AGENT-CONFIG", "module", "src/.GIT", "src/a\nb"]
     (tmp_path / "src").mkdir()
     for path in (*shown, *hidden):
         (tmp_path / path).touch()
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    git_init(tmp_path)
     entry = f"160000,{'1' * 40},module"
     subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=tmp_path, check=True)
     with Workspace.open(tmp_path, writes=False) as workspace:
