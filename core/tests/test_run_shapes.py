@@ -105,6 +105,10 @@ def command_alone(run):
 def applied_alone(run):
     run.apply([Change("made.txt", b"x")])
 
+def applied_and_git(run):
+    run.apply([Change("made.txt", b"x")])
+    run.git("checkout-index", "--prefix=copy-of-", "build.sh")
+
 def applied_often(run):
     for text in (b"1", b"2", b"3"):
         run.apply([Change("made.txt", text)])
@@ -193,7 +197,7 @@ def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("shape", ["applied_alone", "command_alone", "applied_often"])
+@pytest.mark.parametrize("shape", ["applied_alone", "applied_and_git", "command_alone", "applied_often"])
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0

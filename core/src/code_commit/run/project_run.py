@@ -291,8 +291,7 @@ class ProjectRun:
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                if self.writes:
-                    self.changes.unsaved = None  # another thread may have taken a checkpoint meanwhile
+                self.changes.unsaved = None  # another thread may have taken a checkpoint meanwhile
                 self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()

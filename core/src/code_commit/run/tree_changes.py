@@ -62,7 +62,8 @@ class TreeChanges:
 
     def save_end(self) -> None:
         """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
-        if self.unsaved != set():
+        if self.start and self.unsaved != set():
+            self.unsaved = None  # git commands of the workflow may have written other files
             try:
                 self.save("end")
             except CodeCommitError as error:
