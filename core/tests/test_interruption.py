@@ -227,8 +227,11 @@ def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main"])
-def test_ctrl_c_during_the_imports_of_the_command(tmp_path, module):
+@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments"])
+@pytest.mark.parametrize(
+    "raised", ["KeyboardInterrupt", "RuntimeError('Error calling __set_name__') from KeyboardInterrupt()"]
+)
+def test_ctrl_c_during_the_imports_of_the_command(tmp_path, module, raised):
     project = Project.create(tmp_path / "made")
     # The exception of the signal, at a moment that a real signal cannot hit reliably.
     hook = f"""
@@ -237,7 +240,7 @@ class Pressed:
     def find_spec(self, name, *_):
         if name == {module!r}:
             sys.meta_path.remove(self)
-            raise KeyboardInterrupt
+            raise {raised}
 sys.meta_path.insert(0, Pressed())
 """
     (tmp_path / "sitecustomize.py").write_text(hook)

@@ -104,6 +104,7 @@ def test_names_that_belong_together_get_one_number(folder):
 
 
 def test_a_closed_folder_may_be_closed_again(folder):
+    folder.free_room()  # only Linux has it
     before = len([*Path("/dev/fd").iterdir()])
     folder.close()
     folder.close()

@@ -47,23 +47,15 @@ def main() -> int:
         from code_commit.cli.main import run_command
 
         code = run_command(arguments)
-    except KeyboardInterrupt:  # while it is imported
-        code = _report_early_interruption(arguments)
+    except BaseException as error:  # noqa: BLE001 - Ctrl-C while it is imported
+        from code_commit.cli.main import report
+        from code_commit.cli.output import CommandOutput
+
+        code = report(error, arguments, CommandOutput())
     gc.freeze()  # the end of the process frees everything without a collection
     if code == _INTERRUPTED:
         _exit_now(code)
     return code
-
-
-def _report_early_interruption(arguments: list[str]) -> int:
-    """Report an interruption before `run_command` is imported, as `run_command` would."""
-    from code_commit.cli.output import CommandOutput
-    from code_commit.plugin_api.errors import ExitCode
-
-    sys.stderr.write("error: interrupted\n")
-    if "--json" in arguments:
-        CommandOutput().run_finished(ExitCode.INTERRUPTED, "interrupted")
-    return _INTERRUPTED
 
 
 def _open_missing_streams() -> None:

@@ -16,6 +16,7 @@ from code_commit_workspace.errors import NotReady
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_ROOM = 64 * 1024  # bytes
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")  # of a folder
 _LONGEST_NAME = 200  # bytes
@@ -24,7 +25,8 @@ _LONGEST_NAME = 200  # bytes
 class OutputFolder:
     """An open folder that only the user may read (mode 0700).
 
-    It stays open as a descriptor, so that no link leads out of it.
+    It stays open as a descriptor, so that no link leads out of it. A file without a name keeps some room for the last
+    writes, after `free_room`, if the disk is full by then. File systems without such files keep none.
     """
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -32,6 +34,12 @@ class OutputFolder:
         self.handle = handle
         self._names = threading.Lock()
         self._reserved: set[str] = set()
+        self._room = -1
+        try:
+            self._room = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle)
+            os.posix_fallocate(self._room, 0, _ROOM)
+        except (OSError, AttributeError):  # other systems than Linux have neither
+            self.free_room()
 
     @classmethod
     def make(cls, above: Path, name: str, *, at: float) -> Self:
@@ -114,8 +122,15 @@ class OutputFolder:
                 os.unlink(new, dir_fd=self.handle)
             raise
 
+    def free_room(self) -> None:
+        """Free the room that is kept. A second call does nothing."""
+        room, self._room = self._room, -1
+        if room >= 0:
+            os.close(room)
+
     def close(self) -> None:
         """Close the folder. A second call does nothing."""
+        self.free_room()
         handle, self.handle = self.handle, -1
         if handle >= 0:
             os.close(handle)

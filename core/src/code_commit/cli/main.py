@@ -25,7 +25,7 @@ def run_command(argv: Sequence[str]) -> int:
         discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
         return ExitCode.NOT_REACHED
     except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-        return _report(error, argv, out)
+        return report(error, argv, out)
     return code
 
 
@@ -53,7 +53,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     return partial(run_invocation, invocation, registry, os.environ, out)
 
 
-def _report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
+def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help

@@ -300,6 +300,7 @@ class RunLog:
         """
         with self._lock, uninterrupted():
             self._span.set(_ROOT_SPAN)
+            self._files.free_room()
             if not self._has_ended:
                 self._log_end(exit_code, summary, data or {})
         self._sinks.close()

@@ -61,14 +61,15 @@ class CallLog:
             with self._log.nested():
                 of_call = (call.number, call.label, call.provider, call.model)
                 self._log.emit(CallStarted(*of_call, service.address, service.key_source, files.request))
-                started = time.monotonic()
+                started, finished = time.monotonic(), None
                 try:
                     completion = next(replace(call, progress=reply.take))
+                    finished = self._finished(call, reply, completion, time.monotonic() - started)
                     reply.end(completion.text)
+                    self._keep(finished, reply, completion)
                 except BaseException as error:
-                    self._log.emit(self._failed(call, reply, error, time.monotonic() - started))
+                    self._log.emit(self._failed(call, error, time.monotonic() - started, finished))
                     raise
-                finished = self._finished(call, reply, completion, time.monotonic() - started)
                 self._log.emit(replace(finished, cost_usd=0.0) if service.definition.free else finished)
         finally:
             with self._condition:
@@ -86,38 +87,43 @@ class CallLog:
         with self._condition:
             return self._condition.wait_for(lambda: not self._running, seconds)
 
-    def _failed(self, call: ModelCall, reply: ReceivedReply, error: BaseException, seconds: float) -> CallFinished:
-        """Write the files of a failed call, and return its event."""
-        message, cause, name = as_reported(error).message, error.__cause__, reply.files.response
+    def _failed(self, call: ModelCall, error: BaseException, seconds: float, paid: CallFinished | None) -> CallFinished:
+        """Write the files of a failed call, and return its event. With `paid`, its completion cannot be written."""
+        message, cause, reply = as_reported(error).message, error.__cause__, self._running[call.number]
         with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
             reply.end()
         body = cause.body if isinstance(cause, ProviderError) else ""
-        arrived = (self._log.folder / name).read_bytes().decode() if reply.kept.has_text else body
-        self._log.write(name, failure_text(message) + arrived, replaces=True)
+        arrived = (self._log.folder / reply.files.response).read_bytes().decode() if reply.kept.has_text else body
+        with suppress(CodeCommitError):  # a full disk
+            self._log.write(reply.files.response, failure_text(message) + arrived, replaces=True)
+        if paid:
+            return replace(paid, finish=None, finish_detail="", parts=None, error=message)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         tokens, cost = (0, 0.0) if unsent else (None, None)
         kind = error.kind if isinstance(error, ProviderFailed) else None
         ended = (call.number, call.label, call.model, None, "", round(seconds, 3), tokens, tokens)
-        return CallFinished(*ended, cost_usd=cost, response=name, error=message, error_kind=kind)
+        return CallFinished(*ended, cost_usd=cost, response=reply.files.response, error=message, error_kind=kind)
 
-    def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float) -> CallFinished:
-        """Write the files of a completion, and return its event."""
-        files, refused = reply.files, refusal(completion, call.number, self._log.redactor)
+    def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
+        """Write the files of a completion."""
+        files, refused = reply.files, refusal(completion, finished.number, self._log.redactor)
         text = failure_text(refused) + completion.text if refused else completion.text
         self._log.write(files.response, text, replaces=reply.kept.has_text)
         if not reply.kept.has_events:
             self._log.write_json(files.raw, completion.raw)
-        parts = None
-        if any(not isinstance(part, Text) for part in completion.message.parts):
+        if finished.parts:
             from code_commit.plugin_api.run_files import parts_to_json
 
-            parts = files.parts
-            self._log.write_json(parts, parts_to_json(completion.message.parts))
+            self._log.write_json(finished.parts, parts_to_json(completion.message.parts))
+
+    def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float) -> CallFinished:
+        """Return the event of a completion."""
+        parts = None if all(isinstance(part, Text) for part in completion.message.parts) else reply.files.parts
         usage, cost = (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
         ending = (completion.model, completion.finish.value, completion.finish_detail, round(took, 3))
         tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
-        return CallFinished(call.number, call.label, *ending, *tokens, cost, files.response, parts)
+        return CallFinished(call.number, call.label, *ending, *tokens, cost, reply.files.response, parts)
 
 
 def refusal(completion: Completion, number: int, redactor: Redactor) -> str:

@@ -77,11 +77,11 @@ class ReceivedReply:
 
     def lose(self, attempt: int) -> None:
         """Keep what arrived of the try `attempt` under another name, and begin the next try."""
+        self.lost_tries = attempt
         self.end()
         for file in (self._log.folder / self.files.response, self._log.folder / self.files.raw):
             with suppress(FileNotFoundError):
                 file.rename(file.with_name(counted(file.name, f"try-{attempt}")))
-        self.lost_tries = attempt
         self._begin()
 
     def _show(self, text: str, added: str) -> None:
