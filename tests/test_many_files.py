@@ -26,7 +26,7 @@ def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -
     with ScriptedServer([Reply(response)]) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = project.command("--model=gpt-5", *flags, environ=environ, cold=True)
+        done = project.command("--model=gpt-5", *flags, environ=environ, cold=True, timeout=280)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.exit_code == 0, done.stderr
     assert f"{count} file" in done.stdout + done.stderr

@@ -64,7 +64,7 @@ def python(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_their_tests_pass(created: Path, python: Path) -> None:
     folders = [str(created / f"code-commit-{name}/tests") for name in NAMES]
-    options = ("-q", "-W", "error", "-p", "no:cacheprovider", "--rootdir", str(created))
+    options = ("-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", str(created))
     tested = run(python, "-m", "pytest", *options, *folders, cwd=created)
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert " passed" in tested.stdout
