@@ -25,7 +25,7 @@ def code_commit_workflows():
 def change(run):
     paths, data = json.loads(run.options.change)
     if paths:
-        run.apply([Change(path, b"new") for path in paths])
+        run.apply([Change(path, data.get("text", "new").encode()) for path in paths])
     return Result(Outcome.NOT_REACHED if "missed" in data else Outcome.REACHED, "done", data)
 """
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -69,6 +69,16 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
         "error: no run has left changes here, so there is nothing to undo\n",
     )
     assert ended(project.command("undo", third)) == (0, "", f"restored 0 files from before {third}\n")
+
+
+def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
+    runs = [change("a.txt", text=text) for text in ("new", "newer", "newest")]
+    for run, content in zip(reversed(runs), ("newer", "new", "old\n"), strict=True):
+        assert ended(project.command("undo")) == (0, "a.txt\n", f"restored 1 file from before {run}\n")
+        assert project.read("a.txt") == content
+    assert project.command("undo").stderr == "error: no run has left changes here, so there is nothing to undo\n"
+    project.write({"a.txt": "mine"})
+    assert "files were changed since" in project.command("undo").stderr
 
 
 def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:

@@ -67,9 +67,19 @@ class Restorer:
     def latest_change(self) -> str | None:
         """See `Checkpoints.latest_change`."""
         now, files = self._snapshots.look()
-        for run, taken in reversed(self._saved.runs().items()):
-            first, last = self._saved.load(taken[0][1]), self._saved.load(taken[-1][1])
-            if self._changed_by_run(first, last, files) & self._changed_since(now, files, first):
+        runs = [
+            (run, self._saved.load(taken[0][1]), self._saved.load(taken[-1][1]))
+            for run, taken in self._saved.runs().items()
+        ]
+        while runs:
+            run, first, last = runs.pop()
+            left = self._changed_by_run(first, last, files) & self._changed_since(now, files, first)
+            edited = self._changed_since(now, files, last)
+            if left - edited:
+                return run
+            for _run, older, _last in runs:  # an undo of an earlier run has undone this one's changes, too
+                left = left and left & self._changed_since(now, files, older)
+            if left:
                 return run
         return None
 
