@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,31 @@ def _git_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("hooks", "info"):
         (template / name).mkdir()
     return template
+
+
+def _handles_in(folder: str) -> set[tuple[str, str]]:
+    """Return the open handles of this process that lead into `folder`; where no system tells, none."""
+    found = set()
+    with suppress(OSError), os.scandir("/proc/self/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                found.add((entry.name, str(Path(entry.path).readlink())))
+    return {handle for handle in found if handle[1].startswith(folder)}
+
+
+@pytest.fixture(autouse=True)
+def _no_handle_stays_open(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail a test that leaves a handle in its own folder open, once threads have had their time to end."""
+    folder = f"{tmp_path_factory.getbasetemp()}/test_"
+    before = _handles_in(folder)
+    yield
+    for _ in range(100):
+        left = _handles_in(folder) - before
+        if not left:
+            return
+        gc.collect()
+        threading.Event().wait(0.02)
+    pytest.fail(f"left open: {left}")
 
 
 @pytest.fixture(autouse=True)

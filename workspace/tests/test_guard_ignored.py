@@ -19,7 +19,7 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 
 # Read at import: the environment of a test has no variables with this prefix.
-RULE_SETS = int(os.environ.get("CODE_COMMIT_RULE_SETS", "25"))
+RULE_SETS = int(os.environ.get("CODE_COMMIT_RULE_SETS", "15"))
 
 NAMES = ["a", "b", "ab", "a.o", "b.o", "keep", "x y", "[a]", "!a", "#b", "a\\b", "é", "-n", "a*", "a?b", "a1", "@"]
 FOLDERS = ["", "a", "b", "a/b", "a/keep", "x y"]

@@ -20,6 +20,7 @@ def test_tables_are_read(content):
     [
         (b'a = 1\nkey = "secret\xff"\n', "x.toml, line 2: not UTF-8", SAVE),
         (b"\xff", "x.toml, line 1: not UTF-8", SAVE),
+        (b'\na = "\xff"', "x.toml, line 2: not UTF-8", SAVE),
         (b"a = " + b"[" * 100_000, "x.toml: nested too deeply", ""),
         (b"a = 1\nb = secret\n", "x.toml, line 2, column 5: invalid value", FIX),
         (b"a = 1\n\nb", "x.toml, line 3: expected '=' after a key in a key/value pair", FIX),
