@@ -260,9 +260,13 @@ def _content(path: str) -> bytes | None:
     """Return the content of a regular file, also behind a link; None when it is large or unreadable."""
     try:
         # Another process may have put a named pipe there: do not wait for a writer.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            info = os.fstat(file.fileno())
-            if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGE:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode):  # of a folder, `os.fdopen` makes no file, and does not close the handle
+            os.close(handle)
+            return None
+        with os.fdopen(handle, "rb") as file:
+            if info.st_size <= _LARGE:
                 return file.read(_LARGE + 1)
     except OSError:
         pass
