@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer, Stream
 
 # Mounts a small disk at $1, for the command that follows alone; keeps what is on it in $2.
 SMALL_DISK = """\
@@ -29,7 +29,7 @@ def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream
     command = [unshare, "--map-root-user", "--mount", "bash", "-c", SMALL_DISK, "-", str(logs), str(kept)]
     if not unshare or subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs to mount a disk")
-    reply = Reply("^^^a.txt\n" + "0123456789\n" * 50_000 + "^^^end\n")
+    reply = Reply("^^^a.txt\n" + "0123456789\n" * 50_000 + "^^^end\n", stream=Stream(piece=1000))
     with ScriptedServer([reply]) as server:
         environ = {"OPENAI_API_KEY": "a key for a test", "CODE_COMMIT_STREAM": stream, **server.environment()}
         run = [sys.executable, "-P", "-m", "code_commit", "--model", "gpt-5", "--json", "--sandbox", "off"]
