@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from code_commit.plugin_api import estimate_tokens
-from code_commit.plugin_api.conversation import most_tokens
+from code_commit.plugin_api.tokens import most_tokens
 
 COUNTS = json.loads((Path(__file__).parent / "cases/token_counts.json").read_text("utf-8"))
 TOKENIZERS = ("o200k_base", "cl100k_base", "claude")

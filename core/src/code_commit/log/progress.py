@@ -7,13 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import IO, Any, TextIO, cast
 
-from code_commit.log.live_line import LivePainter, PlainPainter
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
-from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color
+from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -266,3 +265,70 @@ def _count(items: Sequence[Any], noun: str) -> str:
 
 def _seconds(value: Any) -> str:
     return f"{value:.1f} s" if isinstance(value, int | float) else "? s"
+
+
+# --- painters: where lines go ---------------------------------------------------------------------------------------
+
+
+class PlainPainter:
+    """Prints lines to files, pipes and dumb terminals. Foreign text is escaped."""
+
+    def __init__(self, stream: SafeStream) -> None:
+        self._stream = stream
+
+    def print(self, prefix: str, text: str, style: str) -> None:  # noqa: ARG002 - for terminals
+        """Print `text` after `prefix`."""
+        self.tick(prefix + _indented(text, len(prefix)))
+
+    def status(self, text: str) -> None:
+        """Do nothing: the status line cannot be repainted."""
+
+    def tick(self, text: str) -> None:
+        """Show that the run goes on."""
+        self._stream.print(text)
+
+
+class LivePainter(PlainPainter):
+    """Prints to a terminal, above a status line that it repaints. `style` is one of rich's.
+
+    `rich.live` would hide the cursor, which stays hidden if the process is killed.
+    """
+
+    def __init__(self, stream: SafeStream, *, color: bool) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        super().__init__(stream)
+        file = cast("IO[str]", stream)  # it has the methods that rich uses
+        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
+        self._text = Text
+        self._status = Text()  # on the screen
+
+    def print(self, prefix: str, text: str, style: str) -> None:
+        """Print `text` in `style` after `prefix`, above the status line."""
+        self._erase()
+        line = self._text.assemble((prefix, "dim"), (_indented(text, len(prefix)), style))
+        self._console.print(line, soft_wrap=True)
+        self._console.print(self._status, end="", soft_wrap=True)
+
+    def status(self, text: str) -> None:
+        """Show `text` in the status line."""
+        status = self._text(printable(text).replace("\n", " "))
+        status.truncate(self._console.width - 1, overflow="ellipsis")
+        if status != self._status:
+            self._erase()
+            self._console.print(status, end="", soft_wrap=True)
+            self._status = status
+
+    tick = status
+
+    def _erase(self) -> None:
+        """Erase the status line, which takes several rows after the terminal became narrower."""
+        if self._status:
+            rows = (self._status.cell_len - 1) // self._console.width
+            self._stream.write("\r\x1b[2K" + "\x1b[1A\x1b[2K" * rows)
+
+
+def _indented(text: str, indent: int) -> str:
+    """Escape foreign text, and indent its further lines, so that they do not look like ours."""
+    return printable(text).replace("\n", "\n" + " " * indent)

@@ -21,11 +21,11 @@ from code_commit.plugin_api.conversation import (
     Request,
     Usage,
     cost_of,
-    most_tokens,
     request_text,
 )
 from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugin_api.tokens import most_tokens
 
 HINTS: Mapping[str, str] = {
     "auth": "check that the key is for this service, and that its account may use the service and the model",

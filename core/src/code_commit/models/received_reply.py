@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 
 from code_commit.log.run_log import CallFiles, RunLog
-from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, estimate_tokens, request_text
+from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, request_text
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
+from code_commit.plugin_api.tokens import estimate_tokens
 from code_commit_workspace import KeptStream, counted, join_surrogates
 
 Print = Callable[[str], None]

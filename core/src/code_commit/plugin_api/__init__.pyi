@@ -16,7 +16,6 @@ from .conversation import ToolResult as ToolResult
 from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
 from .conversation import cost_of as cost_of
-from .conversation import estimate_tokens as estimate_tokens
 from .conversation import request_text as request_text
 from .definitions import Check as Check
 from .definitions import CheckContext as CheckContext
@@ -108,6 +107,7 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
+from .tokens import estimate_tokens as estimate_tokens
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -1,35 +1,14 @@
-"""A conversation with a model, independent of the service; its text, its tokens and its cost."""
+"""A conversation with a model, independent of the service; its text and its cost."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
 Json = Mapping[str, Any]
-
-# Tokens of each piece of a text, fitted to the counts of real tokenizers: see core/tests/test_token_estimate.py.
-_PIECES = {
-    r"[A-Z]?[a-z]+|[A-Z]+": 1.1,  # a word, also one in a camelCase name
-    r"(?<=[a-z]{6})[a-z]|(?<=[A-Z]{6})[A-Z]": 0.46,  # each letter after the sixth
-    r"[0-9]{1,3}": 1.34,
-    r"[!-/:-@[-`{-~]+": 0.58,  # a run of punctuation
-    r"(?<=[!-/:-@[-`{-~])[!-/:-@[-`{-~]": 0.15,  # each mark after the first
-    r"\s{2,}|\n": 0.75,
-}
-_NOT_ASCII = {  # these take long to compile
-    r"[\u2e80-\u9fff\uac00-\ud7ff\uf900-\uffef]": 0.81,  # Chinese, Japanese, Korean
-    r"[\u0080-\u052f]": 0.41,  # Latin with accents, Greek, Cyrillic
-    r"[\u0530-\u2e7f\ud800-\uf8ff\ufff0-\uffff]": 0.6,
-    r"[\U00010000-\U0010ffff]": 2.17,
-}
-# Punctuation and space in odd orders, and control characters.
-_RARE = r"([!-/:-@[-`{-~])(?!\1)(?=[!-/:-@[-`{-~])|(\s)(?!\2)(?=\s)|[\x00-\x08\x0e-\x1f\x7f]"
-_SAMPLES, _SAMPLE = 64, 1024  # of a long text: their number, and the characters of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,29 +226,6 @@ def _part_text(part: Part) -> str:
             return f"--- {'error' if part.is_error else 'result'} {part.call_id} {part.name} ---\n{part.text}"
         case Opaque():
             return f"--- {part.provider}, unread ---"
-
-
-def estimate_tokens(text: str) -> int:
-    """Return about how many tokens `text` has: for prose, code and data within 20 % of the middle of real tokenizers.
-
-    These differ from each other by up to a third. A long text is sampled.
-    """
-    sample = text
-    if len(text) > _SAMPLES * _SAMPLE:
-        sample = "".join(text[start : start + _SAMPLE] for start in range(0, len(text), len(text) // _SAMPLES))
-    return round(_weight(sample) * len(text) / (len(sample) or 1))
-
-
-def most_tokens(text: str) -> int:
-    """Return how many tokens `text` has at most: half more than the estimate, and one for each byte of rare kinds."""
-    plain = text.encode("ascii", "ignore").decode()
-    size = len(text.encode("utf-8", "replace"))
-    return min(size, math.ceil(1.5 * _weight(plain)) + size - len(plain) + len(re.findall(_RARE, plain)))
-
-
-def _weight(text: str) -> float:
-    pieces = _PIECES if text.isascii() else _PIECES | _NOT_ASCII
-    return sum(weight * len(re.findall(piece, text)) for piece, weight in pieces.items())
 
 
 def cost_of(model: str, usage: Usage) -> float | None:
