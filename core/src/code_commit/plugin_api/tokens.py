@@ -22,7 +22,7 @@ _NOT_ASCII = {  # these take long to compile
 }
 # Punctuation and space in odd orders, and control characters.
 _RARE = r"([!-/:-@[-`{-~])(?!\1)(?=[!-/:-@[-`{-~])|(\s)(?!\2)(?=\s)|[\x00-\x08\x0e-\x1f\x7f]"
-_SAMPLES, _SAMPLE = 64, 1024  # of a long text: their number, and the characters of each
+_SAMPLES, _SAMPLE = 64, 512  # of a long text: their number, and the characters of each
 
 
 def estimate_tokens(text: str) -> int:

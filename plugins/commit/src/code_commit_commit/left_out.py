@@ -22,9 +22,10 @@ _VENDORED = re.compile(
 )
 _SECRET = re.compile(  # names of files
     r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
-    r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|.*\.(?:pem|key|p12|pfx)",
+    r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?",
     re.IGNORECASE,
 )
+_SECRET_ENDS = (".pem", ".key", ".p12", ".pfx")
 LOCK_FILE, GENERATED = "It is a lock file.", "It is generated."
 VENDORED, SECRET = "It usually holds copies of other projects.", "It may contain secrets."
 DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
@@ -63,7 +64,7 @@ def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
             reasons[path] = LOCK_FILE
         elif name.endswith(_GENERATED):
             reasons[path] = GENERATED
-        elif _SECRET.fullmatch(name):
+        elif _SECRET.fullmatch(name) or name.lower().endswith(_SECRET_ENDS):
             reasons[path] = SECRET
     return reasons
 

@@ -11,8 +11,8 @@ from code_commit.plugin_api import estimate_tokens
 LARGEST = 16 * 1024 * 1024  # bytes of one file
 UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_SAMPLES, _SAMPLE = 64, 1024  # samples of a batch, for the estimate of tokens, and bytes of each
-_ESTIMATED = 128  # samples that are looked at
+_SAMPLES, _SAMPLE = 64, 512  # samples of a batch, for the estimate of tokens, and bytes of each
+_ESTIMATED = 64  # samples that are looked at
 _BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
 
 
