@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -93,12 +94,12 @@ def _alive(mark: str) -> list[str]:
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and process.name != str(os.getpid()):
             try:
-                command = (process / "cmdline").read_bytes()
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
                 state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
             except OSError:
                 continue
             if mark.encode() in command and state != b"Z":
-                found.append(command.replace(b"\0", b" ").decode())
+                found.append(f"{process.name} {state.decode()} {command.decode()}")
     return found
 
 
@@ -238,12 +239,11 @@ HOST = """
 
 
 def _wait_until_gone(*marks):
-    """Wait for the work of the kernel and the supervisor, not for a fixed time."""
-    for _ in range(250):
-        if not any(map(_alive, marks)):
-            break
+    """Wait for the work of the kernel and the supervisor, however busy the machine is."""
+    deadline = time.monotonic() + MINUTE
+    while left := [process for mark in marks for process in _alive(mark)]:
+        assert time.monotonic() < deadline, "\n".join(left)
         threading.Event().wait(0.02)
-    assert not [_alive(mark) for mark in marks if _alive(mark)]
 
 
 @pytest.fixture
