@@ -105,6 +105,14 @@ def test_head_is_none_before_the_first_commit(root):
     assert git.head() == plain_git(root, "rev-parse", "HEAD").decode().strip()
 
 
+def test_head_is_none_on_a_branch_whose_name_is_a_folder_of_branches(root):
+    """The reading of that folder leaves no handle open: the fixture for all tests sees it."""
+    plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    plain_git(root, "branch", "feature/one")
+    (root / ".git/HEAD").write_text("ref: refs/heads/feature\n")
+    assert Git(root).head() is None
+
+
 def test_head_outside_a_repository_is_an_error(tmp_path, home):
     with pytest.raises(GitError, match="not a git repository"):
         Git(tmp_path).head()

@@ -36,7 +36,7 @@ def test_what_is_complete_stays(tmp_path, end):
 
 
 def test_a_device_is_no_array():
-    with pytest.raises(OSError, match="/dev/null is not a regular file"):
+    with pytest.raises(OSError, match="not a regular file: '/dev/null'"):
         close_array(Path("/dev/null"))
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_text import decode_text, read_text
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.small_file import open_regular, read_anywhere, read_in_project
+from code_commit_workspace.project_tree import ProjectTree, open_regular
+from code_commit_workspace.small_file import read_anywhere, read_in_project
 
 LINK = "it is a link"
 
@@ -27,11 +27,12 @@ def root(tmp_path):
     return root
 
 
-def test_what_is_no_regular_file_is_closed_again(root):
+@pytest.mark.parametrize("name", ["folder", "pipe"])
+def test_what_is_no_regular_file_is_closed_again(root, name):
     before = len(list(Path("/dev/fd").iterdir()))
     for _ in range(10):
         with pytest.raises(OSError, match="not a regular file"):
-            open_regular(root / "pipe")
+            open_regular(root / name)
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 

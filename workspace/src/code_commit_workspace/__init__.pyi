@@ -39,6 +39,7 @@ from .process.running import RunningProcess as RunningProcess
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
+from .project_tree import open_regular as open_regular
 from .proxy import https_proxy as https_proxy
 from .proxy import is_this_machine as is_this_machine
 from .proxy import proxy_passwords as proxy_passwords
@@ -56,7 +57,6 @@ from .redaction import likely_keys as likely_keys
 from .redaction import parse_key as parse_key
 from .rolled_up import RolledUp as RolledUp
 from .small_file import is_locked as is_locked
-from .small_file import open_regular as open_regular
 from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project

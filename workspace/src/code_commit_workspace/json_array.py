@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from code_commit_workspace.project_tree import open_regular
+
 ARRAY_END = b"\n]\n"
-_READ_WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
@@ -25,9 +24,7 @@ def close_array(path: Path) -> None:
     Raises:
         OSError: the file cannot be read or written, or is not a regular file.
     """
-    with os.fdopen(os.open(path, _READ_WRITE), "r+b") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is not a regular file")
+    with open_regular(path, "r+b") as file:
         if file.read(1) != b"[":
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Literal, Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -94,15 +94,10 @@ class ProjectTree:
             OSError: it is not a regular file, cannot be read, or a part of the path is a link.
         """
         try:
-            with self.parent(path) as (folder, name):
-                handle = os.open(name, _FILE, dir_fd=folder)
+            with self.parent(path) as (folder, name), open_regular(name, folder=folder) as file:
+                return file.read(-1 if limit is None else limit)
         except FileNotFoundError:
             return None
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)  # `fdopen` rejects the handle of a folder
-            raise OSError(errno.EINVAL, "not a regular file", path)
-        with os.fdopen(handle, "rb") as file:
-            return file.read(-1 if limit is None else limit)
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield the content of each of `paths`; faster than `read` for sorted paths.
@@ -120,6 +115,27 @@ class ProjectTree:
                 start = len(folder) + 1 if folder else 0
                 for path in group:
                     yield path, _content(handle, path[start:], limit)
+
+
+def open_regular(
+    path: str | Path, mode: Literal["rb", "r+b"] = "rb", *, folder: int | None = None, follow: bool = False
+) -> BinaryIO:
+    """Open a regular file that is not trusted: do not wait at a pipe, nor, unless `follow`, go through a link.
+
+    `folder` is the handle of the folder that `path` is relative to.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file.
+    """
+
+    def opener(name: str, flags: int) -> int:
+        handle = os.open(name, flags | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW), dir_fd=folder)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "not a regular file", name)
+        return handle
+
+    return open(path, mode, opener=opener)
 
 
 def parts_of(path: str) -> list[str]:

@@ -8,10 +8,10 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.project_tree import ProjectTree, open_regular
 
 
 def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
@@ -43,26 +43,13 @@ def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
         NotReady: it is not a regular file, not readable, or larger than `limit` bytes.
     """
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open_regular(path, follow=True) as file:
             _require_small(os.fstat(file.fileno()), limit)
             return file.read(limit)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise _unreadable(shown, error) from None
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file that is not trusted: follow no link, do not block on a pipe.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return open(handle, "rb")  # noqa: PTH123 - a handle
 
 
 def _require_small(found: os.stat_result, limit: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.config import environment
 from code_commit_workspace.git.config_file import Entry, parse_config
-from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories, read_small
+from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories, read_git_file
 from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
@@ -186,8 +186,8 @@ class Git:
         """
         folders = self.layout().folders
         with suppress(OSError):  # a file has it, unless git packed the branch
-            branch = _BRANCH.fullmatch(read_small(folders[0] / "HEAD"))
-            if branch and _ID.fullmatch(found := read_small(folders[-1] / os.fsdecode(branch[1]))):
+            branch = _BRANCH.fullmatch(read_git_file(folders[0] / "HEAD"))
+            if branch and _ID.fullmatch(found := read_git_file(folders[-1] / os.fsdecode(branch[1]))):
                 return found.decode().strip()
         args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         done = self._done(args)
@@ -216,7 +216,7 @@ class Git:
         """
         index = self.layout().index
         with suppress(OSError):
-            content = read_small(index, limit=None) if index.exists() else b"DIRC"  # without entries
+            content = read_git_file(index, limit=-1) if index.exists() else b"DIRC"  # without entries
             if content.startswith(b"DIRC") and not any(mark in content for mark in _WITH_SUBMODULES):
                 return frozenset()
         listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
@@ -268,7 +268,7 @@ class Git:
             return
         versions = [self._done(["show", f"{version}:.gitmodules"]).stdout for version in ("", "HEAD")]
         with suppress(OSError):
-            versions.append(read_small(self.layout().top / ".gitmodules"))
+            versions.append(read_git_file(self.layout().top / ".gitmodules"))
         for version in versions:
             for name, _ in parse_config(os.fsdecode(version), ".gitmodules"):
                 if name.startswith("submodule."):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import open_regular
 
 _HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
 _SMALL = 4 * 1024 * 1024  # bytes; more than any file of git that we read
@@ -71,7 +72,7 @@ def _place_at(top: Path) -> Place | None:
         return None
     folder = git
     if git.is_file():
-        content = read_small(git)
+        content = read_git_file(git)
         if not content.startswith(b"gitdir: "):
             raise GitError(f"invalid gitfile format: {git}")
         folder = top / os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
@@ -86,7 +87,7 @@ def _place_at(top: Path) -> Place | None:
 
 def _common(folder: Path) -> Path:
     try:
-        content = read_small(folder / "commondir")
+        content = read_git_file(folder / "commondir")
     except OSError:
         return folder
     return Path(os.path.realpath(folder / os.fsdecode(content.rstrip(b"\r\n"))))
@@ -95,21 +96,20 @@ def _common(folder: Path) -> Path:
 def _is_git_folder(folder: Path, common: Path) -> bool:
     head = folder / "HEAD"
     try:
-        valid = str(head.readlink()).startswith("refs/") if head.is_symlink() else _HEAD.fullmatch(read_small(head))
+        valid = str(head.readlink()).startswith("refs/") if head.is_symlink() else _HEAD.fullmatch(read_git_file(head))
     except OSError:
         return False
     return bool(valid) and (common / "objects").is_dir() and (common / "refs").is_dir()
 
 
-def read_small(path: Path, *, limit: int | None = _SMALL) -> bytes:
-    """Return the content of one of git's files, up to `limit` bytes; None for all of a regular file.
+def read_git_file(path: Path, *, limit: int = _SMALL) -> bytes:
+    """Return the content of one of git's files, up to `limit` bytes; all of it with -1.
 
     Raises:
         OSError: it cannot be read.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would never end
-    with os.fdopen(handle, "rb") as file:
-        return file.read(os.fstat(handle).st_size if limit is None else limit)
+    with open_regular(path, follow=True) as file:
+        return file.read(limit)
 
 
 def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:

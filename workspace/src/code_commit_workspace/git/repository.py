@@ -17,7 +17,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
 from code_commit_workspace.git.config import Settings, choose, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
-from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_small
+from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_git_file
 from code_commit_workspace.git.process import failure, run_git
 from code_commit_workspace.programs import within
 
@@ -123,7 +123,7 @@ def _own_settings(place: Place) -> list[Entry]:
     for file in (place.common / "config", place.folder / "config.worktree"):
         if not found or dict(found).get("extensions.worktreeconfig", "").lower() in _TRUE:
             with suppress(FileNotFoundError):
-                found += parse_config(os.fsdecode(read_small(file)), str(file))
+                found += parse_config(os.fsdecode(read_git_file(file)), str(file))
     return found
 
 

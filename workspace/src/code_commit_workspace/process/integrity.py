@@ -16,6 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.process.hard_links import files_below
+from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"
@@ -259,18 +260,10 @@ def _seal(path: str, *, mode: bool = False) -> Seal | None:
 def _content(path: str) -> bytes | None:
     """Return the content of a regular file, also behind a link; None when it is large or unreadable."""
     try:
-        # Another process may have put a named pipe there: do not wait for a writer.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode):  # of a folder, `os.fdopen` makes no file, and does not close the handle
-            os.close(handle)
-            return None
-        with os.fdopen(handle, "rb") as file:
-            if info.st_size <= _LARGE:
-                return file.read(_LARGE + 1)
+        with open_regular(path, follow=True) as file:
+            return file.read(_LARGE + 1) if os.fstat(file.fileno()).st_size <= _LARGE else None
     except OSError:
-        pass
-    return None
+        return None
 
 
 def _shown(name: str) -> str:

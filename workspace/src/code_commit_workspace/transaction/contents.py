@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 
-from code_commit_workspace.transaction.disk import NEW_FILE, OLD_FILE, digest_of, give
+from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.transaction.disk import NEW_FILE, digest_of, give
 
 
 def digest(folder: int, name: str) -> str | None:
@@ -22,8 +23,8 @@ def digest(folder: int, name: str) -> str | None:
         return digest_of(os.fsencode(os.readlink(name, dir_fd=folder)), link=True)
     if not stat.S_ISREG(mode):
         return None
-    with os.fdopen(os.open(name, OLD_FILE, dir_fd=folder), "rb") as file:
-        return "file " + hashlib.file_digest(file, "sha256").hexdigest()
+    with open_regular(name, folder=folder) as file:
+        return "file " + hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
@@ -35,7 +36,7 @@ def copy(source: int, name: str, folder: int, copied: str, *, private: bool = Fa
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", name)
     with (
-        os.fdopen(os.open(name, OLD_FILE, dir_fd=source), "rb", buffering=0) as old,
+        open_regular(name, folder=source) as old,
         os.fdopen(os.open(copied, NEW_FILE, 0o600, dir_fd=folder), "wb", buffering=0) as new,
     ):
         shutil.copyfileobj(old, new, 1 << 20)

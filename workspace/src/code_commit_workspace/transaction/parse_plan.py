@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import stat
 from typing import Any
 
-from code_commit_workspace.transaction.disk import OLD_FILE
+from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.plan import PLAN, FileStep, Plan, check_path
 
 _PLAN_LIMIT = 256 << 20  # bytes; our own plans are far smaller
@@ -22,9 +20,7 @@ def read_plan(folder: int, private_folder: str) -> Plan:
         ValueError: it is damaged, or not a plan that we write.
         OSError: it cannot be read.
     """
-    with os.fdopen(os.open(PLAN, OLD_FILE, dir_fd=folder), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("its plan is not a file")
+    with open_regular(PLAN, folder=folder) as file:
         data = file.read(_PLAN_LIMIT + 1)
     if len(data) > _PLAN_LIMIT:
         raise ValueError("its plan is too long")
