@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from code_commit.plugin_api import open_run_file
+
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LARGEST = 4 * 1024 * 1024  # bytes of one prompt or response; collectors accept no more in one request
 # The conventions' names of providers, where they differ.
 _PROVIDERS = {"gemini": "gcp.gemini"}
@@ -125,10 +125,8 @@ def _server(address: object) -> Attributes:
 
 
 def _read(folder: Path, name: object) -> str | None:
-    if not isinstance(name, str) or not name or "/" in name:
-        return None
     try:
-        with open(os.open(folder / name, _READ), "rb") as file:  # noqa: PTH123 - a handle
+        with open_run_file(folder, name if isinstance(name, str) else "") as file:
             return file.read(_LARGEST).decode("utf-8", "replace")
     except (OSError, ValueError):
         return None
