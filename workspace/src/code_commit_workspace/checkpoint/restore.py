@@ -6,6 +6,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from code_commit_workspace.checkpoint.saved import Difference, Saved
@@ -67,18 +68,17 @@ class Restorer:
     def latest_change(self) -> str | None:
         """See `Checkpoints.latest_change`."""
         now, files = self._snapshots.look()
-        runs = [
-            (run, self._saved.load(taken[0][1]), self._saved.load(taken[-1][1]))
-            for run, taken in self._saved.runs().items()
-        ]
+        load = cache(self._saved.load)  # a git process each, and the last run is mostly the one
+        runs = [(run, taken[0][1], taken[-1][1]) for run, taken in self._saved.runs().items()]
         while runs:
-            run, first, last = runs.pop()
+            run, before, after = runs.pop()
+            first, last = load(before), load(after)
             left = self._changed_by_run(first, last, files) & self._changed_since(now, files, first)
             edited = self._changed_since(now, files, last)
             if left - edited:
                 return run
-            for _run, older, _last in runs:  # an undo of an earlier run has undone this one's changes, too
-                left = left and left & self._changed_since(now, files, older)
+            for _run, older, _after in runs:  # an undo of an earlier run has undone this one's changes, too
+                left = left and left & self._changed_since(now, files, load(older))
             if left:
                 return run
         return None
