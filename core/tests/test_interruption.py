@@ -229,7 +229,12 @@ def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments"])
 @pytest.mark.parametrize(
-    "raised", ["KeyboardInterrupt", "RuntimeError('Error calling __set_name__') from KeyboardInterrupt()"]
+    "raised",
+    [
+        "KeyboardInterrupt",
+        "KeyboardInterrupt from OSError()",
+        "RuntimeError('Error calling __set_name__') from KeyboardInterrupt()",
+    ],
 )
 def test_ctrl_c_during_the_imports_of_the_command(tmp_path, module, raised):
     project = Project.create(tmp_path / "made")

@@ -92,7 +92,7 @@ def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
     """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL."""
     if isinstance(error, CodeCommitError):
         return error
-    if isinstance(error.__cause__ or error, KeyboardInterrupt):  # Python 3.11 wraps one in a `__set_name__`
+    if KeyboardInterrupt in {type(error), type(error.__cause__)}:  # Python 3.11 wraps one in a `__set_name__`
         return Interrupted("interrupted")
     bug = CodeCommitError(f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where")
     return no_room(error) or bug
