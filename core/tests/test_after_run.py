@@ -248,7 +248,8 @@ def test_an_error_is_reported_and_changes_no_outcome(project, plugins):
     assert seen(project)["ending"][0] == "reached"
 
 
-def test_what_takes_too_long_is_reported_and_left_behind(project, plugins):
+def test_what_takes_too_long_is_reported_and_left_behind(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)  # no other one, which could be late, too
     install_plugin(plugins, "asleep", SLEEPS)
     project.write({"agent-config/config.toml": "after_run_timeout_seconds = 0.5\n" + CONFIG})
     finished = run(project, plugins, "--json")
@@ -295,7 +296,7 @@ class Slow:
 
     def close(self):
         open("agent-config/closing", "w").close()
-        time.sleep(60)
+        time.sleep(600)
 
 class Next(Slow):
     def close(self):
@@ -314,7 +315,7 @@ def test_ctrl_c_while_a_sink_closes_adds_no_second_ending(project, plugins):
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)  # less than the 60 s that the sink would take
+        stdout, stderr = process.communicate(timeout=60)  # less than the 600 s that the sink would take
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
     assert [event["data"]["outcome"] for event in finished.events if event["kind"] == "run.finished"] == ["reached"]
     assert finished.exit_code == 0

@@ -126,7 +126,7 @@ def test_another_address_is_called_without_a_key(project, server):
 def test_the_gitignore_is_checked_before_a_key_is_read(project):
     (project.root / ".gitignore").write_text("# /agent-config\n!/agent-config\n")
     os.mkfifo(project.root / "agent-config/openai-key.txt")  # opening it waits forever
-    finished = project.command("--model", "gpt-5", timeout=20)
+    finished = project.command("--model", "gpt-5")
     assert (finished.exit_code, "/agent-config" in finished.stderr) == (3, True)
 
 

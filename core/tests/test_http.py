@@ -300,11 +300,12 @@ def test_a_connection_that_breaks_is_a_failure_of_the_network(server, provider, 
 
 @pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
 def test_the_deadline_ends_a_call_that_does_not_end(server, provider, fault):
-    server.script(answering("hello" * 1000, fault=fault), answering("again"))
+    answers = {"a question": answering("hello" * 1000, fault=fault), "again": answering("again")}
+    server.script(*[lambda request: answers[request.json["q"]]] * 2)  # the first may not even be sent in time
     error = failure_of(provider, 0.2)
     assert error.kind == "network"
     assert "time limit" in str(error)
-    assert provider.complete(model_call(QUESTION)).text == "again"
+    assert provider.complete(model_call("again")).text == "again"
 
 
 def test_a_call_that_was_given_up_leaves_no_thread(server, provider):
@@ -312,7 +313,7 @@ def test_a_call_that_was_given_up_leaves_no_thread(server, provider):
     failure_of(provider, 0.1)
     for thread in threading.enumerate():
         if thread.name == "code-commit plain":
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
 
@@ -321,7 +322,7 @@ def test_a_call_that_was_given_up_while_it_connects_is_not_sent(server, provider
     connect, slow = socket.create_connection, threading.Event()
 
     def connect_slowly(*arguments, **more):
-        slow.wait(30)
+        slow.wait(60)
         return connect(*arguments, **more)
 
     monkeypatch.setattr(socket, "create_connection", connect_slowly)
@@ -329,7 +330,7 @@ def test_a_call_that_was_given_up_while_it_connects_is_not_sent(server, provider
     slow.set()
     for thread in threading.enumerate():
         if thread.name == "code-commit plain":
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
     assert server.requests == []
 

@@ -185,12 +185,12 @@ def test_a_plugin_that_leaves_the_folder_leaves_it_alone(project, tmp_path):
 
 
 def test_an_import_that_never_ends_can_be_ended_and_is_named(project, tmp_path):
-    stuck = "import sys, time\nsys.stderr.write('stuck\\n')\nsys.stderr.flush()\ntime.sleep(60)\n"
+    stuck = "import sys, time\nsys.stderr.write('stuck\\n')\nsys.stderr.flush()\ntime.sleep(600)\n"
     plugins = install_plugin(tmp_path / "plugins", "stuck", stuck)
     with project.start("--help", plugins=[plugins]) as process:
         assert process.stderr.readline() == b"stuck\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"plugin stuck of code-commit-stuck" in told
     assert b"--disable-plugin stuck" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from dataclasses import replace
 
@@ -166,9 +167,9 @@ def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
 
     progress = Progress(stream := Stream(), {})
     progress.receive(record(ASKED))
-    assert beats.acquire(timeout=30)
+    assert beats.acquire(timeout=60)
     progress.close()
-    assert "[0:00] asking gemini-2.5-pro... 0 s\n" in stream.getvalue()
+    assert re.search(r"\[0:\d\d\] asking gemini-2\.5-pro\.\.\. \d+ s\n", stream.getvalue())
     assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
 
 

@@ -51,7 +51,7 @@ def receive(log):
             kind, text = ("text", piece) if isinstance(piece, str) else piece
             reply.take(StreamEvent("", b'{"n": %d}' % index))
             reply.take(Delta(kind, text))
-            seen.append(sink.seen.get(timeout=30))
+            seen.append(sink.seen.get(timeout=60))
         return reply, seen
 
     return receive

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record, StateEntered
-from code_commit_workspace import describe
+from code_commit_workspace import Worker, describe
 from code_commit_workspace.redaction import Redactor
 
 
@@ -200,7 +201,7 @@ def test_a_sink_that_waits_for_an_emitting_thread_does_not_block(log):
         if record.kind == "run.started":
             thread = threading.Thread(target=log.emit, args=(StateEntered("elsewhere"),), daemon=True)
             thread.start()
-            thread.join(timeout=30)
+            thread.join(timeout=60)
             assert not thread.is_alive()
 
     sink = Sink(emit_elsewhere)
@@ -216,18 +217,18 @@ def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
     def hang(record: Record) -> None:
         if record.kind == "state.entered":
             entered.set()
-            release.wait(timeout=30)
+            release.wait(timeout=60)
 
     good = Sink()
     log.add_sink("stuck", Sink(hang))
     log.add_sink("good", good)
     stuck = threading.Thread(target=log.emit, args=(StateEntered("x"),))
     stuck.start()
-    assert entered.wait(timeout=30)
+    assert entered.wait(timeout=60)
     log.finish(ExitCode.REACHED, "")
     late = log.late_failures
     release.set()
-    stuck.join(timeout=30)
+    stuck.join(timeout=60)
     assert [failure.distribution for failure in late] == ["stuck"]
     assert good.seen[-1] == "run.finished"
 
@@ -279,10 +280,13 @@ def test_what_is_no_sink_is_told(log, sink):
 
 @pytest.mark.parametrize("method", ["receive", "close"])
 def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
-    for name in ("_RECEIVE_SECONDS", "_CLOSE_SECONDS"):
-        monkeypatch.setattr(f"code_commit.log.sinks.{name}", 0.05)
-    free = threading.Event()
+    free, wait = threading.Event(), Worker.call
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
+
+    def impatient(worker: Worker, function: partial, *, seconds: float) -> object:
+        return wait(worker, function, seconds=0.05 if function.args[:2] == (hanging, method) else seconds)
+
+    monkeypatch.setattr(Worker, "call", impatient)
     good = Sink()
     log.add_sink("hanging", hanging)
     log.add_sink("good", good)

@@ -136,7 +136,7 @@ def ask():
 
 def test_events_and_deltas_arrive_before_the_reply_ends(ask):
     seen = threading.Event()
-    with RawServer([HEAD + chunk(HELLO), lambda _: seen.wait(30), chunk(event(end=True)) + END]) as server:
+    with RawServer([HEAD + chunk(HELLO), lambda _: seen.wait(60), chunk(event(end=True)) + END]) as server:
         provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
         arrived = []
 
@@ -192,7 +192,8 @@ def test_an_error_instead_of_a_stream_is_read(ask):
     assert (error.kind, error.retry_after, error.body) == ("rate", 7.0, '{"error": "too fast"}')
 
 
-def test_one_connection_serves_stream_after_stream(ask):
+def test_one_connection_serves_stream_after_stream(ask, monkeypatch):
+    monkeypatch.setattr("code_commit.models.http.provider._CLOSING_SECONDS", 60)
     stream = Reply(body=HELLO + event(end=True), headers={"content-type": "text/event-stream"})
     with ScriptedServer([stream, stream]) as server:
         assert [ask(server).text, ask(server).text] == ["hello", "hello"]
@@ -321,10 +322,10 @@ def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
 
 def test_a_stream_that_stays_open_after_its_own_end_is_left(ask):
     waits: SimpleQueue[bool] = SimpleQueue()
-    with RawServer([FINISHED, lambda server: waits.put(server.closing.wait(5))]) as server:
+    with RawServer([FINISHED, lambda server: waits.put(server.closing.wait(60))]) as server:
         asked = ask(server)
     assert asked.text == "hello"
-    assert waits.get(timeout=10), "the client waited until the server gave up"
+    assert waits.get(timeout=60), "the client waited until the server gave up"
 
 
 def test_silence_before_the_first_byte_has_its_own_limit(ask):
@@ -367,7 +368,7 @@ def test_a_stream_that_was_given_up_leaves_no_thread(ask):
             provider.complete(model_call("?", stream=True, progress=stop))
         for thread in threading.enumerate():
             if thread.name == "code-commit plain":
-                thread.join(20)
+                thread.join(60)
                 assert not thread.is_alive()
 
 

@@ -229,7 +229,7 @@ class KeepsDeltas(OwnProvider):
         (IgnoresClose, "close_ends_a_stream", ()),
         (QuotesTheKey, "no_error_shows_a_secret", (403,)),
         (HasNoClock, "the_deadline_ends_a_call", ("stall",)),
-        (HasNoClock, "the_deadline_ends_a_stream", ("trickle", "drop")),
+        (HasNoClock, "the_deadline_ends_a_stream", ("trickle",)),
         (TakesAnyEnd, "a_stream_that_breaks_off_is_a_network_error", (5, "end")),
         (TriesAgain, "errors_by_status", (500, "server")),
         (CatchesEverything, "a_reply_is_not_read_on_if_nobody_needs_the_rest", ()),

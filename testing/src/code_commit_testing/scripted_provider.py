@@ -107,7 +107,7 @@ class ScriptedProvider:
         self.closed = True
 
 
-def model_call(request: Request | str, *, seconds: float = 30, **fields: Any) -> ModelCall:
+def model_call(request: Request | str, *, seconds: float = 60, **fields: Any) -> ModelCall:
     """Return a call of a model, for tests of a provider or a layer. A text becomes a request of one message.
 
     The deadline is `seconds` from now. `fields` override fields of `ModelCall`.
