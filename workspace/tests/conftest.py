@@ -45,7 +45,7 @@ def _no_handle_stays_open(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = f"{tmp_path_factory.getbasetemp()}/test_"
     before = _handles_in(folder)
     yield
-    for _ in range(100):
+    for _ in range(3000):
         left = _handles_in(folder) - before
         if not left:
             return

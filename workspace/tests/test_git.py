@@ -220,7 +220,7 @@ def test_hooks_run_when_asked_for_and_end_with_git(root, tmp_path):
             git.run([*AUTHOR, "commit", "-a", "-m", "x"], hooks=True, timeout=timeout)
         if (tmp_path / "begun").exists():
             break
-    assert select.select([alive], [], [], 30)[0]  # the end of what the hook would write
+    assert select.select([alive], [], [], 60)[0]  # the end of what the hook would write
     os.close(alive)
     assert not (root / ".git/index.lock").exists()
     git.run([*AUTHOR, "commit", "-m", "x"])

@@ -12,11 +12,12 @@ from code_commit_rate_limit.plugin import RateLimit
 
 
 @pytest.mark.parametrize(("calls", "waits"), [(1, [60, 120]), (2, [60]), (3, [])])
-def test_a_call_above_the_limit_waits(calls, waits):
+def test_a_call_above_the_limit_waits(calls, waits, monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
     provider, layer, waited = ScriptedProvider(["1", "2", "3"]), RateLimit(calls), []
     answers = [layer(model_call("?", wait=waited.append), provider.complete).text for _ in range(3)]
     assert answers == ["1", "2", "3"]
-    assert waited == [pytest.approx(each, abs=1) for each in waits]
+    assert waited == waits
 
 
 def test_ctrl_c_ends_the_wait(tmp_path):
@@ -28,6 +29,6 @@ def test_ctrl_c_ends_the_wait(tmp_path):
             while not list(project.root.glob("logs/*/2-repair-query.txt")) and time.monotonic() < end:
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
     assert process.returncode == 130
     assert len(server.requests) == 1

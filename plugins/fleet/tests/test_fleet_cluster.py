@@ -63,7 +63,7 @@ def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(flee
             cluster.scheduler.wait()
             cluster.start_scheduler(port)
             cluster.start_worker()
-            stdout, stderr = process.communicate(timeout=100)
+            stdout, stderr = process.communicate(timeout=240)
         recorder.close()
     assert process.returncode == 0, (stderr, cluster.log)
     assert [(row["try"], row["outcome"]) for row in fleet.lines].count((3, "reached")) == 2

@@ -144,7 +144,7 @@ def test_ctrl_c_before_the_first_call_costs_nothing(fleet):
     fleet.repositories("one")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        fleet.write("one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 60'")
+        fleet.write("one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 600'")
         with fleet.home.start(
             "fleet", "run", "fleet.toml", "--json", environ=fleet.environment(), cwd=fleet.folder
         ) as process:

@@ -42,10 +42,10 @@ def test_links_pipes_and_folders_are_not_read(project, kind):
             (folder / name).mkdir()
         else:
             (folder / name).symlink_to("/dev/zero")
-    shown = project.command("runs", "show", timeout=20)
+    shown = project.command("runs", "show", timeout=60)
     assert (shown.exit_code, "killed" in shown.stdout) == (0, True)
-    assert project.command("runs", "--json", timeout=20).document["runs"][0]["state"] == "killed"
-    assert project.command("replay", timeout=20).exit_code == 3
+    assert project.command("runs", "--json", timeout=60).document["runs"][0]["state"] == "killed"
+    assert project.command("replay", timeout=60).exit_code == 3
 
 
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity", "1e300"])

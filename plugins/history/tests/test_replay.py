@@ -65,7 +65,7 @@ def test_a_replay_runs_no_filter_of_git(runs, tmp_path):
     assert not marker.exists()
 
 
-SLOW = "case $PWD in *code-commit-replay-*) sleep 60;; esac\ngrep -q good a.txt\n"
+SLOW = "case $PWD in *code-commit-replay-*) sleep 600;; esac\ngrep -q good a.txt\n"
 
 
 def test_an_interrupted_replay_leaves_no_files(runs):

@@ -290,6 +290,7 @@ def run(tmp_path):
             '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
         )
         project.write({"agent-config/config.toml": f"{config}replies = {replies}\n{settings}"})
+        environ = {"OTEL_EXPORTER_OTLP_TIMEOUT": "60", **(environ or {})}
         finished = project.command(*arguments, environ=environ, plugins=[tmp_path / "plugins"])
         project.command("undo")
         return finished

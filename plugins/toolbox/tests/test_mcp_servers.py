@@ -208,9 +208,13 @@ def test_a_server_that_lies_fails_alone(bench, serve) -> None:
 
 
 def test_a_server_that_ends_or_is_late_fails_alone(bench, serve) -> None:
-    serve(seconds=1, trusted=True)
-    calls = [("office_wait", {"seconds": 30}), ("office_end", {}), ("office_add", {"a": 1})]
-    worked = bench.work(*({"calls": [call]} for call in calls), {"text": "done"})
+    calls = [("office_wait", {"seconds": 600}), ("office_end", {}), ("office_add", {"a": 1})]
+    for seconds in (1, 8, 64):  # on a busy machine, the list of its tools may be late, too
+        serve(seconds=seconds, trusted=True)
+        worked = bench.work(*({"calls": [call]} for call in calls), {"text": "done"})
+        if worked.finished.exit_code != 3:
+            break
+        (bench.project.home / ".config/code-commit/config.toml").unlink()
     assert worked.end == "FINISHED"
     assert [row["is_error"] for row in worked.results] == [True, True, True]
     assert all("The MCP server office failed" in row["text"] for row in worked.results)

@@ -46,7 +46,7 @@ class Webhook:
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         body = json.dumps({"run": record.run, **record.data}).encode()
-        with urlopen(Request(self._url, body, headers), timeout=10):
+        with urlopen(Request(self._url, body, headers), timeout=60):
             pass
 
     def close(self) -> None:

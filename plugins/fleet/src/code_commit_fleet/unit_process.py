@@ -17,7 +17,7 @@ from code_commit_workspace import Process
 _KEPT = 256 * 1024  # bytes of the end of each output
 _CHUNK = 64 * 1024
 _POLL = 0.25  # seconds between checks whether the fleet has stopped
-_GRACE = 10.0  # seconds for code-commit to end after Ctrl-C
+_GRACE = 30.0  # seconds for code-commit to end after Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)

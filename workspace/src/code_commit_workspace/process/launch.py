@@ -17,7 +17,7 @@ from typing import IO, Self
 _SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
 _FOLDER = str(Path(__file__).parent)
 _STATUS_LIMIT = 4096  # bytes; bubblewrap writes less
-_PATIENCE = 5.0  # seconds for the supervisor to end
+_PATIENCE = 60.0  # seconds for the supervisor to end
 
 
 class Process:

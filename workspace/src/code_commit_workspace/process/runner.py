@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import shlex
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +37,6 @@ _CHUNK = 128 * 1024
 _MOST_RULES = 32  # `.gitignore` files to mount read-only
 _LONGEST_SELECT = 3600.0  # seconds in one system call; the time limit may be longer
 _PATIENCE = 10.0  # seconds for a killed process to end
-_DRAIN_TIME = 1.0  # seconds to read the rest of the pipes of a process that has ended
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as in shells
 
 
@@ -360,10 +362,7 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read the rest of an ended process's output, without waiting for other processes that hold the pipes open."""
-    deadline = time.monotonic() + _DRAIN_TIME
+    """Read what is left of an ended process's output, without waiting for other processes that hold the pipes open."""
     for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
-        os.set_blocking(pipe, False)
-        with suppress(BlockingIOError):
-            while (data := os.read(pipe, _CHUNK)) and time.monotonic() < deadline:
-                output.feed(data)
+        waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+        output.feed(os.read(pipe, waiting))

@@ -33,7 +33,7 @@ _SIGKILL = 9
 _SIGSTOP = 19  # its number on Linux; not sent elsewhere
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
-_PATIENCE = 3.0  # seconds for killed processes to end
+_PATIENCE = 3.0  # seconds for processes that cannot be killed to end
 _PAUSE = 0.0005  # seconds between checks of killed processes
 _POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
@@ -137,14 +137,15 @@ def _wait(child: int, control: int) -> int | None:
 
 
 def _kill_descendants() -> int:
-    """Kill all descendants and wait for them; return how many remain."""
+    """Kill all descendants and wait for them; return how many may not be killed and remain.
+
+    One that was killed ends, if late: the disk or the whole machine may stand still. Our parent limits that wait.
+    """
     deadline = time.monotonic() + _PATIENCE
     while _has_children():
-        found = _stop_descendants()
-        for pid in found:
-            _signal(pid, _SIGKILL)
-        if time.monotonic() > deadline:
-            return len(found)
+        refused = [pid for pid in _stop_descendants() if not _signal(pid, _SIGKILL)]
+        if refused and time.monotonic() > deadline:
+            return len(refused)
         time.sleep(_PAUSE)
     return 0
 
@@ -202,11 +203,14 @@ def _children_by_search(parent: int) -> set[int]:
     return children
 
 
-def _signal(pid: int, number: int) -> None:
+def _signal(pid: int, number: int) -> bool:
     try:
         os.kill(pid, number)
+    except PermissionError:
+        return False  # it belongs to another user
     except OSError:
-        return  # it has ended, or belongs to another user
+        pass  # it has ended
+    return True
 
 
 def _kill_group(child: int) -> None:

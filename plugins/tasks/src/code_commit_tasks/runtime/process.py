@@ -20,7 +20,7 @@ _CHUNK = 256 * 1024
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes
 _STDERR_KEPT = 16 * 1024  # bytes, the end of it
 _UNSENT = 16 * 1024 * 1024  # unsent bytes; above this, read no more calls until the process has read some
-_EXIT_TIMEOUT = 2.0  # seconds for a process to exit after it has closed its pipes
+_EXIT_TIMEOUT = 30.0  # seconds for a process to exit after it has closed its pipes
 
 
 class ProcessTooSlow(Exception):  # noqa: N818 - the name of an event
