@@ -74,8 +74,8 @@ def test_what_a_merge_left_is_neither_staged_nor_unstaged(state):
 
 
 @pytest.mark.parametrize("operation", ["merge", "cherry-pick", "revert", "rebase"])
-def test_an_unfinished_operation_is_named(root, git, operation):
-    require_settled(git)
+def test_an_unfinished_operation_is_named(root, operation):
+    require_settled(root / ".git", root)
     plain(root, "checkout", "-qb", "other")
     for name in ("mine", "theirs"):
         (root / "changed").write_text(f"{name}\n")
@@ -85,17 +85,17 @@ def test_an_unfinished_operation_is_named(root, git, operation):
     plain(root, "commit", "-qam", "here")
     plain(root, operation, "other~1" if operation == "revert" else "other")
     with pytest.raises(NotReady) as told:
-        require_settled(git)
+        require_settled(root / ".git", root)
     assert told.value.message == f"a {operation} is in progress in {root}"
     assert told.value.hint == "finish or abort it, then run again"
     plain(root, operation, "--abort")
-    require_settled(git)
+    require_settled(root / ".git", root)
 
 
-def test_a_patch_series_that_stopped_is_a_rebase(root, git):
+def test_a_patch_series_that_stopped_is_a_rebase(root):
     (root / ".git/rebase-apply").mkdir()
     with pytest.raises(NotReady, match="a rebase is in progress"):
-        require_settled(git)
+        require_settled(root / ".git", root)
 
 
 @pytest.mark.parametrize("who", ["AUTHOR", "COMMITTER"])

@@ -225,11 +225,11 @@ def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     history = codebase.history
     project.git("update-ref", "MERGE_HEAD", "HEAD")  # the state after `git merge --no-commit`
     person.says("commit")
-    finished = person.until("run.finished")
+    finished = person.ends()
     assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
     assert (codebase.history, codebase.subjects()) == (history, ["start"])
     person = codebase.start()
-    assert person.until("run.finished")["exit_code"] == 3  # reported before any question
+    assert person.ends()["exit_code"] == 3  # reported before any question
     project.git("update-ref", "-d", "MERGE_HEAD")
     person = codebase.start()
     person.answers("yes", "yes", "commit")

@@ -6,6 +6,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
@@ -41,8 +42,11 @@ class GitCommit:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
-        self._prefix = os.fsdecode(run.git("rev-parse", "--show-prefix", hooks=self._hooks)).removesuffix("\n")
-        require_settled(self._git)
+        inside = Path(os.path.realpath(run.root)).relative_to(run.repository_root)
+        folder = run.git("rev-parse", "--absolute-git-dir", hooks=self._hooks)
+        self._prefix = "" if inside == Path() else f"{inside.as_posix()}/"
+        self._folder = Path(os.fsdecode(folder.removesuffix(b"\n")))
+        require_settled(self._folder, run.repository_root)
         if reason := unknown_author(self._git):
             raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
         before = git_status(self._git)
@@ -74,7 +78,7 @@ class GitCommit:
         return name or "a detached HEAD"
 
     def _committed(self, paths: Sequence[str]) -> str:
-        require_settled(self._git)
+        require_settled(self._folder, self._run.repository_root)
         status = {entry.path: entry for entry in git_status(self._git)}
         ours = [path for path in (self._prefix + each for each in paths) if path in status]
         if not ours:

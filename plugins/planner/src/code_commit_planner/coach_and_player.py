@@ -64,7 +64,7 @@ class LoopResult:
 class Task:
     """The requirements, their file, and the commit at which the work began.
 
-    With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which the agents must not change.
+    With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which nobody may change meanwhile.
     """
 
     file: str
@@ -80,7 +80,9 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
     Raises:
         LimitReached, NotReady: from the host; they end the run, and the next run can continue.
     """
-    loop = _Loop(run, toolbox, task, max_turns, so_far.asked, Guard(run, (task.file,), task.head()))
+    head = task.head()
+    guard = Guard(run, (task.file,), lambda: head)
+    loop = _Loop(run, toolbox, task, max_turns, so_far.asked, guard, head)
     feedback = so_far.feedback
     for turn in range(1, max_turns + 1):
         with run.span("planner.turn", number=turn):
@@ -114,16 +116,16 @@ class _Loop:
     turns: int
     asked: str
     guard: Guard
+    head: str
 
     def turn(self, turn: int, feedback: str) -> LoopResult:
         self._announce(TURN, turn)
-        head = self.task.head()
         player = self._player(feedback)
-        if failure := self._failure("player", player, head):
+        if failure := self._failure("player", player):
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
         self._announce(COACH, turn)
         coach = self._coach(f"[{player.end.value}]\n{player.text}")
-        if failure := self._failure("coach", coach, head):
+        if failure := self._failure("coach", coach):
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
         if coach.finished and approves(coach.text):
             return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
@@ -180,9 +182,9 @@ class _Loop:
         system = filled(system, codepath=legible(str(run.root)))
         return work(run, tools, agent, allow=allow, system=system, prompt=prompt, shared=shared)
 
-    def _failure(self, agent: str, result: AgentResult, head: str) -> str:
+    def _failure(self, agent: str, result: AgentResult) -> str:
         if result.tampered:
             return f"a command of the {agent} changed files that check the project: {', '.join(result.tampered)}"
-        if (now := self.task.head()) != head:
-            return filled(CHANGED_GIT, agent=agent, before=head, after=now)
+        if (now := self.task.head()) != self.head:
+            return filled(CHANGED_GIT, agent=agent, before=self.head, after=now)
         return ""

@@ -36,7 +36,7 @@ class Guard:
 
     run: Run
     more: tuple[str, ...] = ()
-    head: str = ""
+    head: Callable[[], str] = str
     _kept: dict[str, bytes] = field(default_factory=dict)
     _restored: list[str] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class Guard:
             NotReady: a file cannot be restored.
         """
         command = read_running_command(self.run.state)
-        if command is not None and command.head == self.head:
+        if command is not None and command.head == self.head():
             self._kept = dict(command.kept)
             try:
                 self._restore(command.agent, command.writes, killed=True)
@@ -113,7 +113,7 @@ class Guard:
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
         """Save the plan folder while a command runs."""
         kept = {path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")}
-        RunningCommand(agent, self.head, writes, kept).save(self.run.state)
+        RunningCommand(agent, self.head(), writes, kept).save(self.run.state)
         try:
             yield
         finally:

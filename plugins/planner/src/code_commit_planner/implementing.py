@@ -19,20 +19,17 @@ from code_commit_planner.todo import Todos, read_todos
 
 def implement(plan: Plan) -> Event:
     """Make the new requirements the current ones; a resumed run keeps the current ones."""
-    if plan.repository is not None:
-        plan.repository.begin_work(again=plan.recovering)
+    head = None if plan.repository is None else plan.repository.begin_work(again=plan.recovering)
     if not plan.recovering:
-        plan.folder.start()
-    _record_start(plan)
+        plan.folder.start(*_head_line(plan, head))
+    _record_start(plan, head)
     return Event.DONE
 
 
 def coach_and_player(plan: Plan) -> Event:
     """Let the coach and the player work; the next step evaluates the result."""
-    _record_start(plan)  # still missing if a recovery was skipped and the work turned out to be incomplete
-    since = None
-    if plan.repository is not None:
-        since = plan.repository.begin_work(again=True)
+    since = None if plan.repository is None else plan.repository.begin_work(again=True)
+    _record_start(plan, since)  # still missing if a recovery was skipped and the work turned out to be incomplete
     plan.recovering = False
     task = Task(CURRENT, _requirements(plan), since or "HEAD", head=plan.head)
     turns = plan.run.options.max_turns
@@ -55,15 +52,20 @@ def judge_completion(plan: Plan) -> Event:
     return ask(plan.run, "\n".join(lines), YES_OR_NO, empty=Event.NO)
 
 
-def _record_start(plan: Plan) -> None:
-    """Record the start of the work, except what the history already has from an interrupted run."""
+def _record_start(plan: Plan, head: str | None) -> None:
+    """Record the start of the work at `head`, except what the history already has."""
     history = plan.folder.text(HISTORY) or ""
     if is_started(history):
         return
-    if plan.repository is not None and not is_head_recorded(history, head := plan.repository.head()):
-        plan.folder.record(git_head(now(), head))
+    if not is_head_recorded(history, head) and (line := _head_line(plan, head)):
+        plan.folder.record(*line)
     summary = summarise(plan.run, _requirements(plan))
     plan.folder.record(start_implementing(now(), summary))
+
+
+def _head_line(plan: Plan, head: str | None) -> list[str]:
+    """Return the line for the commit at which the work begins; none without git."""
+    return [] if plan.repository is None else [git_head(now(), head)]
 
 
 def _outcome(plan: Plan) -> list[str]:

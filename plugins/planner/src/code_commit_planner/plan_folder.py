@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -90,12 +90,12 @@ class PlanFolder:
         seconds = os.lstat(self.run.root / path).st_mtime
         return datetime.fromtimestamp(seconds).replace(microsecond=0)  # noqa: DTZ006 - local time, as people read it
 
-    def record(self, *lines: str) -> None:
-        """Add lines to the history."""
-        self.run.apply([self._history_with(*lines)])
+    def record(self, *lines: str, changes: Sequence[Change] = ()) -> None:
+        """Add lines to the history, after `changes` in the same transaction."""
+        self.run.apply([*changes, self._history_with(*lines)])
 
-    def start(self) -> None:
-        """Make the new requirements the current ones.
+    def start(self, *lines: str) -> None:
+        """Make the new requirements the current ones, and add `lines` to the history.
 
         Raises:
             NotReady: there are none, or there are current ones already.
@@ -105,7 +105,7 @@ class PlanFolder:
             raise NotReady(f"there is no {NEW} any more")
         if self.read(CURRENT) is not None:
             raise NotReady(f"{CURRENT} already exists", hint="start again to resume it")
-        self.run.apply([Change(CURRENT, content), Change(NEW, None)])
+        self.record(*lines, changes=[Change(CURRENT, content), Change(NEW, None)])
 
     def complete(self, when: datetime, *, line: Callable[[Completed], str] | None = None) -> Completed:
         """Rename the current requirements and todos to their completed names.

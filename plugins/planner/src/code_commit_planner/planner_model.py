@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from code_commit.plugin_api import Finish, Message, Request, Run, Text
 from code_commit_planner.guard import Guard
 from code_commit_planner.messages import DESCRIBING, SUMMARISING
@@ -23,7 +25,7 @@ from code_commit_toolbox.toolbox import Toolbox
 PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
 
 
-def review(run: Run, toolbox: Toolbox, words: str, head: str) -> AgentResult:
+def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> AgentResult:
     """Let the planner review the new requirements. `words` are the person's instructions, `head` is as in `Guard`."""
     codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)

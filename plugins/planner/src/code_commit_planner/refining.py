@@ -37,12 +37,10 @@ def refine(plan: Plan) -> Event:
     text = _requirements(plan)
     if text is None:
         return Event.FILE_MISSING
-    plan.folder.record(refining(now()))
     marked = with_tag(text)
-    if marked != text:
-        plan.folder.write(NEW, marked)
+    plan.folder.record(refining(now()), changes=[Change(NEW, marked.encode())] if marked != text else ())
     plan.say(messages.REVIEWING)
-    result = review(plan.run, plan.toolbox, plan.typed, plan.head())
+    result = review(plan.run, plan.toolbox, plan.typed, plan.head)
     if result.tampered:
         message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(message, level="error"))

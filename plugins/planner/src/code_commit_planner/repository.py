@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
@@ -16,10 +17,12 @@ from code_commit_planner.staging import Selection, select
 from code_commit_workspace import StatusEntry, git_status, require_settled, skipped_by_commit, unknown_author
 
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
-_DIFF = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+_STAGED = ("diff", "--cached", "--no-renames")
+# A file added with `--intent-to-add` is not staged.
+_ENTRIES = ("--raw", "-z", "--no-abbrev", "--ita-invisible-in-index")
+_TEXT = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short")
 _BRANCHES = b"refs/heads/"
 _AT_ONCE = 200  # paths per command line
-_NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
 
 
 class Repository:
@@ -33,7 +36,9 @@ class Repository:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        self.prefix = os.fsdecode(run.git("rev-parse", "--show-prefix", hooks=hooks)).removesuffix("\n")
+        inside = Path(os.path.realpath(run.root)).relative_to(self.top).as_posix()
+        self.prefix = "" if inside == "." else f"{inside}/"
+        self._folder = Path(os.fsdecode(run.git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")))
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None when HEAD is detached."""
@@ -62,7 +67,7 @@ class Repository:
         Raises:
             NotReady: a merge, cherry-pick, revert or rebase is in progress.
         """
-        require_settled(self._git)
+        require_settled(self._folder, self.top)
 
     def dirty(self) -> list[StatusEntry]:
         """Return all untracked, uncommitted or changed files of the repository.
@@ -99,8 +104,7 @@ class Repository:
 
         Entries that appeared while the player worked are part of its work.
         """
-        head = self.head()
-        return self._foreign(self._staged(head), head)
+        return self._foreign(self._staged(), self.head())
 
     def _foreign(self, staged: Sequence[IndexEntry], head: str | None) -> tuple[IndexEntry, ...]:
         staging = read_staging(self._run.state)
@@ -119,11 +123,12 @@ class Repository:
 
         Return the commit at which the work began, or None before the first.
         """
-        staging, head = read_staging(self._run.state), self.head()
+        staging = read_staging(self._run.state)
         if again and staging.before is not None:
             return staging.head
+        head = self.head()
         ours = staging.ours if staging.head == head else ()
-        before = tuple(entry.path for entry in self._staged(head) if entry.path not in ours)
+        before = tuple(entry.path for entry in self._staged() if entry.path not in ours)
         contents = {path: self._digest(path) for path in before} | (dict(staging.contents) if again else {})
         Staging(head, ours, before=before, contents=tuple(contents.items())).save(self._run.state)
         return head
@@ -133,8 +138,7 @@ class Repository:
 
         Record the files first: after an interruption, they must not count as staged by others.
         """
-        head = self.head()
-        staged = self._staged(head)
+        head, staged = self.head(), self._staged()
         foreign = self._foreign(staged, head)
         chosen = select(git_status(self._git), (entry.path for entry in foreign), self.prefix)
         others = {entry.path for entry in foreign}
@@ -175,15 +179,15 @@ class Repository:
     def staged_for_commit(self) -> tuple[str, ...]:
         """Return the paths that a commit would change."""
         others = self._others()
-        return tuple(entry.path for entry in self._staged(self.head()) if entry.staged_line not in others)
+        return tuple(entry.path for entry in self._staged() if entry.staged_line not in others)
 
     def staged_diff(self) -> bytes:
         """Return the diff that a commit would record."""
-        paths, base = self.staged_for_commit(), self._base(self.head())
+        paths = self.staged_for_commit()
         pieces = []
         for start in range(0, len(paths), _AT_ONCE):
             some = paths[start : start + _AT_ONCE]
-            pieces.append(self._run.git("--literal-pathspecs", *self._at_top, *_DIFF, base, "--", *some))
+            pieces.append(self._run.git("--literal-pathspecs", *self._at_top, *_STAGED, *_TEXT, "--", *some))
         return b"".join(pieces)
 
     def skipped(self) -> list[str]:
@@ -236,7 +240,7 @@ class Repository:
             NotReady: git did not commit; the index is unchanged.
         """
         others = self._others()
-        with self._set_aside([entry for entry in self._staged(self.head()) if entry.staged_line in others]):
+        with self._set_aside([entry for entry in self._staged() if entry.staged_line in others]):
             text = str(message).encode("utf-8", "surrogateescape")
             self._git(*_COMMIT, stdin=text, hooks=self._hooks)
         Staging().save(self._run.state)
@@ -260,14 +264,9 @@ class Repository:
 
     # --- git itself -------------------------------------------------------------------------------------------------
 
-    def _staged(self, head: str | None) -> list[IndexEntry]:
-        """Return how the index differs from the commit `head`; None compares with an empty tree."""
-        base = self._base(head)
-        listing = self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", *_NOT_YET, base)
-        return read_index_changes(os.fsdecode(listing))
-
-    def _base(self, head: str | None) -> str:
-        return head or self._git("hash-object", "-t", "tree", "--stdin").decode().strip()
+    def _staged(self) -> list[IndexEntry]:
+        """Return how the index differs from the last commit; before the first, from nothing."""
+        return read_index_changes(os.fsdecode(self._git(*_STAGED, *_ENTRIES)))
 
     def _add(self, paths: Sequence[str]) -> None:
         if paths:

@@ -79,7 +79,7 @@ def read_staging(state: Path) -> Staging:
 
 
 def read_index_changes(listing: str) -> list[IndexEntry]:
-    """Read `git diff-index --cached --raw -z --no-renames --abbrev=40`: rows of `:modes ids status` and path."""
+    """Read `git diff --cached --raw -z --no-renames --no-abbrev`: rows of `:modes ids status` and path."""
     fields = listing.split("\0")
     entries = []
     for row, path in zip(fields[::2], fields[1::2], strict=False):

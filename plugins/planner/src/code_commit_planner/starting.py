@@ -54,7 +54,7 @@ def check_dirty(plan: Plan) -> Event:
 
 def look_for_leftovers(plan: Plan) -> Event:
     """Create the plan folder if it is missing, and look for leftovers of an earlier run."""
-    Guard(plan.run, head=plan.head()).restore_after_kill()
+    Guard(plan.run, head=plan.head).restore_after_kill()
     plan.folder.require_allowed()
     if plan.repository is not None:
         plan.repository.put_back()

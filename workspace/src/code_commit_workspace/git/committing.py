@@ -76,16 +76,14 @@ def unknown_author(git: GitCommand) -> str | None:
     return None
 
 
-def require_settled(git: GitCommand) -> None:
-    """Check that no other operation would end with the next commit.
+def require_settled(folder: Path, top: Path) -> None:
+    """Check that no other operation would end with the next commit. `folder` is git's own, `top` that of the work tree.
 
     Raises:
         NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it incompletely.
     """
-    folder = _ask(git, "--absolute-git-dir")
     for name, what in _IN_PROGRESS.items():
         if os.path.lexists(folder / name):
-            top = _ask(git, "--show-toplevel")
             raise NotReady(f"{what} is in progress in {top}", hint="finish or abort it, then run again")
 
 
@@ -98,7 +96,3 @@ def skipped_by_commit(git: GitCommand) -> list[str]:
     except NotReady:
         return [*skipped, "the hooks in the project"]
     return skipped + [f"the hook {name}" for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)]
-
-
-def _ask(git: GitCommand, what: str) -> Path:
-    return Path(os.fsdecode(git("rev-parse", what).removesuffix(b"\n")))

@@ -1,0 +1,59 @@
+"""A cycle of planning starts git only where an answer can have changed."""
+
+from __future__ import annotations
+
+from code_commit_testing import install_plugin
+
+LISTENER = """
+import os, sys
+from code_commit.plugin_api import hookimpl
+from code_commit_workspace.git.process import command_of
+
+def look(event, given):
+    if event == "subprocess.Popen" and str(given[0]).endswith("/git"):
+        for_sinks = {"--src-prefix=", "diff-tree"} & set(given[1])
+        with open(os.environ["GIT_CALLS"], "a") as file:
+            print("" if for_sinks else command_of(given[1][1:]), file=file)
+
+@hookimpl
+def code_commit_secrets():
+    return []
+
+sys.addaudithook(look)
+"""
+HEAD, CHECKED, TOOL = (
+    ["rev-parse"],
+    ["check-ignore"],
+    ["check-ignore", "check-ignore"],
+)  # checked, and again when applied
+CHECKPOINT = ["ls-files", "update-index", "write-tree"]
+CALLS = {
+    "branch": ["config", "ls-files", "rev-parse", *HEAD],
+    "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT],
+    "approval": [*CHECKED, *TOOL],  # the tag and the line of the history, in one change; the planner writes
+    "review": [
+        *(*HEAD, "diff", *CHECKED, *CHECKED),  # what is staged; the start, with HEAD; the summary
+        *(*HEAD, *TOOL, *TOOL, *HEAD),  # the player writes todos and a file
+        *(*HEAD, "ls-files", "check-ignore", "diff", "ls-files", *HEAD),  # the coach
+        *CHECKED,  # the new names
+        *(*HEAD, "diff", "status", "add"),
+        *(*HEAD, "diff", "config", "config"),
+    ],
+    "next": [*CHECKED, "status", "add", "diff", "show", "show", "commit", *HEAD],
+    "end": ["ls-files", "update-index", "update-index", "write-tree"],
+}
+
+
+def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
+    log = tmp_path / "calls"
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    plugins = install_plugin(tmp_path / "plugins", "listener", LISTENER)
+    person = codebase.start(environ={"PYTHONPATH": str(plugins), "GIT_CALLS": str(log)})
+    found = {}
+    for part, answer in zip(CALLS, ["yes", "", "yes", "commit", "quit"], strict=False):
+        person.question()
+        found[part] = log.read_text().split()
+        log.write_text("")
+        person.says(answer)
+    person.ends()
+    assert found | {"end": log.read_text().split()} == CALLS
