@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 
 from code_commit_workspace.records import Tree
@@ -39,8 +40,8 @@ class RolledUp:
             return cls(tree, {})
         text = rollup.encode()
         match manifest:
-            case {"version": 2, "rollup": str(digest), "files": dict(files), "others": list(others)} if (
-                digest == _digest(text)
+            case {"version": 3, "rollup": int(checksum), "files": dict(files), "others": list(others)} if (
+                checksum == zlib.crc32(text)
             ):
                 return cls.of_files(tree, text, files, map(str, others), _patterns(manifest))
         return cls(tree, {})

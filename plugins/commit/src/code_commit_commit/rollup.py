@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import Queue
@@ -44,29 +44,33 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
         with tree.folder(FOLDER) as folder:
             handle = os.open(f".{NAME}.new", _NEW, 0o600, dir_fd=folder)
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-                rollup, digest = _collect(tree, paths, file)
+                rollup, checksum = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
         rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
             for path in exclude_paths(list(refused), exclude)[0]
         }
         others = sorted(all_paths - rollup.files.keys())
-        _write_manifest(workspace, digest, rollup, {"others": others, "include": include, "exclude": exclude})
+        _write_manifest(workspace, checksum, rollup, {"others": others, "include": include, "exclude": exclude})
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
 
 
-def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
-    """Write the rollup to `file`. A thread hashes and writes one batch while the next is read."""
-    rollup, digest = Rollup(), hashlib.sha256()
+def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, int]:
+    """Write the rollup to `file`. Return it and its checksum.
+
+    A thread writes one batch while the next is read.
+    """
+    rollup, checksum = Rollup(), 0
     waiting: Queue[bytes | None] = Queue(_WAITING)
     failed: list[BaseException] = []
 
     def write() -> None:
+        nonlocal checksum
         while (text := waiting.get()) is not None:  # also after a failure, or `put` waits forever
             try:
-                digest.update(text)
+                checksum = zlib.crc32(text, checksum)
                 file.write(text)
             except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
                 failed.append(error)
@@ -84,7 +88,7 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
     if failed:
         raise failed[0]
     rollup.left_out = {path: _reason(tree, path, why) for path, why in rollup.left_out.items()}
-    return rollup, digest.hexdigest()
+    return rollup, checksum
 
 
 def _reason(tree: ProjectTree, path: str, reason: str) -> str:
@@ -94,12 +98,12 @@ def _reason(tree: ProjectTree, path: str, reason: str) -> str:
     return reason
 
 
-def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:
+def _write_manifest(workspace: Workspace, checksum: int, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:
     """Write the manifest: where each file is in the rollup, and `more` members.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
-    manifest = {"version": 2, "rollup": digest, "files": rollup.files, **more}
+    manifest = {"version": 3, "rollup": checksum, "files": rollup.files, **more}
     text = json.dumps(manifest) + "\n"
     with workspace.project.folder(str(workspace.state_folder.relative_to(workspace.root))) as folder:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -39,51 +39,45 @@ class Rollup:
 
 def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Iterator[bytes]:
     """Yield the text of the files with these `contents`, in pieces, and add the files to `rollup`."""
-    batch: list[tuple[str, bytes]] = []
-    size = 0
+    pieces: list[bytes] = []
+    places: dict[str, tuple[int, int]] = {}
+    size = rollup.size
     for path, content in contents:
         if content is None:
             rollup.left_out[path] = UNREADABLE
             continue
-        batch.append((path, content))
-        size += len(content)
-        if size >= _BATCH:
-            yield _add(batch, rollup)
-            batch.clear()
-            size = 0
-    yield _add(batch, rollup)
-
-
-def _add(batch: Sequence[tuple[str, bytes]], rollup: Rollup) -> bytes:
-    """Add the files of `batch` to `rollup`; return their text."""
-    text, places = _joined(batch, rollup.size)
-    if not text.isascii() or b"\0" in text:
-        texts = [(path, content) for path, content in batch if _is_text(content)]
-        if len(texts) < len(batch):
-            text, places = _joined(texts, rollup.size)
-            rollup.left_out |= {path: "It is not UTF-8 text." for path, _ in batch if path not in places}
-    rollup.files |= places
-    rollup.pointers += [path for path, content in batch if content.startswith(_POINTER) and path in places]
-    rollup.size += len(text)
-    step = max(len(text) // _SAMPLES, _SAMPLE)
-    rollup.samples += [text[start : start + _SAMPLE] for start in range(0, len(text), step)]
-    return text
-
-
-def _joined(batch: Sequence[tuple[str, bytes]], size: int) -> tuple[bytes, dict[str, tuple[int, int]]]:
-    """Return the text of the files in `batch`, and where each begins and ends after the `size` bytes before it."""
-    pieces: list[bytes] = []
-    places: dict[str, tuple[int, int]] = {}
-    for path, content in batch:
         head = f"--- {path} ---\n".encode()
         start = size + len(head)
         size = start + len(content)
         places[path] = start, size
-        pieces += head, content
+        pieces.append(head)
+        pieces.append(content)
         if content and not content.endswith(b"\n"):
             pieces.append(b"\n")
             size += 1
-    return b"".join(pieces), places
+        if size - rollup.size >= _BATCH:
+            yield _add(b"".join(pieces), places, rollup)
+            pieces.clear()
+            places.clear()
+            size = rollup.size
+    yield _add(b"".join(pieces), places, rollup)
+
+
+def _add(text: bytes, places: Mapping[str, tuple[int, int]], rollup: Rollup) -> bytes:
+    """Add the files at `places` in `text`, which continues `rollup`; return the text without files that are no text."""
+    begin = rollup.size
+    if not text.isascii() or b"\0" in text:
+        contents = {path: text[start - begin : end - begin] for path, (start, end) in places.items()}
+        texts = [(path, content) for path, content in contents.items() if _is_text(content)]
+        if len(texts) < len(contents):
+            rollup.left_out |= dict.fromkeys(contents.keys() - dict(texts).keys(), "It is not UTF-8 text.")
+            return b"".join(batches(texts, rollup))
+    rollup.files |= places
+    rollup.pointers += [path for path, (start, _) in places.items() if text.startswith(_POINTER, start - begin)]
+    rollup.size += len(text)
+    step = max(len(text) // _SAMPLES, _SAMPLE)
+    rollup.samples += [text[start : start + _SAMPLE] for start in range(0, len(text), step)]
+    return text
 
 
 def _is_text(content: bytes) -> bool:

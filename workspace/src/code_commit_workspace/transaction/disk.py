@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import posixpath
 from collections.abc import Callable, Collection
@@ -71,6 +70,8 @@ def flush_parents(tree: ProjectTree, paths: Collection[str]) -> None:
 
 def digest_of(content: bytes | memoryview, *, link: bool) -> str:
     """Return what `contents.digest` returns for a file or link with this content."""
+    import hashlib  # slow
+
     return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
 
 
