@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,14 +63,14 @@ def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tm
     environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(plugin), **environment}
 
     def go_on(written: bytes) -> None:
-        if b"build... 0 s" in written and not (project.root / "gone").exists():
+        if b"build... " in written and not (project.root / "gone").exists():
             (project.root / "gone").touch()
             (project.root / "go").write_text("go\n")
 
     start = partial(project.start, "--just-build", environ=environ)
     code, written, _ = written_to_a_terminal(start, watch=go_on)
     assert code == 1
-    assert "build... 0 s" in written
+    assert re.search(r"build\.\.\. \d+ s", written)
     assert ("\x1b[31mbuild failed" in written) == colored
 
 
@@ -104,8 +105,8 @@ def written_to_a_terminal(
 def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
     written, needed_rich = on_a_terminal()
     assert needed_rich
-    assert "[0:00] asking gemini-2.5-pro\\x1b]52;c;eA==\\x07... 0 s" in written
-    assert "attempt 2, build... 0 s" in written
+    assert re.search(r"\[0:\d\d\] asking gemini-2\.5-pro\\x1b]52;c;eA==\\x07\.\.\. \d+ s", written)
+    assert re.search(r"attempt 2, build\.\.\. \d+ s", written)
     assert "\x1b]" not in written
     assert "\x1b[31mbuild failed" in written
     assert [line.split("] ")[-1] for line in rendered(written)] == [
