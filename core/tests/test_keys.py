@@ -178,7 +178,7 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
         ("api_key = 123456789", "agent-config/config.toml [providers.openai.default] api_key is not a string"),
         ("api_key_file = 7", "agent-config/config.toml [providers.openai.default] api_key_file is not a string"),
         ('api_key_file = "absent.txt"', "absent.txt | write the key to it, on one line"),
-        ('api_key_file = "."', "is a directory"),
+        ('api_key_file = "."', "cannot be read: not a regular file"),
         ('api_key_file = "~nobody-of-this-name/x"', "is not a path that can be resolved"),
         ('api_key_file = "a\\u0000b"', "is not a path that can be resolved"),
         ('api_key = ""', "is empty"),
