@@ -208,7 +208,7 @@ class Driver:
     def _stop(self) -> None:
         """Give running units some seconds to end; record the others as lost."""
         self.cluster.stop(list(self._running))
-        end = time.monotonic() + 15
+        end = time.monotonic() + 45  # more than a unit gives its process
         while self._running and time.monotonic() < end:
             for each in self.cluster.wait(_POLL):
                 self._end(each)

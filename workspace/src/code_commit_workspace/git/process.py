@@ -11,7 +11,7 @@ from pathlib import Path
 
 from code_commit_workspace.git.layout import GitError
 
-_GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
+_GRACE_PERIOD = 30.0  # seconds for git to remove its lock files after SIGTERM
 
 
 def run_git(
