@@ -85,7 +85,9 @@ def test_the_number_of_calls_is_limited(script) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "const a = []; for (;;) a.push('x'.repeat(1 << 27) + a.length);",
+        pytest.param(
+            "const a = []; for (;;) a.push('x'.repeat(1 << 27) + a.length);", marks=pytest.mark.slow
+        ),  # for ropes
         "const a = []; for (let i = 0;; i++) a.push(JSON.stringify('y'.repeat(1 << 24) + i));",
         "const a = []; for (let i = 0;; i++) a.push(Array(1e4).fill({ i }));",
         "const a = []; for (;;) { const b = new Uint8Array(1 << 26); b.fill(7); a.push(b); }",

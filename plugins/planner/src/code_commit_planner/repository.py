@@ -99,13 +99,6 @@ class Repository:
         found = listing.partition("\t")[0].split(" ")[:2]
         return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
-    def foreign(self) -> tuple[IndexEntry, ...]:
-        """Return staged entries that planning did not stage. The plan folder always belongs to planning.
-
-        Entries that appeared while the player worked are part of its work.
-        """
-        return self._foreign(self._staged(), self.head())
-
     def _foreign(self, staged: Sequence[IndexEntry], head: str | None) -> tuple[IndexEntry, ...]:
         staging = read_staging(self._run.state)
         ours = frozenset(staging.ours) if staging.head == head else frozenset()
