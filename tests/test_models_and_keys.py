@@ -116,6 +116,33 @@ def test_an_unknown_default_provider_is_explained(project, name, words):
     assert (finished.exit_code, words in finished.stderr) == (3, True)
 
 
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('[providers]\nplaner = "openai.default"', "there is no role 'planer'; did you mean planner?"),
+        ("[providers.opnai.local]", "there is no provider 'opnai'; did you mean openai?"),
+        ("[plugins.planer]", "there is no plugin 'planer'; did you mean planner?"),
+        ('[providers.openrouter.default]\n[plugins.mine]\n[providers]\njudge = "openrouter.default"', ""),
+    ],
+    ids=["role", "provider", "plugin", "of another environment"],
+)
+def test_the_users_own_file_may_name_what_is_not_installed_but_misspell_nothing(project, server, table, words):
+    file = project.home / ".config/code-commit/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(table)
+    finished = project.command("--dry-run", "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY})
+    assert (finished.exit_code, words in finished.stderr) == (3 if words else 0, True), finished.stderr
+
+
+@pytest.mark.parametrize(("name", "meant"), [("baseurl", "base_url"), ("api_kye", "api_key"), ("modl", "model")])
+def test_a_misspelled_setting_of_a_named_config_is_explained_without_its_value(project, name, meant):
+    configure(project, f'[providers.openai.default]\n{name} = "{OTHER}"\n')
+    finished = project.command("--model", "gpt-5")
+    where = "agent-config/config.toml: [providers.openai.default]: "
+    assert (finished.exit_code, OTHER in finished.stderr) == (3, False)
+    assert f"{where}there is no setting {name}; did you mean {meant}?" in finished.stderr
+
+
 def test_config_prints_values_and_origins_and_no_key(project):
     configure(project, f'[build]\ntimeout_seconds = 5\n[providers.openai.local]\nmodel = "m"\napi_key = "{KEY}"\n')
     rows = project.command("config", "--json", environ={"CODE_COMMIT_MODEL": "gpt-5"}).document["settings"]

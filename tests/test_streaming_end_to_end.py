@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.plugin_api import Finish, ToolCall, Usage
+from code_commit.plugin_api import Finish, StreamEvent, ToolCall, Usage
 from code_commit_testing import Project, Reply, ScriptedServer, Stream, install_plugin
 
 PROVIDERS = {
@@ -74,6 +74,16 @@ def test_a_commit(command, project):
     assert asks_to_stream(request)
     assert kept(project, "1-initial-query-response.txt") == GOOD
     assert "a private thought" not in finished.stdout
+
+
+@pytest.mark.parametrize(("text", "exit_code"), [(GOOD, 0), ("^^^a.txt\nnew", 5)])
+def test_an_empty_reason_ends_a_stream_that_the_server_ended(project, text, exit_code):
+    chunk = {"choices": [{"delta": {"content": text}, "finish_reason": ""}]}
+    events = [StreamEvent("", data) for data in (json.dumps(chunk).encode(), b"[DONE]")]
+    with ScriptedServer([Reply(stream=Stream(events=events))]) as server:
+        environ = {"CODE_COMMIT_STREAM": "always", "OPENAI_API_KEY": KEY, **server.environment()}
+        finished = project.command("--model", "gpt-5", "--repairs", "0", environ=environ)
+    assert finished.exit_code == exit_code, finished.stderr
 
 
 def test_streamed_and_whole_runs_tell_the_same(command):

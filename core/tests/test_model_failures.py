@@ -110,9 +110,9 @@ def test_every_key_is_redacted_before_parts_of_the_own_one(ask, project):
     assert OTHER[8:] not in finished.stderr + response(project)
 
 
-def test_a_stream_of_events_is_recognized_by_its_content_type(ask):
-    headers = {"content-type": "text/event-stream; charset=utf-8"}
-    finished = ask(Reply(body=b": PROCESSING\n\ndata: {}\n\n", headers=headers))
+@pytest.mark.parametrize("kind", ["text/event-stream; charset=utf-8", "Text/Event-Stream"])
+def test_a_stream_of_events_is_recognized_by_its_content_type(ask, kind):
+    finished = ask(Reply(body=b": PROCESSING\n\ndata: {}\n\n", headers={"content-type": kind}))
     assert "the reply is a stream of events, not JSON" in finished.stderr
 
 

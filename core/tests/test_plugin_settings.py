@@ -115,10 +115,10 @@ def test_a_mistake_in_a_plugins_section_names_place_and_section(load, text: str,
 
 def test_validated_stands_alone_and_shows_no_value() -> None:
     with pytest.raises(NotReady) as caught:
-        validated(Section, {"shrink_below": KEY}, "[providers.openai.player]")
+        validated(Section, {"shrink_below": KEY}, "[providers.openai.player]", lambda _: "")
     assert str(caught.value).startswith("[providers.openai.player]: shrink_below should be a valid number")
     assert KEY not in repr(caught.value)
-    assert validated(Anything, {"free": 1}, "x").model_dump() == {"free": 1}
+    assert validated(Anything, {"free": 1}, "x", lambda _: "").model_dump() == {"free": 1}
 
 
 SETTINGS = """

@@ -163,6 +163,11 @@ def test_a_file_can_contain_lines_of_carets_alone(change):
     assert change.project.read("a.txt") == title
 
 
+def test_three_carets_alone_come_back_with_what_to_write_instead(change):
+    assert change([block("a.txt", "Abc\n^^^\n"), GREEN]).exit_code == 0
+    assert "with at least four carets" in repair_text(change.prompts()[1])
+
+
 @pytest.mark.parametrize("repairs", [0, 1])
 def test_there_are_as_many_repairs_as_asked_for(change, repairs):
     change([RED, RED.replace("bad", "worse"), GREEN], "--repairs", str(repairs))

@@ -187,7 +187,17 @@ def test_a_placeholder_does_not_hide_the_model():
     assert (completion.model, completion.raw["id"]) == ("real", "c-1")
 
 
-@pytest.mark.parametrize("events", [[], [DONE], [chunk({"content": "half"})], [chunk({"content": "half"}), DONE]])
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [DONE],
+        [chunk({"content": "half"})],
+        [chunk({"content": "half"}), DONE],
+        [chunk({"content": "half"}, finish="")],
+        [chunk({"content": "half"}, finish=""), chunk({"content": "half"}), DONE],
+    ],
+)
 def test_a_reply_without_its_end_broke_off(events):
     with pytest.raises(ProviderError) as caught:
         streamed(*events)

@@ -75,12 +75,12 @@ def traceback_of(error: BaseException) -> str:
     return "".join(format_exception(error))
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the name in `known` that is most similar to `word`, or None."""
+def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1), or None."""
     from difflib import get_close_matches
 
     folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), folded, n=1)
+    close = get_close_matches(word.casefold(), folded, 1, similarity)
     return folded[close[0]] if close else None
 
 

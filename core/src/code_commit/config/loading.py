@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.schema import HostSettings, Model, SandboxTable, explained, validated
+from code_commit.config.schema import HostSettings, Model, Origin, SandboxTable, explained, validated
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError
-from code_commit_workspace import did_you_mean
+from code_commit_workspace import closest, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
 EXAMPLE = """\
@@ -59,13 +59,16 @@ class Settings(HostSettings):
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
         return _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name) or "default"
 
+    def origins(self, *table: str) -> Origin:
+        """Return the origin of the names in a table."""
+        return lambda below: _origin(self._layers, (*table, *below))
+
     def choose(self, role: str) -> ModelChoice:
         """Return the model for `role`: from `--model`, else the role, else `default_provider`, else `model`."""
         if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
         for name in (role, DEFAULT_ROLE):
-            reference = self.providers.get(name)
-            if isinstance(reference, str):
+            if isinstance(reference := self.providers.get(name), str):
                 return ModelChoice(reference, f"{name} in [providers], {self.origin(('providers', name))}")
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
@@ -75,8 +78,7 @@ class Settings(HostSettings):
         Raises:
             NotReady: there is no such table, and the config is not `default`, which needs none.
         """
-        reason = unresolved(f"{provider}.{config_name}", self.providers)
-        if reason is not None:
+        if reason := unresolved(f"{provider}.{config_name}", self.providers):
             raise NotReady(f"{provider}.{config_name} {reason}", hint=_HINT)
         table = self.providers.get(provider, {}).get(config_name, {})
         return {name: value for name, value in table.items() if name not in KEY_FIELDS}
@@ -87,11 +89,7 @@ class Settings(HostSettings):
         Raises:
             NotReady: the section is invalid, or is not empty for a plugin without settings.
         """
-
-        def origin(below: Name) -> str:
-            return _origin(self._layers, ("plugins", name, *below))
-
-        section = self.plugins.get(name, {})
+        origin, section = self.origins("plugins", name), self.plugins.get(name, {})
         if model is not None:
             _require_own(model, ("plugins", name), self._layers)
             return validated(model, section, f"[plugins.{name}]", origin)
@@ -102,10 +100,10 @@ class Settings(HostSettings):
     def require_known(
         self, plugins: Collection[str], providers: Collection[str] | None, roles: Collection[str]
     ) -> None:
-        """Check that every plugin, provider and role in this project's configuration exists.
+        """Check that every plugin, provider and role in the configuration exists.
 
         Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
-        roles are checked. Names in the user's own file are not checked: that file serves many environments.
+        roles are checked. The user's own file serves many environments, so only names that look misspelled count there.
 
         Raises:
             NotReady: one does not exist.
@@ -121,7 +119,8 @@ class Settings(HostSettings):
 
     def _require(self, kind: str, name: str, setting: Name, known: Collection[str]) -> None:
         origin = self.origin(setting)
-        if name not in known and not origin.startswith(_SHARED):
+        # `planer` is 0.92 like `planner`, `openrouter` 0.63 like `openai`.
+        if name not in known and (not origin.startswith(_SHARED) or closest(name, known, 0.8)):
             raise NotReady(
                 f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
                 hint="fix the name, install its plugin, or remove the setting",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -111,14 +111,17 @@ class HostSettings(BaseSettings):
 
 
 Model = TypeVar("Model", bound=BaseModel)
+Origin = Callable[[Name], str]
+"""Returns where a name in a table was set, or an empty text."""
 
 
 def validated(
-    model: type[Model], section: Mapping[str, Any], where: str, origin: Callable[[Name], str] = lambda _: ""
+    model: type[Model], section: Mapping[str, Any], where: str, origin: Origin, others: Iterable[str] = ()
 ) -> Model:
     """Return `section` as a `model`. Unknown names are errors, unless the model takes any (`extra="allow"`).
 
-    `where` names the section in errors. `origin` returns the place where a name in it was set.
+    `where` names the section in errors. `origin` returns the place where a name in it was set. `others` are names in it
+    that are not the model's.
 
     Raises:
         NotReady: a name is unknown or missing, or a value has the wrong type.
@@ -126,22 +129,22 @@ def validated(
     try:
         return model.model_validate(section, extra=None if model.model_config.get("extra") == "allow" else "forbid")
     except ValidationError as error:
-        problems = explained(error, model, origin)
-        texts = [": ".join(filter(None, (place, where, text))) for place, text in problems]
-        raise NotReady("; ".join(texts)) from None
+        problems = explained(error, model, origin, others)
+        raise NotReady("; ".join(": ".join(filter(None, (place, where, text))) for place, text in problems)) from None
 
 
 def explained(
-    error: ValidationError, model: type[BaseModel], origin: Callable[[Name], str]
+    error: ValidationError, model: type[BaseModel], origin: Origin, others: Iterable[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """Yield the origin and an error text of each problem. A flag is called as it is on the command line."""
+    known = [*(".".join(name) for name, _ in leaves(model)), *others]
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = tuple(str(part) for part in problem["loc"])
         place, subject = origin(name), ".".join(name)
         if place == FLAG and name:
             subject = f"--{name[0].replace('_', '-')}"
         if problem["type"] == "extra_forbidden":
-            yield place, f"there is no setting {subject}{_meant(name, place, model)}"
+            yield place, f"there is no setting {subject}{_meant(name, place, known)}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
@@ -158,10 +161,9 @@ def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str
             yield (*above, name), field.description or ""
 
 
-def _meant(name: Name, place: str, model: type[BaseModel]) -> str:
-    """Return `; did you mean X?` for the setting with a similar name, spelled as at `place`."""
-    dotted, variable = ".".join(name), "__".join(name).upper()
-    meant = closest(dotted, [".".join(each) for each, _ in leaves(model)])
+def _meant(name: Name, place: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the known setting with a similar name, spelled as at `place`."""
+    variable, meant = "__".join(name).upper(), closest(".".join(name), known)
     if meant and place.endswith(variable):
         meant = place.removeprefix(VARIABLE).removesuffix(variable) + meant.replace(".", "__").upper()
     return f"; did you mean {meant}?" if meant else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.config.keys import KeyStore, address_of
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
+from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.listed_models import listed_models
@@ -151,8 +152,7 @@ class Services:
             address = address_of(definition, resolved.config, table, self.environ).url
             key = self.keys.key_for(definition, resolved.config, table)
             value, source = (key.value, key.source) if key else (None, NO_KEY)
-            http = self.settings.http
-            timeouts = (http.timeout_seconds, http.stall_seconds)
+            timeouts = (self.settings.http.timeout_seconds, self.settings.http.stall_seconds)
             endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
             provider = HttpProvider(definition, endpoint, built)
             price = getattr(built, "cache_write_price", None)
@@ -175,7 +175,8 @@ def make_provider(
 
     definition = resolved.provider
     table = settings.connection(definition.name, resolved.config)
-    validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, _section_name(resolved))
+    where, origin = _section_name(resolved), settings.origins("providers", definition.name, resolved.config)
+    validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, where, origin)
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
         section["model"] = resolved.model
@@ -183,7 +184,7 @@ def make_provider(
         section["model"] = next(iter(definition.models))
     owner = f"the provider {definition.name} of {resolved.plugin.distribution}"
     try:
-        config: Any = validated(import_object(definition.config), section, _section_name(resolved))
+        config: Any = validated(import_object(definition.config), section, where, origin, HOST_FIELDS | KEY_FIELDS)
         factory = import_object(definition.factory)
         given: dict[str, Any] = {"root": root}
         with suppress(NotReady):  # a wrong address is reported where it is used

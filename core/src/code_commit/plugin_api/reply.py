@@ -202,7 +202,7 @@ def _description(body: bytes, headers: Mapping[str, str]) -> str:
     start = body[:1000].lstrip().lower()
     if not start:
         return "empty"
-    if headers.get("content-type", "").startswith("text/event-stream") or start.startswith((b"data:", b"event:")):
+    if "text/event-stream" in headers.get("content-type", "").lower() or start.startswith((b"data:", b"event:")):
         return "a stream of events"
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"

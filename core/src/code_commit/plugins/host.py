@@ -186,8 +186,8 @@ class PluginHost:
     def _report_unknown_hooks(self) -> None:
         known = [name for name in vars(self._manager.hook) if self.knows_hook(name)]
         for plugin in self.plugins:
-            for name in dir(plugin.code):
-                if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
+            for name in [*self.hooks_of(plugin), *(each for each in dir(plugin.code) if each.startswith(PREFIX))]:
+                if not callable(getattr(plugin.code, name, None)):
                     continue
                 marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                 if name not in known and not (marks and marks["optionalhook"]):

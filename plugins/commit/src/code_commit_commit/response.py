@@ -135,9 +135,11 @@ class ResponseParser:
         elif fence.line == DELETE:
             raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
         else:
+            follows = f"only `{END}` or `{DELETE}` can follow"
+            if fence.line == FENCE:
+                follows = f"close the block with `{END}`; a title is underlined with at least four carets"
             raise MalformedResponse(
-                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; "
-                f"only `{END}` or `{DELETE}` can follow"
+                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; {follows}"
             )
         self._opened = None
 

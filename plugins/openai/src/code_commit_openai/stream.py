@@ -97,6 +97,7 @@ class _Typed:
 
 class _Choice:
     def __init__(self) -> None:
+        self._end: Any = None
         self._members: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._pieces: dict[str, StringIO] = {}
@@ -107,6 +108,7 @@ class _Choice:
         self._numbers: dict[object, int] = {}  # of parts, in the order in which they begin
 
     def feed(self, choice: Json) -> list[Delta]:
+        self._end = choice.get("finish_reason")
         _update(self._members, choice, without=_OF_PIECES)
         message = reply_member(choice, "delta", dict)
         if message is None:
@@ -226,11 +228,15 @@ class _Choice:
             message["reasoning_details"] = details
         if self._calls:
             message["tool_calls"] = [call.whole() for call in sorted(self._calls, key=lambda call: call.order)]
-        return {"finish_reason": None, **self._members, "index": index, "message": message}
+        return {"finish_reason": self._end, **self._members, "index": index, "message": message}
 
 
 class OpenAIStream:
-    """A `StreamDecoder` for chat completions. A reply ends with a finish reason, with or without `[DONE]`."""
+    """A `StreamDecoder` for chat completions.
+
+    A reply ends with a finish reason, with or without `[DONE]`; an empty reason needs it, because some servers send one
+    with each event.
+    """
 
     def __init__(self, wire: OpenAIWire) -> None:
         self._wire = wire
@@ -263,7 +269,8 @@ class OpenAIStream:
     def finish(self) -> Completion:
         """See `StreamDecoder.finish`."""
         choices = [choice.whole(index) for index, choice in sorted(self._choices.items())]
-        if not choices or not choices[0]["finish_reason"]:
+        reason = choices[0]["finish_reason"] if choices else None
+        if not reason and (reason is None or not self.ended):
             raise ProviderError("the reply broke off: the service sent no finish_reason", kind="network")
         return self._wire.completion({"object": "chat.completion", **self._reply, "choices": choices})
 
