@@ -67,8 +67,7 @@ class Work:
         )
 
     def configure(self, **settings: Any) -> None:
-        """Write the section `[plugins.tasks]`. A pattern search is given a minute."""
-        settings = {"pattern_seconds": 60, **settings}
+        """Write the section `[plugins.tasks]`."""
         lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
         self.project.write({"agent-config/config.toml": f"[plugins.tasks]\n{lines}"})
 
@@ -83,9 +82,7 @@ def work(tmp_path: Path) -> Iterator[Work]:
     plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
     project = Project.create(tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"})
     with ScriptedServer() as server:
-        work = Work(project, server, plugins)
-        work.configure()
-        yield work
+        yield Work(project, server, plugins)
 
 
 class Script:

@@ -63,7 +63,7 @@ UNMET = {
 
 @pytest.fixture
 def ready(work):
-    work.configure(attempts=1)
+    work.configure(attempts=1, pattern_seconds=60)
     work.project.write(
         {
             ".gitignore": "/agent-config\n/made\n",

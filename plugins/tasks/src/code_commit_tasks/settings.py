@@ -31,7 +31,7 @@ class TasksSettings(BaseModel):
         ge=1024,
         description="Maximum characters of files in a step's context, and of earlier results.",
     )
-    pattern_seconds: float = Field(5, gt=0, description="Time limit of a pattern search.")
+    pattern_seconds: float = Field(30, gt=0, description="Time limit of a pattern search.")
     syntax_seconds: float = Field(60, gt=0, description="Time limit of syntax_check.")
     validator_seconds: float = Field(600, gt=0, description="Time limit of a plugin's validator.")
 
