@@ -59,10 +59,10 @@ class EventRedactor:
         """Take the next event. Text that is not JSON counts as a string."""
         self._count += 1
         line, pattern = data, self._pattern
-        text = None if pattern is None else pattern.string_of(data)
-        if pattern is not None and text is not None:
-            for name, string in pattern.strings if self._alike < _REPEATED else pattern.differing:
-                self._put(name, text if string is None else string)
+        if pattern is not None and (text := pattern.string_of(data)) is not None:
+            if self._search is not None:
+                for name, string in pattern.strings if self._alike < _REPEATED else pattern.differing:
+                    self._put(name, text if string is None else string)
             self._alike += 1
             self._others = 0
         else:
@@ -212,9 +212,10 @@ class _Pattern:
 
     def string_of(self, data: bytes) -> str | None:
         """Return the string of an event that differs; None if it does not have the pattern."""
-        if not (data.startswith(self.start) and data.endswith(self.end)):
+        start, end = self.start, self.end
+        if not (data.startswith(start) and data.endswith(end)):
             return None
-        inside = data[len(self.start) : len(data) - len(self.end)]
+        inside = data[len(start) : len(data) - len(end)]
         if not inside or not _INSIDE.fullmatch(inside):
             return None
         try:

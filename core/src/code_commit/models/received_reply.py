@@ -18,7 +18,7 @@ from code_commit_workspace import KeptStream, counted, join_surrogates
 
 Print = Callable[[str], None]
 _EVENT_SECONDS = 1.0  # between events for programs
-_SAMPLE = 4096  # characters, of which the tokens are counted
+_SAMPLE = 1024  # characters, of which the tokens are counted
 _FENCE = re.compile(r"^\^\^\^(.{1,999})\n", re.MULTILINE)  # a line that begins or ends a file in a response
 _LONGEST_LINE = 1000  # characters of a line that are looked at
 
@@ -57,9 +57,10 @@ class ReceivedReply:
             self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
         else:
             self._kind = item.kind
-            text = join_surrogates(self._half + item.text)
-            self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""  # of a character
-            text = text[: len(text) - len(self._half)]
+            if self._half or not (text := item.text).isascii():
+                text = join_surrogates(self._half + item.text)
+                self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""  # of a character
+                text = text[: len(text) - len(self._half)]
             self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
             if self._decides and item.kind == "text":
                 self._text.append(text)

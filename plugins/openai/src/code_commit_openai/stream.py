@@ -289,5 +289,7 @@ class OpenAIStream:
 
 
 def _update(kept: dict[str, Any], members: Json, *, without: frozenset[str]) -> None:
-    kept |= {name: value for name, value in members.items() if value and name not in without}
+    for name, value in members.items():  # in each event of a stream: faster than a second dict
+        if value and name not in without:
+            kept[name] = value  # noqa: PERF403
     limit_parts(kept)

@@ -36,8 +36,7 @@ class EventParser:
         if end:
             self._line += piece[:end]
             lines = bytes(self._line).removeprefix(self._mark).splitlines()
-            self._line.clear()
-            self._mark = b""
+            self._line, self._mark = bytearray(), b""
             for line in lines:
                 if len(line) > self._cap:
                     raise self._too_large()
