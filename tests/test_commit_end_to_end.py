@@ -165,6 +165,7 @@ def test_one_forbidden_path_refuses_all_changes_and_ends_the_run(project, path):
     assert not (project.root / ".git/hooks/pre-commit").exists()
 
 
+@pytest.mark.fast_rows(3)  # the workspace's own tests have all limits
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -238,6 +239,7 @@ def test_a_reply_with_an_unknown_finish_reason_counts_when_its_last_block_is_clo
     assert f"the block of a.txt has no closing line `^^^end`; {ended}" in prompt
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_reply_that_calls_a_function_is_called_so(project, provider):
     call = ToolCall("1", "write_file", {"path": "a.txt"})

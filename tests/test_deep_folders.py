@@ -13,7 +13,7 @@ import pytest
 from code_commit_testing import Project, Reply, ScriptedServer
 from code_commit_workspace import remove_tree
 
-DEPTH, DEEPER = 600, 1000  # for what takes two frames or one for a folder
+DEPTH, DEEPER = 500, 1000  # for what takes two frames or one for a folder
 MAKE = """
 import os, sys
 here = os.open(sys.argv[1], os.O_RDONLY)

@@ -30,8 +30,9 @@ MODELS = {
     "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
 }
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+SLOW = pytest.mark.slow
 # A plain key is in fewer forms than the others.
-PLAIN = pytest.param(KEYS[0], id="plain", marks=pytest.mark.slow)
+PLAIN = pytest.param(KEYS[0], id="plain", marks=SLOW)
 each_key = pytest.mark.parametrize("key", [PLAIN, *KEYS[1:]], ids=["plain", "awkward", "escapes"])
 
 
@@ -71,15 +72,22 @@ def project(tmp_path: Path) -> Project:
 # --- answers of services
 
 
-@pytest.mark.parametrize("status", [400, 401, 418, 429, 500])
+# The quick form takes one provider for each status.
+ANSWERS = [
+    pytest.param(status, provider, marks=[SLOW] * (number % 3 != row % 3))
+    for row, status in enumerate((400, 401, 418, 429, 500))
+    for number, provider in enumerate(MODELS)
+]
+
+
+@pytest.mark.parametrize(("status", "provider"), ANSWERS)
 @pytest.mark.parametrize("key", [PLAIN, KEYS[1]], ids=["plain", "awkward"])
-def test_an_error_body_with_the_key_is_redacted(run, key, status) -> None:
-    for provider, (model, _) in MODELS.items():
-        words = " ".join(disguises(key).values())
-        with ScriptedServer([Reply.error(status, words)]) as server:
-            finished = run(key, "--model", model, "--json", "--debug", server=server)
-            assert len(server.requests) == 1, provider
-        assert finished.exit_code == 4
+def test_an_error_body_with_the_key_is_redacted(run, key, status, provider) -> None:
+    words = " ".join(disguises(key).values())
+    with ScriptedServer([Reply.error(status, words)]) as server:
+        finished = run(key, "--model", MODELS[provider][0], "--json", "--debug", server=server)
+        assert len(server.requests) == 1
+    assert finished.exit_code == 4
 
 
 REFUSED = ("whole", "starred", "cut")  # a message about a key ends the run at once
@@ -128,8 +136,14 @@ TRAPS = {
 
 
 @each_key
-@pytest.mark.parametrize("provider", TRAPS)
-@pytest.mark.parametrize("status", [400, 401])
+@pytest.mark.parametrize(
+    ("provider", "status"),
+    [
+        ("gemini", 400),
+        ("openai", 401),
+        *(pytest.param(*each, marks=SLOW) for each in (("gemini", 401), ("openai", 400))),
+    ],
+)
 def test_error_messages_of_real_services_are_redacted(run, key, provider, status) -> None:
     body = json.dumps(TRAPS[provider](key)).encode()
     with ScriptedServer([Reply(status=status, body=body)]) as server:
@@ -190,7 +204,7 @@ def test_a_key_as_the_host_of_a_redirect_is_redacted(run) -> None:
     assert host.lower()[:8] not in finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("before", [190, 290, *(pytest.param(each, marks=pytest.mark.slow) for each in (180, 490))])
+@pytest.mark.parametrize("before", [190, 290, *(pytest.param(each, marks=SLOW) for each in (180, 490))])
 def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
     words = "x" * before + KEYS[0]
     refusal = Reply(words, finish="refusal")

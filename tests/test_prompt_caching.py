@@ -87,6 +87,7 @@ SERVICES = {
 }
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("model", SERVICES)
 def test_the_input_of_a_repair_costs_at_most_a_fifth(runs, model):
     runs.configure('[plugins.commit]\nprompt_order = "cached"\n')

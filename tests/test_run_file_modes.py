@@ -38,7 +38,7 @@ RUNS = {
     "autonomous": (
         ["--autonomous"],
         [
-            Reply(tool_calls=(called("shell", command="echo x; seq 100000"),)),
+            Reply(tool_calls=(called("shell", command="echo x; seq 10000"),)),
             Reply(thinking="hm", tool_calls=(called("write_file", path="a.txt", content="good\n"),)),
             Reply(tool_calls=(called("final_output", summary="done"),)),
             Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),

@@ -35,6 +35,7 @@ def commit(project):
     return commit
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("provider", MODELS)
 @pytest.mark.parametrize("text", ["^^^a.txt\nhalf M\n^^^end\n", "^^^M.txt\nx\n^^^end\n"], ids=["content", "path"])
 def test_half_of_a_character_is_never_written(commit, project, provider, text) -> None:
@@ -46,6 +47,7 @@ def test_half_of_a_character_is_never_written(commit, project, provider, text) -
     assert project.read("a.txt") == "old\n"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", MODELS)
 def test_a_character_that_a_stream_splits_is_whole(commit, project, provider) -> None:
     """Some services stream UTF-16 units: a character beyond the first 65,536 then comes in two events."""
@@ -73,6 +75,7 @@ def test_a_number_beyond_all_floats_is_kept_as_json(commit, project, streams) ->
     json.loads(kept, parse_constant=pytest.fail)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", MODELS)
 def test_a_model_that_echoes_its_prompt_changes_nothing(commit, project, provider) -> None:
     finished, requests = commit(provider, *[lambda request: request.prompt] * 2)

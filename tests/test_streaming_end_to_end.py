@@ -117,6 +117,7 @@ def test_an_agent_with_tools_and_signatures(command, provider, project, tmp_path
     assert ("c2lnbmVkIQ==" in second) is (provider != "openai")
 
 
+@pytest.mark.fast_rows(1)  # the providers' own tests have the events of each protocol
 def test_an_error_in_the_middle_is_retried_from_the_start(command, project):
     broken = Reply(GOOD, stream=Stream(after=3, then=BUSY))
     finished, requests = command("--json", replies=(broken, Reply(GOOD)))
@@ -126,6 +127,7 @@ def test_an_error_in_the_middle_is_retried_from_the_start(command, project):
     assert "the model is busy" in retried["reason"]
 
 
+@pytest.mark.fast_rows(1)
 def test_a_reply_that_breaks_off_is_never_applied(command, project):
     broken = Reply(GOOD, stream=Stream(after=4, then="end"))
     finished, requests = command(replies=(broken,), CODE_COMMIT_HTTP__RETRIES="0")
@@ -154,12 +156,14 @@ def test_a_refusal_ends_the_run(command, project, provider, finish):
     assert project.read("a.txt") == "old\n"
 
 
+@pytest.mark.fast_rows(1)
 def test_a_reply_that_was_cut_short_is_repaired(command, project):
     cut = Reply("^^^a.txt\nhalf", finish=Finish.LENGTH)
     finished, requests = command(replies=(cut, Reply(GOOD)))
     assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 2, "new é 🙂\n"), finished.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("usage", [Usage(1000, 20), None], ids=["usage", "no usage"])
 @pytest.mark.parametrize("then", ["drop", "stall"])
 def test_a_connection_that_breaks_off_after_the_end_of_the_reply_costs_nothing(command, project, provider, then, usage):

@@ -71,6 +71,7 @@ def test_the_events_of_each_service_are_kept(project, protocol):
     assert replayed.exit_code == 0, replayed.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("protocol", MODELS)
 @pytest.mark.parametrize("size", [1, 5, 20])
 def test_no_key_can_be_put_together(project, protocol, size):
@@ -82,6 +83,7 @@ def test_no_key_can_be_put_together(project, protocol, size):
     assert not [each for each in put_together(project.run_folder) if KEY[3:] in each]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("protocol", MODELS)
 def test_what_arrived_of_a_lost_try_and_of_the_last_one_is_kept(project, protocol):
     broken = Reply(TEXT, stream=Stream(after=4))

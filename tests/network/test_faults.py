@@ -170,6 +170,7 @@ def test_a_compressed_bomb_uses_little_memory(project, key, commit) -> None:
     assert peak < 220_000  # KB; the limit for an answer is 64 MB, and copies need more
 
 
+@pytest.mark.fast_rows(1)  # the providers' own tests have the reasons of each protocol
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
     odd = Reply(GOOD.text.replace("^^^end", ""), finish="brand_new_reason")
@@ -179,6 +180,7 @@ def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, proj
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project, provider) -> None:
     with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")]) as server:
@@ -191,7 +193,7 @@ def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project
 
 @pytest.mark.parametrize(
     ("status", "tries", "provider"),
-    [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), *((529, 2, provider) for provider in PROVIDERS)],
+    [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), (529, 2, "anthropic")],
 )
 def test_unusual_statuses_are_exit_4(commit, status, tries, provider) -> None:
     with ScriptedServer([Reply.error(status, "no coffee here")] * 2) as server:
