@@ -148,6 +148,10 @@ WRONG = {
     "a class for a sink": ("return [Sink()]", "return [Sink]", "code_commit_log_sinks", "Sink is a class; return an object of it"),
     "an async sink": ("def receive", "async def receive", "code_commit_log_sinks", "Sink.receive is async; use a plain function"),
     "a sink without a record": ("def receive(self, record)", "def receive(self)", "code_commit_log_sinks", "Sink.receive is called with 1 argument"),
+    "a sink that yields": ("(self, record):\n        pass", "(self, record):\n        yield", "code_commit_log_sinks", "Sink.receive contains `yield`, so a call of it does nothing"),
+    "a workflow that yields": ("def run(run):\n    pass", "def run(run):\n    yield", "workflow sounding", "run 'sound_plugin:run' contains `yield`"),
+    "a field that nobody can set": ('options="sound_plugin:Options")]', 'options="sound_plugin:Wants")]\nclass Wants(Options):\n    other: int', "workflow sounding", "the field 'other' of sound_plugin:Wants is required, but no flag sets it"),
+    "a hook with another prefix": ("def code_commit_secrets", "def codecommit_secrets", "codecommit_secrets", "did you mean code_commit_secrets?"),
     "a close that takes more": ("def close(self)", "def close(self, x)", "code_commit_log_sinks", "is called with 0 arguments: missing a required argument: 'x'"),
     "an async workflow": ("def run(", "async def run(", "workflow sounding", "run 'sound_plugin:run' is async"),
     "a workflow without a run": ("def run(run)", "def run()", "workflow sounding", "is called with 1 argument"),
@@ -258,22 +262,30 @@ WRONG_RULES = [
         "return ()",
         "return True",
         "code_commit.path_rules",
-        "Rule.judge must return Refusals, and failed for a new file",
+        "Rule.judge must return Refusals of changed paths, but it returned bool",
     ),
     (
         "return ()",
         "return None",
         "code_commit.path_rules",
-        "Rule.judge must return Refusals, and failed for a new file",
+        "Rule.judge must return Refusals of changed paths, but it returned NoneType",
     ),
-    ("return ()", "return [False]", "code_commit.path_rules", "Rule.judge must return Refusals, not False"),
+    ("return ()", "return [False]", "code_commit.path_rules", "but it returned bool as a refusal"),
     (
         "return ()",
         "from code_commit.plugin_api import Refusal; return [Refusal('./x', 'rule', 'no')]",
         "code_commit.path_rules",
-        "Rule.judge must refuse changed paths only, not './x'",
+        "but it refused './x', which is not among the changes",
     ),
     ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
+    ("return ()", "changes[0].content.hex(); return ()", "code_commit.path_rules", "failed for a deleted file"),
+    ('"rule"', '""', "code_commit.path_rules", "the `name` of Rule is empty"),
+    (
+        "return ()",
+        "from code_commit.plugin_api import Refusal; return [Refusal('', 'rule', 'no', then='retry')]",
+        "code_commit.path_rules",
+        "returned a refusal whose `then` is 'retry'",
+    ),
     ("", "", "code_commit", "entry point group code_commit.path_rules"),
 ]
 
@@ -295,6 +307,25 @@ def test_everything_that_is_installed_here_is_sound(project):
     finished = project.command("plugins", "doctor")
     assert finished.exit_code == 0, finished.stdout
     assert finished.stdout.endswith("nothing is wrong\n")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "fault"),
+    [
+        ("return [Sink()]", "return []", ""),
+        ("def code_commit_log_sinks", "def sinks", ""),
+        ("def receive", "async def receive", "Sink.receive is async; use a plain function"),
+        ("(self, record)", "(self)", "Sink.receive is called with 1 argument: too many positional arguments"),
+    ],
+)
+def test_a_sink_that_needs_settings_is_examined_as_a_class(project, tmp_path, right, wrong, fault):
+    code = GOOD.replace(right, wrong)
+    if wrong == "def sinks":
+        code = code.replace("@hookimpl\ndef sinks", "@hookimpl(specname='code_commit_log_sinks')\ndef sinks")
+    else:
+        code = code.replace("return [Sink()]", "return []")
+    _, ours, _, _ = examined(project, tmp_path, code)
+    assert [each["error"] for each in ours] == [fault] * bool(fault)
 
 
 def test_two_distributions_with_one_name_are_told(project, tmp_path):

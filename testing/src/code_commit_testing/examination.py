@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import pluggy
@@ -25,7 +26,6 @@ from code_commit.plugin_api import (
     CommandDefinition,
     Event,
     ProviderDefinition,
-    Refusal,
     UsageError,
     WorkflowDefinition,
 )
@@ -35,10 +35,12 @@ from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, Plugi
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
 from code_commit_workspace import describe, require_sync
+from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 
 _WIRE = {"encode": 1, "decode": 3}
 _COUNTING = {"encode_count": 1, "decode_count": 3}
 _PROVIDER = {"complete": 1, "close": 0}
+_GENERATOR = "contains `yield`, so a call of it does nothing"
 _Findings = Iterator[tuple[str, str]]  # stage and error
 
 
@@ -94,13 +96,18 @@ def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _F
         yield "code_commit_settings", error.message
 
 
+def _section_model(plugin_host: PluginHost, plugin: Plugin) -> Any:
+    with contextlib.suppress(CodeCommitError):  # `_settings` reports it
+        return settings_model(plugin_host, plugin)
+
+
 # --- definitions ------------------------------------------------------------------------------------------------------
 
 
 def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
     examine: Any = {
         "provider": partial(_provider, settings),
-        "workflow": _workflow,
+        "workflow": partial(_workflow, _section_model(registry.plugin_host, plugin)),
         "command": partial(_command, plugin),
     }
     for kind in examine:
@@ -115,6 +122,8 @@ def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
     for field in CODE[type(definition)]:
         try:
             code[field] = import_code(definition, field)
+            if inspect.isgeneratorfunction(code[field]) and not isinstance(definition, CheckDefinition):
+                faults.append(f"{field} {getattr(definition, field)!r} {_GENERATOR}")
         except UsageError as error:
             faults.append(error.message)
     return code, faults
@@ -167,7 +176,7 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
         yield f"{name} is a Provider, which makes its own connections, so `base_url` must be empty"
 
 
-def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
+def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
     code, faults = _import_all(definition)
     yield from faults
     if definition.name != DEFAULT_WORKFLOW and not any(flag.selects for flag in definition.flags):
@@ -178,6 +187,10 @@ def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
         if name not in fields and not is_selector(flag):
             where = definition.options or "`options`, which the definition does not name"
             yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
+    settable = {field_of(flag.names[0]) for flag in definition.flags} | getattr(section, "model_fields", {}).keys()
+    for name, field in dict(fields).items():
+        if field.is_required() and name not in settable:
+            yield f"the field {name!r} of {definition.options} is required, but no flag sets it"
 
 
 def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
@@ -195,6 +208,7 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     hooks = plugin_host.hooks_of(plugin)
     for hook in [each for each in hooks if each in CODE]:
         given = list(collect_objects(plugin_host, hook, arguments, only=plugin))
+        yield from ((hook, fault) for fault in _faults_of_methods(hook, [each for _, each in given], plugin))
         if hook == PATH_RULES and not any(each.plugin == plugin.name for each in plugin_host.failures):
             for _, rule in given:
                 yield from ((hook, fault) for fault in _faults_of_judging(rule))
@@ -202,7 +216,7 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     if not hooks and not failed:
         yield "import", "it implements no hook: check what its entry point names"
     for hook in hooks:
-        if hook not in failed and is_async(getattr(plugin.code, hook)):
+        if hook not in failed and is_async(getattr(plugin.code, hook, None)):
             yield hook, "it is async; use a plain function"
 
 
@@ -215,33 +229,67 @@ def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
         yield from ((f"check {item.name}", fault) for fault in _import_all(item)[1])
 
 
-class _EmptyTree:
-    """The tree of an empty project."""
+def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Iterator[str]:
+    """Find methods that do nothing when called.
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:  # noqa: ARG002 - a `Tree`
-        return None
+    If the hook gave no objects, such as no sink without a file, look at the plugin's classes that have its methods.
+    """
+    methods = {name: int(count or 0) for name, count in CODE[hook].items() if name != "__call__"}
+    unmade = _classes_of(plugin) if methods and not given else []
+    classes = [each for each in unmade if methods.keys() <= vars(each).keys()]
+    for each in classes:
+        for name, count in methods.items():
+            if fault := fault_of_code(MethodType(vars(each)[name], each), count):
+                yield f"{each.__name__}.{name} {fault}"
+    for each in classes or map(type, given):
+        for name in methods.keys() - {"judge"}:  # which may yield refusals
+            if inspect.isgeneratorfunction(getattr(each, name, None)):
+                yield f"{each.__name__}.{name} {_GENERATOR}"
 
-    def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:  # noqa: ARG002 - a `Tree`
-        return ((path, None) for path in paths)
+
+def _classes_of(plugin: Plugin) -> list[type]:
+    """Return the classes in the plugin's package, of those modules that are imported by now."""
+    package = _package_of(plugin)
+    modules = [each for name, each in sorted(sys.modules.items()) if name.partition(".")[0] == package]
+    found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
+    return [each for each in dict.fromkeys(found) if each.__module__.partition(".")[0] == package]
+
+
+_TREE = {"plugins-doctor-old.txt": b"an old file\n"}
+_CHANGES = {
+    "a new file": Change("plugins-doctor.txt", b"a new file\n"),
+    "a deleted file": Change("plugins-doctor-old.txt", None),
+}
+
+
+class _SmallTree:
+    """The tree of a project with one file."""
+
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
+        return _TREE.get(path, b"")[:limit] if path in _TREE else None
+
+    def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:
+        return ((path, self.read(path, limit)) for path in paths)
 
     def list(self, patterns: Any = (), *, recursive: bool = True) -> tuple[str, ...]:  # noqa: ARG002 - a `Tree`
-        return ()
+        return tuple(_TREE)
 
 
 def _faults_of_judging(rule: Any) -> Iterator[str]:
-    """Let a rule judge a new file in an empty project. The host refuses everything if the answer is malformed."""
-    name, path = f"{type(rule).__name__}.judge", "plugins-doctor.txt"
-    try:
-        refusals = list(rule.judge((Change(path, b"a new file\n"),), _EmptyTree()))
-    except TypeError as error:
-        yield f"{name} must return Refusals, and failed for a new file: {describe(error)}"
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        yield f"{name} failed for a new file: {describe(error)}"
-    else:
-        wrong = [each for each in refusals if not isinstance(each, Refusal)]
-        yield from (f"{name} must return Refusals, not {each!r:.100}" for each in wrong[:1])
-        others = [each.path for each in refusals if isinstance(each, Refusal) and each.path not in {"", path}]
-        yield from (f"{name} must refuse changed paths only, not {each!r:.100}" for each in others[:1])
+    """Let a rule judge a new and a deleted file. The host refuses everything if the answer is malformed."""
+    name = f"{type(rule).__name__}.judge"
+    if rule.name == "":
+        yield f"the `name` of {type(rule).__name__} is empty"
+    for what, change in _CHANGES.items():
+        try:
+            list(checked_refusals(rule.judge((change,), _SmallTree()), {change.path}, ""))
+        except WrongAnswer as error:
+            yield f"{name} must return Refusals of changed paths, but it {error}"
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            yield f"{name} failed for {what}: {describe(error)}"
+        else:
+            continue
+        return
 
 
 def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
@@ -261,13 +309,16 @@ def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
 
 def _events(plugin: Plugin) -> _Findings:
     """Check the kinds of the events in the plugin's package, of those modules that are imported by now."""
-    code = plugin.code
-    module = getattr(code, "__module__", None) or getattr(code, "__name__", "")
-    package = str(module).partition(".")[0]
+    package = _package_of(plugin)
     own = [each for each in _subclasses(Event) if each.__module__.partition(".")[0] == package]
     for name, kind in sorted({(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}):
         if not kind.startswith(f"{plugin.name}."):
             yield f"event {name}", f"its kind must be `{plugin.name}.<what>`, not {kind!r}"
+
+
+def _package_of(plugin: Plugin) -> str:
+    code = plugin.code
+    return str(getattr(code, "__module__", None) or getattr(code, "__name__", "")).partition(".")[0]
 
 
 def _subclasses(parent: type[Event]) -> Iterator[type[Event]]:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ExplainSettings(BaseModel):
-    """Return the model of the section `[plugins.explain]`."""
+    """The section `[plugins.explain]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

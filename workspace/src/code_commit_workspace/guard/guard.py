@@ -132,10 +132,10 @@ class Guard:
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
         try:
             answer = require_sync(rule.judge(changes, self.visible))
-            return list(_checked(answer, {change.path for change in changes}, plugin))
+            return list(checked_refusals(answer, {change.path for change in changes}, plugin))
         except (KeyboardInterrupt, Interrupted):
             raise
-        except _WrongAnswer as error:
+        except WrongAnswer as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self.traces.append(traceback_of(error))
@@ -164,25 +164,30 @@ class VisibleTree:
         return self._files(patterns, recursive=recursive)
 
 
-class _WrongAnswer(Exception):  # noqa: N818 - caught below
+class WrongAnswer(Exception):  # noqa: N818 - names a kind of answer
     """A rule of a plugin returned a result of a wrong type."""
 
 
-def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
+def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
+    """Yield the refusals that a rule of `plugin` returned for changes of `paths`.
+
+    Raises:
+        WrongAnswer: it returned something else.
+    """
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
-        raise _WrongAnswer(f"returned {type(answer).__name__}")
+        raise WrongAnswer(f"returned {type(answer).__name__}")
     for each in answer:
         if not isinstance(each, Refusal):
-            raise _WrongAnswer(f"returned {type(each).__name__} as a refusal")
+            raise WrongAnswer(f"returned {type(each).__name__} as a refusal")
         if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason, each.hint)):
-            raise _WrongAnswer("returned a refusal whose fields are not text")
+            raise WrongAnswer("returned a refusal whose fields are not text")
         if not each.rule:
-            raise _WrongAnswer("returned a refusal with an empty `rule`")
+            raise WrongAnswer("returned a refusal with an empty `rule`")
         if not any(each.then == known for known in ("stop", "repair", "warn")):
             then = quote(str(each.then))
-            raise _WrongAnswer(f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'")
+            raise WrongAnswer(f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'")
         if each.path and each.path not in paths:
-            raise _WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
+            raise WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
         yield replace(each, plugin=plugin)
 
 
