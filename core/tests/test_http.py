@@ -350,10 +350,10 @@ def test_a_deadline_may_be_infinite(server, provider):
 
 
 def test_a_closed_port_says_so():
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    provider = provider_at(f"http://127.0.0.1:{port}")
-    error = failure_of(provider)
+    with socket.socket() as taken:  # so that nobody else can listen there
+        taken.bind(("127.0.0.1", 0))
+        provider = provider_at(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        error = failure_of(provider)
     provider.close()
     assert error.kind == "network"
     assert "Connection refused" in str(error)

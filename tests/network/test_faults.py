@@ -79,9 +79,9 @@ def test_a_silent_connection_ends_at_its_time_limit(commit) -> None:
 
 
 def test_a_closed_port_is_exit_4(commit) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    finished = commit(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE)
+    with socket.socket() as taken:  # so that nobody else can listen there
+        taken.bind(("127.0.0.1", 0))
+        finished = commit(OPENAI_BASE_URL=f"http://127.0.0.1:{taken.getsockname()[1]}/v1", **ONCE)
     assert (finished.exit_code, "cannot connect" in finished.stderr) == (4, True)
 
 

@@ -69,7 +69,7 @@ class Cluster:
     def start_worker(self, threads: int = 2, **environ: str) -> subprocess.Popen:
         where = (self.through or self.address, "--host", "127.0.0.1", "--nthreads", str(threads))
         started = self._start(
-            "distributed.cli.dask_worker", *where, "--no-dashboard", "--no-nanny", "--death-timeout", "15", **environ
+            "distributed.cli.dask_worker", *where, "--no-dashboard", "--no-nanny", "--death-timeout", "60", **environ
         )
         self.workers.append(started)
         return started

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import re
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -251,15 +251,13 @@ def test_an_entry_is_a_command_or_an_address(bench, serve, entry) -> None:
 
 
 def test_a_server_is_reached_by_http(bench, serve) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
     script = bench.project.root / "office_http.py"
     script.write_text(OFFICIAL)
-    with subprocess.Popen([sys.executable, str(script), str(port)], stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([sys.executable, str(script), "0"], stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr
-            next(line for line in server.stderr if "running on" in line.lower())
-            serve(command=[], url=f"http://127.0.0.1:{port}/mcp")
+            [address] = next(found for line in server.stderr if (found := re.findall(r"running on (http://\S+)", line)))
+            serve(command=[], url=f"{address}/mcp")
             worked = bench.use("office_add", {"a": 40, "b": 2})
             assert worked.result["text"] == "42"
         finally:
