@@ -87,6 +87,11 @@ def least(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
     return {name: min(times) for name, times in _times(commands, rounds).items()}
 
 
+def median_pair(ours: Sequence[float], peers: Sequence[float]) -> tuple[float, float]:
+    """Return the pair with the median ratio. Both of a pair were measured one after the other."""
+    return sorted(zip(ours, peers, strict=True), key=lambda pair: pair[0] / pair[1])[len(ours) // 2]
+
+
 def _times(commands: Mapping[str, Command], rounds: int) -> dict[str, list[float]]:
     """Run the commands in turn, so that all get the same disturbances."""
     times: dict[str, list[float]] = {name: [] for name in commands}

@@ -5,8 +5,8 @@ measured for events that come many at once, as from a fast or a distant service,
 than to parse them; and for events that come alone, in a segment each, a millisecond apart: then the system wakes two
 threads for each event, and the peer is httpx alone.
 
-The design allows 20 µs for each of many events. They took 18 µs on the machine of the design. On another, where all
-takes longer, the same code takes 2.1 times as long as its peer: so the limit is 2.1 * 20 / 18.
+The design allows 20 µs for each of many events, on a machine that no longer exists and whose peer nobody measured. So
+no ratio follows from it: the limit here is twice the peer, which does the least that any reader of the stream does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from project import fresh_copies, make_project
 WORDS = 20_000
 ALONE = 2_000  # events that come alone
 ROUNDS, ROUNDS_ALONE = 10, 3
-MANY_RATIO = 2.1 * 20 / 18
+MANY_RATIO = 2
 ALONE_RATIO = 8
 SHOWN = 0.05  # seconds
 READING = """
@@ -85,9 +85,11 @@ def _event(pieces: Sequence[str], peer: str, *, rounds: int, apart: float = 0) -
             *(Command([*reading, how], None, copies) for how in ("", "stream")),
         ]
         taken = [[_cpu_of(command) for command in commands] for _ in range(rounds)]
-    # The least: whatever else runs on the machine adds to the CPU time of a process.
-    whole, streamed, whole_read, read = map(min, zip(*taken, strict=True))
-    return (streamed - whole) / len(pieces) * 1e6, (read - whole_read) / len(pieces) * 1e6
+    # The median of the rounds: least values would come from different ones, and their difference from none.
+    ours, peers = zip(
+        *((streamed - whole, read - whole_read) for whole, streamed, whole_read, read in taken), strict=True
+    )
+    return statistics.median(ours) / len(pieces) * 1e6, statistics.median(peers) / len(pieces) * 1e6
 
 
 def _cpu_of(command: Command) -> float:
