@@ -1,4 +1,4 @@
-"""The tools of MCP servers: a server made with the official SDK, and servers that hang, lie, flood and end."""
+"""The tools of MCP servers: one made with the official SDK, one that starts faster, and servers that hang, lie, flood and end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import threading
 import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra toolbox[mcp]")
+# Imported for the warm server, which then forks with it: see `warm_start`.
+pytest.importorskip("mcp", reason="needs the extra toolbox[mcp]")
 needs_sandbox = pytest.mark.usefixtures("bubblewrap")
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -72,6 +72,29 @@ if len(sys.argv) > 1:
 else:
     server.run()
 """
+PLAIN = """\
+import json, os, sys
+from pathlib import Path
+
+TOOLS = {
+    "add": lambda a, b=1: str(a + b),
+    "environment": lambda name: os.environ.get(name, "unset"),
+    "write": lambda path: Path(path).write_text("written") and "written",
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"error": {"code": -32601, "message": "no such method"}}
+    if asked["method"] == "initialize":
+        answer = {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                             "serverInfo": {"name": "plain", "version": "1"}}}
+    elif asked["method"] == "tools/list":
+        answer = {"result": {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}}
+    elif asked["method"] == "tools/call":
+        text = TOOLS[asked["params"]["name"]](**asked["params"]["arguments"])
+        answer = {"result": {"content": [{"type": "text", "text": text}]}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
 LIAR = """\
 import json, sys
 for line in sys.stdin:
@@ -105,7 +128,7 @@ BROKEN = {
 def serve(bench):
     """Return a function that configures a server with this code in the user's file."""
 
-    def configure(code: str = OFFICIAL, name: str = "office", **entry) -> Path:
+    def configure(code: str = PLAIN, name: str = "office", **entry) -> Path:
         script = bench.project.root / f"{name}.py"
         script.write_text(code)
         # JSON's strings, numbers, lists and booleans are TOML.
@@ -129,7 +152,7 @@ def serve(bench):
 
 @needs_sandbox
 def test_a_model_uses_the_tools_of_a_server(bench, serve) -> None:
-    serve(environment={"COLOR": "green"})
+    serve(OFFICIAL, environment={"COLOR": "green"})
     calls = [
         ("office_add", {"a": 2, "b": 5}),
         ("office_add", {"a": 2}),
@@ -210,7 +233,7 @@ def test_a_server_that_lies_fails_alone(bench, serve) -> None:
 def test_a_server_that_ends_or_is_late_fails_alone(bench, serve) -> None:
     calls = [("office_wait", {"seconds": 600}), ("office_end", {}), ("office_add", {"a": 1})]
     for seconds in (1, 8, 64):  # on a busy machine, the list of its tools may be late, too
-        serve(seconds=seconds, trusted=True)
+        serve(OFFICIAL, seconds=seconds, trusted=True)
         worked = bench.work(*({"calls": [call]} for call in calls), {"text": "done"})
         if worked.finished.exit_code != 3:
             break
@@ -292,12 +315,12 @@ def test_a_flood_over_http_ends(bench, serve, kind, flood) -> None:
 
 
 def test_doctor_lists_servers_and_their_tools(bench, serve) -> None:
-    serve(trusted=True, tools=["add", "wait"])
+    serve(trusted=True, tools=["add", "write"])
     serve(BROKEN["ends"], "broken", trusted=True)
     finished = bench.project.command("doctor", "--json", plugins=[bench.plugins])
     rows = [row for row in finished.document["checks"] if row["name"] == "mcp"]
     assert [(row["state"], row["data"]["server"]) for row in rows] == [("ok", "office"), ("problem", "broken")]
-    assert rows[0]["text"] == "office outside of the sandbox: 2 tools: office_add, office_wait"
+    assert rows[0]["text"] == "office outside of the sandbox: 2 tools: office_add, office_write"
     finished = bench.project.command("doctor", "--no-build", "--json", plugins=[bench.plugins])
     (row,) = [row for row in finished.document["checks"] if row["name"] == "mcp"]
     assert (row["state"], row["text"]) == ("skipped", "not started, because of --no-build: office, broken")
