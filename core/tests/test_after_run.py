@@ -124,6 +124,7 @@ def failures(finished: Finished) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_plugin_acts_when_the_files_are_final(project, plugins):
     finished = run(project, plugins)
     assert finished.exit_code == 0, finished.stderr
@@ -219,6 +220,7 @@ def code_commit_log_sinks():
 """
 
 
+@pytest.mark.slow
 def test_debug_shows_where_plugins_failed(project, plugins):
     install_plugin(plugins, "returns", RETURNS.replace("BODY", "return 1 / 0"))
     install_plugin(plugins, "gone", "import nowhere_to_be_found")
@@ -240,6 +242,7 @@ def test_it_is_called_when_the_workflow_raised(project, plugins):
     assert "ValueError: a bug" in seen(project)["ending"][2]
 
 
+@pytest.mark.slow
 def test_an_error_is_reported_and_changes_no_outcome(project, plugins):
     install_plugin(plugins, "broken", BROKEN)
     finished = run(project, plugins, "--json")

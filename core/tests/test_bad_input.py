@@ -74,7 +74,7 @@ NOT_READY = {
 }
 
 
-@pytest.mark.fast_rows(5)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("name", NOT_READY)
 def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
     spoil, message, hint = NOT_READY[name]
@@ -123,6 +123,7 @@ def test_another_address_is_called_without_a_key(project, server):
     assert "\ncost: 10 tokens in, 5 tokens out, 1 call, 0:" in finished.stderr
 
 
+@pytest.mark.slow
 def test_the_gitignore_is_checked_before_a_key_is_read(project):
     (project.root / ".gitignore").write_text("# /agent-config\n!/agent-config\n")
     os.mkfifo(project.root / "agent-config/openai-key.txt")  # opening it waits forever
@@ -139,6 +140,7 @@ def test_each_form_of_the_line_is_accepted(project, line):
     assert project.command("config").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_missing_git_repository_is_exit_3(tmp_path, server):
     project = Project.create(tmp_path)
     subprocess.run(["rm", "-rf", project.root / ".git"], check=True)
@@ -158,7 +160,7 @@ def test_tracked_configuration_is_not_trusted(project, server, arguments):
     assert server.requests == []
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g", "agent-config."])
 def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, folder):
     project.write({f"{folder}/config.toml": ""})
@@ -190,6 +192,7 @@ def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_configuration_that_a_repository_around_has_is_not_trusted(project, server):
     project.write({"agent-config/config.toml": ""})
     around = ("-C", str(project.root.parent))
@@ -201,6 +204,7 @@ def test_configuration_that_a_repository_around_has_is_not_trusted(project, serv
     assert server.requests == []
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("file", ["index", "HEAD"])
 def test_configuration_is_not_trusted_if_git_fails(project, server, file):
     (project.root / ".git" / file).write_bytes(b"broken")
@@ -209,7 +213,7 @@ def test_configuration_is_not_trusted_if_git_fails(project, server, file):
     assert server.requests == []
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -237,6 +241,7 @@ def test_usage_errors_are_exit_2_and_suggest_names(project, arguments, words):
     assert as_json.events[0]["data"]["exit_code"] == 2
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("flag", "plugin"), [("--planning", "planner"), ("--task=x", "tasks"), ("--cc", "consistency")]
 )

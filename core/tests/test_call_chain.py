@@ -62,9 +62,7 @@ def of_kind(finished: Finished, kind: str) -> list[dict]:
     return [event["data"] for event in finished.events if event["kind"] == kind]
 
 
-# --- the budget in a run
-
-
+@pytest.mark.slow
 def test_lost_tries_count_in_a_run(project, asking, server):
     server.script(Reply.error(500), Reply.error(500), Reply.error(500), Reply("good"))
     finished = run(project, asking, server, "--max-cost", "0.4")
@@ -74,6 +72,7 @@ def test_lost_tries_count_in_a_run(project, asking, server):
     assert of_kind(finished, "call.finished")[0]["cost_usd"] is None
 
 
+@pytest.mark.slow
 def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project, asking, server):
     finished = run(project, asking, server, "--max-cost", "0.0001")
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
@@ -83,6 +82,7 @@ def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project,
     assert document["calls"] == {"started": 0, "finished": 0, "failed": 0, "unknown": 0}
 
 
+@pytest.mark.slow
 def test_what_the_service_did_not_work_on_costs_nothing(project, asking, server):
     server.script(Reply.error(429, retry_after="0"), Reply.error(401), Reply("good"))
     finished = run(project, asking, server, "--max-cost", "0.4")
@@ -127,8 +127,6 @@ def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
 
 
-# --- memory
-
 MEMORY = """
 import gc, tracemalloc
 from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
@@ -159,9 +157,6 @@ def test_no_prompt_is_kept_after_its_call(project, asking, server):
     finished = project.command(*command, plugins=[asking], environ=environ)
     assert finished.exit_code == 0, finished.stderr
     assert finished.events[-1]["data"]["data"]["kept"] < 500_000
-
-
-# --- the layers of plugins
 
 
 LEAVING = """
@@ -211,6 +206,7 @@ def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
     assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
+@pytest.mark.slow
 def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, asking, server):
     for name in ("zoo", "ark", "mid"):
         add_layers(asking, name, "return [tag, tag]")
@@ -219,6 +215,7 @@ def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, ask
     assert answers(finished) == ["ark(ark(mid(mid(zoo(zoo(1))))))", "ark(ark(mid(mid(zoo(zoo(2))))))"]
 
 
+@pytest.mark.slow
 def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project, asking, server):
     add_layers(asking, "keeper", "return [cache]")
     server.script(Reply("1"))
@@ -288,6 +285,7 @@ def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives
     assert answers(run(project, asking, server, "--disable-plugin", "odd")) == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_a_layer_gets_its_section_and_its_secret(project, asking, server):
     code = """
 import os
@@ -321,9 +319,7 @@ def code_commit_model_layers(settings, secret):
     assert [each["text"] for each in of_kind(finished, "message")] == ["north 22", "north 22"]
 
 
-# --- factories
-
-
+@pytest.mark.slow
 def test_a_factory_gets_the_root_if_it_asks_for_it(project, asking, server):
     code = """
 from dataclasses import replace

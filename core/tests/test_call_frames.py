@@ -46,7 +46,7 @@ def code_commit_providers():
 """
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["always", "never"])
 def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, asking, server, tmp_path, stream):
     install_plugin(asking, "watched", FRAMES)

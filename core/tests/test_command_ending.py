@@ -47,7 +47,7 @@ def run(project, tmp_path):
     return run
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("code", "exit_code", "said"),
     [
@@ -76,6 +76,7 @@ def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
     assert TOKEN not in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("code", "outcome", "hint"),
     [
@@ -92,12 +93,14 @@ def test_with_json_an_error_is_the_last_event(run, code, outcome, hint):
     assert finished.stderr.startswith(f"error: {event['data']['summary']}\nhint: {hint}\n")
 
 
+@pytest.mark.slow
 def test_an_error_without_a_hint_has_none(run):
     finished = run("odd", "--json", "raise NotReady('no')")
     assert (finished.events[0]["data"]["data"], finished.stderr) == ({}, "error: no\n")
     assert TOKEN not in finished.stdout + finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("code", "printed"),
     [
@@ -142,6 +145,7 @@ with host.workspace() as workspace:
     assert "_TOKEN" not in finished.stdout
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_at_the_end_is_named(run, tmp_path):
     sink = """
 from code_commit.plugin_api import hookimpl
@@ -166,6 +170,7 @@ def test_stdout_without_a_reader_is_no_success(project):
         assert (process.stderr.read(), process.wait()) == (b"", 1)
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_of_a_success(run):
     assert "idle" in run("--idle").stderr
     assert run("--idle", "--quiet").stderr == ""

@@ -92,6 +92,7 @@ def test_a_command_gets_its_project_and_settings(run, project) -> None:
     assert run("odd", code).stdout == f"{project.root} 7.0 blue 0\n"
 
 
+@pytest.mark.slow
 def test_the_redactor_of_a_command_knows_the_configured_keys(run, project) -> None:
     code = "sys.stdout.write(host.redactor.text('a key-in-file'))"
     project.write({"agent-config/openai-key.txt": "key-in-file\n"})
@@ -100,6 +101,7 @@ def test_the_redactor_of_a_command_knows_the_configured_keys(run, project) -> No
     assert run("odd", code).stdout == "a key-in-file"
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize(
     ("hook", "plugin", "code", "said"),
     [
@@ -125,7 +127,7 @@ def test_a_command_calls_a_hook_of_every_plugin_or_of_one(run, tmp_path, hook, p
 START = "done = host.start(host.parse({words}){more}); host.out.line(f'{{done.exit_code!r}} {{done.summary}}')"
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("words", "more", "stdout", "progress"),
     [
@@ -150,6 +152,7 @@ def test_a_workflow_that_reports_its_progress_is_not_reported_as_well(run) -> No
     assert ["`true`" in text or " true" in text for text in shown.values()] == [True, False, True], shown
 
 
+@pytest.mark.slow
 def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None:
     endings = {word: run(word).stderr for word in ("--idle", "--hinting", "--failing")}
     folders = {folder.name.rpartition("-")[2]: folder.name for folder in (project.root / "logs").iterdir()}
@@ -164,7 +167,7 @@ def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None
     assert endings["--hinting"].endswith("/a.html\n"), "the first page"
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "exit_code"), [("255", 255), ("256", 70), ("0", 0)])
 def test_an_exit_code_fits_into_a_byte(project, tmp_path, code, exit_code) -> None:
     text = PLUGIN.replace("    return 0\n", f"    return {code}\n")
@@ -172,5 +175,6 @@ def test_an_exit_code_fits_into_a_byte(project, tmp_path, code, exit_code) -> No
     assert project.command("odd", "pass", plugins=plugins).exit_code == exit_code
 
 
+@pytest.mark.slow
 def test_the_help_of_a_command_begins_with_its_line_as_a_sentence(run) -> None:
     assert "\n\nDo something odd.\n\n" in run("odd", "--help").stdout

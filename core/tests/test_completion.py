@@ -125,12 +125,13 @@ def odd(tmp_path_factory):
     return cache(lambda shell: script(project, shell, plugins=plugins))
 
 
+@pytest.mark.fast_rows(1)
 @OFFERS
 def test_bash_offers_what_may_follow(project, odd, words, offered):
     assert sorted(completed(project, odd("bash"), *words)) == offered
 
 
-@pytest.mark.fast_rows(8)
+@pytest.mark.fast_rows(1)
 @OFFERS
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_offers_what_may_follow(project, odd, words, offered):
@@ -161,6 +162,7 @@ print -r -- "${${out##*<ADDED}%%ADDED>*}"
 """
 
 
+@pytest.mark.slow
 @ZSH_OFFERS
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
@@ -177,7 +179,7 @@ def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
     assert sorted(set(done.stdout.split())) == offered
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
 def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path, shell):
     folder = tmp_path / "plugins"
@@ -212,5 +214,6 @@ def test_a_command_is_described_by_its_line_in_the_list(odd, shell):
     assert "what is loaded, and what failed and why" not in shown
 
 
+@pytest.mark.slow
 def test_an_unknown_shell_is_a_usage_error(project):
     assert project.command("completion", "csh").exit_code == 2

@@ -65,6 +65,7 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
     assert KEY not in finished.stdout + finished.stderr
 
 
+@pytest.mark.slow
 def test_people_read_one_line_each(project) -> None:
     finished = project.command("doctor", "--no-build", "--model", "gpt-5")
     assert finished.exit_code == 3
@@ -89,6 +90,7 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     assert list(project.root.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_broken_settings_do_not_stop_what_does_not_need_them(project) -> None:
     project.write({"agent-config/config.toml": "model = ["})
     found = examined(project, environ=ENVIRON)

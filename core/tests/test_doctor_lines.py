@@ -108,6 +108,7 @@ def test_each_check_has_data_for_programs(doctor, project):
     assert found["asked"][0][1].endswith("00 False")
 
 
+@pytest.mark.slow
 def test_a_check_knows_the_model_and_whether_to_build(doctor):
     exit_code, found = doctor("--model", "scripted")
     assert (exit_code, found["asked"]) == (0, [("ok", "'scripted' None True", "", {}), ("ok", "", "", {})])
@@ -132,6 +133,7 @@ def code_commit_providers():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)])
 def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window, project):
     install_plugin(tmp_path / "plugins", "exact", EXACT)
@@ -180,6 +182,7 @@ def test_a_sandbox_that_is_broken_or_missing_is_a_warning_with_its_own_hint(doct
 WARNINGS = "1 warning" if find_spec("code_commit_commit") else "2 warnings"
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("settings", "words", "exit_code", "last"),
     [

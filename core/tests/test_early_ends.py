@@ -84,6 +84,7 @@ def ask(project, tmp_path):
     return ask
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("early", [True, False])
 def test_a_workflow_gets_the_text_that_decides(ask, project, early):
     text, finish, call = ask("One.", " Two. Th", "ree.", early=early)
@@ -92,11 +93,13 @@ def test_a_workflow_gets_the_text_that_decides(ask, project, early):
     assert (project.run_folder / "1-ask-response.txt").read_text() == "One. Two. Th" + "ree." * (not early)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [True, False])
 def test_a_reply_that_does_not_decide_is_whole(ask, early):
     assert ask("One.", " Two", early=early)[:2] == ("One. Two", "stop")
 
 
+@pytest.mark.slow
 def test_the_tokens_are_those_of_the_service_or_an_estimate(ask):
     assert ask("123", " and. Some words.", "more", early=True)[2]["input_tokens"] == 123
     call = ask("One. Some words.", "more", early=True)[2]

@@ -74,11 +74,13 @@ def test_a_help_has_its_parts_and_fits(words, columns, monkeypatch, capsys):
     assert [line for line in shown.splitlines() if len(line) > max(columns, 80)] == []
 
 
+@pytest.mark.slow
 def test_without_a_terminal_a_help_has_80_columns(project):
     shown = project.command("--help", environ={"COLUMNS": ""}).stdout
     assert 70 < max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_table_is_wrapped_on_a_terminal_only(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "named", NAMED)]
     rows = project.command("models", plugins=plugins).stdout.splitlines()
@@ -112,6 +114,7 @@ def test_the_version_is_one_line(project, words):
     assert (finished.exit_code, finished.stdout) == (0, f"code-commit {__version__}\n")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_names_and_headings_stand_out(project):
     shown = on_a_terminal(project, [])
     assert "\x1b[1mcommands:\x1b[0m" in shown
@@ -121,6 +124,7 @@ def test_on_a_terminal_names_and_headings_stand_out(project):
     assert plain == project.command("--help", environ={"COLUMNS": "80"}).stdout
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_whoever_wants_no_colour_gets_none(project, environ):
     assert "\x1b" not in on_a_terminal(project, ["plugins"], **environ)
@@ -133,6 +137,7 @@ def test_what_a_plugin_says_brings_no_sequences_of_its_own(project, tmp_path):
     assert "\x07" not in shown
 
 
+@pytest.mark.slow
 def test_the_help_of_plugins_names_the_commands_for_authors(project):
     assert "`code-commit plugins doctor` and `code-commit plugins new`" in " ".join(
         project.command("plugins", "--help").stdout.split()

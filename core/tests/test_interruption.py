@@ -212,6 +212,7 @@ def test_a_closed_stdout_does_not_change_the_outcome(project):
     assert project.read("a.txt") == "new\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})

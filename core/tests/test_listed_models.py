@@ -99,6 +99,7 @@ def test_the_window_is_the_plugins_else_the_services(file):
     assert window_of(replace(PROVIDER, windows={}), "one") == 5
 
 
+@pytest.mark.slow
 def test_the_models_of_plugins_stand_before_those_of_services(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "greek", PLUGIN, distribution="greek-dist")]
     listed = {"alpha": {"a-9": 90, "a-1": 10}, "beta": {"b-2": 99}, "gone": {"g": 1}}

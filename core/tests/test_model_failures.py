@@ -48,6 +48,7 @@ def response(project: Project) -> str:
     return (project.run_folder / "1-ask-response.txt").read_text()
 
 
+@pytest.mark.slow
 def test_the_run_folder_keeps_the_reply_of_a_failed_call(ask, project):
     finished = ask(Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'))
     assert finished.exit_code == 4, finished.stderr
@@ -56,6 +57,7 @@ def test_the_run_folder_keeps_the_reply_of_a_failed_call(ask, project):
     assert json.loads(body)["error"]["details"] == [{"field": "x"}]
 
 
+@pytest.mark.slow
 def test_a_reply_that_is_no_json_is_kept_too(ask, project):
     finished = ask(Reply.html())
     assert "the reply is a web page, not JSON" in finished.stderr
@@ -79,12 +81,14 @@ def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kep
     assert "what you sent" not in finished.stderr + response(project)
 
 
+@pytest.mark.slow
 def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(ask):
     finished = ask(Reply.error(401, "who are you"), LOOPBACK_API_KEY="")
     assert finished.exit_code == 4
     assert "hint: no key was sent to this address: set api_key or api_key_file" in finished.stderr
 
 
+@pytest.mark.slow
 def test_an_error_appears_once(ask, project):
     finished = ask(Reply.error(400, "no such field"))
     assert finished.stderr.count("no such field") == 1
@@ -97,6 +101,7 @@ def test_the_time_limit_of_a_call_is_a_setting(ask):
     assert "the call reached its time limit before the end of the reply" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_refused_connection_is_said_once_with_one_advice(ask):
     finished = ask(Reply("hi"), LOOPBACK_BASE_URL="http://127.0.0.1:9", CODE_COMMIT_HTTP__RETRIES="0")
     assert finished.stderr.count("cannot connect") == 1
@@ -240,6 +245,7 @@ def test_a_refusal_is_quoted_on_one_line(text, quoted):
     assert refusal(replace(refused, finish=Finish.LENGTH), 7, Redactor()) == ""
 
 
+@pytest.mark.slow
 def test_a_long_refusal_is_quoted_by_its_beginning(ask, tmp_path):
     code = CALLS.format(arguments={}, raw="").replace(
         'parts = (ToolCall("c1", "write", {}, raw=\'\'),)', 'parts = (Text("no\\n" * 101),)'

@@ -69,6 +69,7 @@ def test_a_rule_sends_the_whole_change_set_back(commit, project):
     assert "The reason:\nOne file at a time.\n" in (project.run_folder / "2-repair-query.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
     code = RULE.format(judge="pass").replace("return [Rule()]", "raise ValueError('no rules')")
     install_plugin(asking, "tidy", code, group="code_commit.path_rules")
@@ -131,6 +132,7 @@ def test_ctrl_c_in_a_rule_ends_the_run(commit, project):
     assert "changes.refused" not in kinds(finished)
 
 
+@pytest.mark.slow
 def test_a_rule_in_the_general_group_keeps_a_writing_run_from_starting(commit, project):
     finished = commit("return ()", group="code_commit")
     assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
@@ -169,6 +171,7 @@ def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_gro
     assert stages == ["code_commit_path_rules"] * (group == "code_commit")
 
 
+@pytest.mark.slow
 def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
     code = RULE.format(judge="return ()") + LOOKING
     folder = install_plugin(tmp_path / "plugins", "tidy", code, group="code_commit.path_rules")

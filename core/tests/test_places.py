@@ -45,7 +45,7 @@ def root(request, project):
     return ready(project.root)
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
     finished = run(project, root)
     assert finished.exit_code == 0, finished.stderr
@@ -56,7 +56,7 @@ def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
     assert not (root / "made").exists()
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["hooks/pre-commit", *(pytest.param(each, marks=pytest.mark.slow) for each in ("config", "info/exclude"))]
 )

@@ -47,6 +47,7 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
+@pytest.mark.slow
 def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(project, install, no_sandbox):
     body = "host.workspace().run_command(['true'], log=host.root / 'log.txt', timeout=60); return 0"
     finished = project.command("greet", "you", plugins=install(body=body), environ=no_sandbox)
@@ -71,6 +72,7 @@ def test_a_refused_change_of_a_command_is_a_refusal(project, install):
     assert "Responses cannot change it." in finished.stderr
 
 
+@pytest.mark.slow
 def test_two_owners_of_a_command_are_both_named(project, install):
     install("one")
     plugins = install("two")
@@ -103,13 +105,14 @@ def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, instal
     assert "there is no command plugins gret; did you mean plugins greet?" in missing.stderr
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plugins  greet", "plugins greet you", " greet", "greet "])
 def test_a_name_of_another_shape_is_malformed(project, install, name):
     [failure] = project.command("plugins", "--json", plugins=install(name=name)).document["failures"]
     assert "`name` must be one word or two" in failure["error"]
 
 
+@pytest.mark.slow
 def test_a_command_of_the_test_tools_names_what_to_install(project):
     finished = project.command("--disable-plugin", "testing", "plugins", "new", "parrot")
     assert finished.exit_code == 2
@@ -119,6 +122,7 @@ def test_a_command_of_the_test_tools_names_what_to_install(project):
     )
 
 
+@pytest.mark.slow
 def test_a_command_whose_plugin_is_broken_is_denied_with_the_error(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "greeter", "import nowhere_to_be_found")]
     finished = project.command("greet", "you", plugins=plugins)
@@ -222,7 +226,7 @@ RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
 REFUSES = "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "arguments"),
     [
@@ -239,6 +243,7 @@ def test_a_secret_of_a_plugin_is_printed_by_no_command(project, install, tmp_pat
     assert "***89" in finished.stdout + finished.stderr
 
 
+@pytest.mark.slow
 def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, install):
     plugins = install(body="raise ValueError('no cake')")
     finished = project.command("greet", "you", plugins=plugins)
@@ -248,6 +253,7 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
     assert (shown.exit_code, "greeter_plugin.py" in shown.stderr) == (70, True)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("code", ["None", "'0'", "300", "-1", "True"])
 def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
     finished = project.command("greet", "you", plugins=install(body=f"return {code}"))
@@ -255,6 +261,7 @@ def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
     assert ", in the command greet of code-commit-greeter" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_command_that_nobody_can_offer_names_the_plugins(project, install, tmp_path):
     for plugin in ("one", "two"):
         plugins = install(plugin, name="go")

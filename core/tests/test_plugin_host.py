@@ -7,7 +7,6 @@ from importlib.util import find_spec
 
 import pytest
 
-from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit_testing import install_plugin
@@ -176,6 +175,7 @@ def test_a_plugin_that_prints_does_not_spoil_the_json(project, tmp_path):
     assert {"hello", "raw", "program"} <= set(finished.stderr.replace("raw", "raw\n").split())
 
 
+@pytest.mark.slow
 def test_a_plugin_that_leaves_the_folder_leaves_it_alone(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "away", "import os\nos.chdir('/')\n" + GOOD)
     assert project.command("runs", "path", plugins=[plugins]).exit_code == 3
@@ -206,7 +206,7 @@ def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(proj
     assert all("one-dist and two-dist" in error for error in errors.values())
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("second", "kind"),
     [
@@ -225,6 +225,7 @@ def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(projec
     assert project.command("--help", plugins=[plugins]).exit_code == 0
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("flag", "other", "error"),
     [
@@ -279,38 +280,7 @@ def code_commit_tools(settings):
     assert [(plugin.distribution, item) for plugin, item in items] == [("code-commit-auses", "auses-hammer")]
 
 
-def test_only_the_arguments_that_an_implementation_names_are_made(tmp_path, monkeypatch):
-    source = """
-from code_commit.plugin_api import hookimpl
-
-@hookimpl
-def code_commit_after_run(run, ending):
-    return f"{run} {ending}"
-"""
-    folder = install_plugin(tmp_path, "after", source)
-    monkeypatch.syspath_prepend(str(folder))
-    host = PluginHost(discover([str(folder)]))
-    made = []
-    arguments = {
-        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}" for name in ("settings", "run")
-    }
-    items = [item for _, item in host.collect("code_commit_after_run", arguments)]
-    assert (items, made, host.failures) == (["after-run None"], ["run"], [])
-
-
-def test_no_manager_is_shared(tmp_path, monkeypatch):
-    folder = install_plugin(tmp_path, "once", GOOD.replace("good", "once"))
-    monkeypatch.syspath_prepend(str(folder))
-    with_plugin, without = PluginHost(discover([str(folder)])), PluginHost([])
-    assert [each.name for each in with_plugin.plugins] == ["once"]
-    assert without.plugins == []
-
-
-def test_an_unknown_name_cannot_be_disabled():
-    with pytest.raises(UsageError, match="no plugin 'comit'"):
-        PluginHost([], disabled=["comit"])
-
-
+@pytest.mark.slow
 def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "wrong", "import nothing_here")
     finished = project.command("--wrong", plugins=[plugins])
@@ -320,6 +290,7 @@ def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, t
     assert "plugins that failed" not in project.command("--help").stdout
 
 
+@pytest.mark.slow
 def test_a_flag_that_two_claim_names_both(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--review"))
     install_plugin(plugins, "two", WORKFLOW.format(name="two", flag="--review"))
@@ -329,6 +300,7 @@ def test_a_flag_that_two_claim_names_both(project, tmp_path):
     assert "--disable-plugin code-commit-one" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
     code = WORKFLOW.format(name="odd", flag="--odd").replace('"nowhere:run"', "7")
     finished = project.command("--odd", plugins=[install_plugin(tmp_path / "plugins", "bad", code)])
@@ -336,6 +308,7 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
     assert "the plugin bad of code-commit-bad 1.0 failed (workflow): `run` must be a text" in finished.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "model"),
     [
@@ -353,6 +326,7 @@ def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, co
     assert "the plugin gemini" not in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "openai", GOOD)
     other = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
@@ -363,6 +337,7 @@ def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(p
         assert "--disable-plugin stranger" in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @needs_commit
 @pytest.mark.parametrize(
     ("plugin", "code"),
@@ -390,6 +365,7 @@ def test_what_a_disabled_plugin_offers_is_denied_by_that_name(project):
     assert "--disable-plugin commit disables" in finished.stderr
 
 
+@pytest.mark.fast_rows(1)
 @needs_commit
 @pytest.mark.parametrize("name", ["rollup", "plugins"])
 def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, name):

@@ -129,3 +129,15 @@ def test_config_shows_values_as_json_and_where_they_come_from(project) -> None:
         "origin": "default",
         "description": "Stop a streamed reply as soon as its text cannot be used any more.",
     }
+
+
+@pytest.mark.slow
+def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "odd", "")
+    [entry_points] = folder.glob("*.dist-info/entry_points.txt")
+    entry_points.write_bytes(b"[code_commit]\nodd = odd_\xff\n")
+    listed = project.command("plugins", plugins=[folder])
+    assert listed.exit_code == 0, listed.stderr
+    assert "code-commit-odd" in listed.stdout
+    assert "FAILED at import" in listed.stdout
+    assert project.command("--help", plugins=[folder]).exit_code == 0

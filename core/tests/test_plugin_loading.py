@@ -176,3 +176,21 @@ def test_an_unknown_name_cannot_be_disabled(load, disabled, close) -> None:
     suggestion = f"; did you mean {close}?" if close else ""
     assert caught.value.message == f"there is no plugin {disabled!r} to disable{suggestion}"
     assert caught.value.hint == "`code-commit plugins` lists them"
+
+
+def test_only_the_arguments_that_an_implementation_names_are_made(load) -> None:
+    host = load(
+        after=HOOK.format(hook="code_commit_after_run", arguments="run, ending", body='return f"{run} {ending}"')
+    )
+    made = []
+    arguments = {
+        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}" for name in ("settings", "run")
+    }
+    items = [item for _, item in host.collect("code_commit_after_run", arguments)]
+    assert (items, made, host.failures) == (["after-run None"], ["run"], [])
+
+
+def test_no_manager_is_shared(load) -> None:
+    with_plugin, without = load(once=""), PluginHost([])
+    assert [each.name for each in with_plugin.plugins] == ["once"]
+    assert without.plugins == []

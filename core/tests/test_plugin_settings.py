@@ -151,6 +151,7 @@ def run(run):
 """
 
 
+@pytest.mark.slow
 def test_config_shows_the_settings_of_plugins_with_their_defaults(project, tmp_path):
     plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
     project.write({"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n'})
@@ -164,6 +165,7 @@ def test_config_shows_the_settings_of_plugins_with_their_defaults(project, tmp_p
     assert "How many." in {row["description"] for row in rows}
 
 
+@pytest.mark.slow
 def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_path):
     plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
     project.write({"agent-config/config.toml": "[plugins.many]\nwords = 1\n"})
@@ -193,7 +195,7 @@ def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(project, tmp_p
     assert (finished.exit_code, "opnai" in finished.stderr) == (0, False), finished.stderr
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["broken", "idle", "code-commit"])
 def test_a_section_may_be_that_of_a_plugin_that_failed_or_is_disabled(project, tmp_path, name):
     plugins = [install_plugin(tmp_path / "many", "idle", IDLE)]

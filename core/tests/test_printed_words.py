@@ -55,6 +55,7 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
     assert done[4:]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("terminal", "environ", "shown"),
     [

@@ -102,6 +102,7 @@ def test_each_kind_of_a_services_error_has_a_hint():
     assert set(HINTS) == {"auth", "quota", "rate", "network", "server", "rejected", "invalid_response"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["--one", "--two"])
 def test_a_workflow_that_two_plugins_claim_runs_neither_of_them(tmp_path, flag):
     project = Project.create(tmp_path / "made")

@@ -32,6 +32,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=3), st.booleans())
 def test_an_object_comes_through(value, escaped):
     assert reply_object(json.dumps(value, ensure_ascii=escaped).encode()) == value

@@ -54,7 +54,7 @@ def hints(finished: Finished) -> list[str]:
     return [line for line in finished.stderr.splitlines() if line.startswith("hint: ")]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ["echo first; echo last; exit 1\n", "exit 1\n"])
 def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project, build):
     code = "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"
@@ -75,14 +75,14 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     ]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["run.build()", "pass"])
 def test_a_green_build_or_none_is_not_explained(run, code):
     finished, end = run(f"change(run); {code}; return Result(Outcome.NOT_REACHED, 'no')")
     assert (end["data"]["changed"], "the build printed nothing" in finished.stderr) == (["a.txt", "b.txt"], False)
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workflow", "code", "told"),
     [
@@ -98,7 +98,7 @@ def test_a_run_that_reached_its_goal_may_be_undone(run, workflow, code, told):
     assert [line.removeprefix("hint: ").rpartition(", ")[2] for line in hints(finished)] == told
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("code", "exit_code", "summary", "hint"),
     [
@@ -124,6 +124,7 @@ def test_an_error_ends_the_run_with_its_code_and_hint(run, project, code, exit_c
     assert (document["exit_code"], document["data"]) == (exit_code, end["data"])
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("workflow", "code", "undone", "content"),
     [
@@ -153,6 +154,7 @@ def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project):
     assert "a.txt" in warning
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("content", "warned"), [(b"new", [".envrc"]), (None, [])])
 def test_a_change_of_what_other_programs_execute_is_warned_of_without_a_check(run, project, content, warned):
     project.write({".envrc": "old"})

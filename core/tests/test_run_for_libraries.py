@@ -42,6 +42,7 @@ def given(finished):
     return finished.events[-1]["data"]["data"]["given"]
 
 
+@pytest.mark.slow
 def test_a_file_is_read_up_to_a_limit(run):
     _, finished = run(
         "given = [run.tree.read('a.txt', 2).decode(), run.tree.read('a.txt', 99).decode(), run.tree.read('no', 1)]"
@@ -59,7 +60,7 @@ def test_a_kept_file_can_be_added_to(run):
     assert (project.run_folder / "notes-2.jsonl").read_text() == "other\nmore\n"
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["events.jsonl", "run.json", "../../a.txt"])
 def test_nothing_else_is_added_to(run, name):
     project, finished = run(f"given = None; run.append(run.folder / {name!r}, 'forged')")
@@ -83,6 +84,7 @@ def test_what_is_added_holds_no_key(run, tmp_path):
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("sandbox", "exit_code"), [("auto", 3), ("off", 0)])
 @pytest.mark.parametrize("step", ["execute(['true'], timeout=60).exit_code", "start_process(['true']).wait(60)"])
 def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, step, sandbox, exit_code):
@@ -108,6 +110,7 @@ def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_pat
     assert "CODE_COMMIT_" not in shown
 
 
+@pytest.mark.slow
 def test_the_run_names_its_plugins_and_the_commit_that_it_began_with(run):
     project, finished = run("given = None")
     started = finished.events[0]["data"]
@@ -125,6 +128,7 @@ def test_only_a_run_that_did_not_reach_its_goal_restores_the_files(run, outcome,
     assert run(code, "--on-failure", "restore")[0].read("a.txt") == content
 
 
+@pytest.mark.slow
 def test_an_event_of_another_plugin_is_a_failure_of_the_plugin_that_emits_it(run):
     event = """type("Told", (Event,), {"kind": name, "__module__": __name__})()"""
     _, finished = run(
@@ -156,7 +160,7 @@ def test_an_event_that_only_the_host_emits_and_data_that_is_not_json_name_their_
     assert finished.events[-1]["data"] == {"outcome": "reached", "exit_code": 0, "summary": "done", "data": {}}
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "code"), [(b"\xff.txt", 0), (b"agent-config/\xff.txt", 3)])
 def test_a_tracked_path_that_is_not_utf_8_is_read_as_git_names_it(run, tmp_path, path, code):
     project, _ = run("given = None")
@@ -248,7 +252,7 @@ def ran_git(tmp_path, *arguments):
     return project, project.command(*COMMAND, plugins=[install_plugin(tmp_path / "plugins", "library", code)])
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -272,7 +276,7 @@ def test_a_workflow_that_does_not_write_runs_no_git_command_that_does(tmp_path, 
     assert project.git("log", "--format=%s", "--all") == "start\n"
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [
@@ -287,6 +291,7 @@ def test_a_workflow_that_does_not_write_may_ask_git(tmp_path, arguments, output)
     assert given(finished) == output
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_at_the_end_is_named_with_the_stage(tmp_path):
     project = Project.create(tmp_path)
     sink = """

@@ -272,6 +272,7 @@ def test_the_root_can_be_asked_for(project, elsewhere):
     assert finished.events[0]["kind"] == "run.started"
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [(b"", "no folder was named"), (b"\xff\n", "there is no folder"), (b".gitignore\n", "there is no folder")],

@@ -158,6 +158,7 @@ def files_of(project: Project) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders}
 
 
+@pytest.mark.slow
 def test_few_frames_lead_from_the_command_line_to_a_workflow(project, plugins):
     """So that a newcomer can walk the way, and a traceback shows the workflow."""
     frames = got(run(project, plugins, "frames"))
@@ -186,12 +187,14 @@ def test_a_replay_gives_each_thread_the_answer_to_its_own_question(project, plug
         assert files_of(project) == after
 
 
+@pytest.mark.slow
 def test_what_a_service_wants_back_is_recorded_with_its_owner(project, plugins):
     expected = ["echo", {"signature": "c2ln"}]
     assert got(run(project, plugins, "signed")) == expected
     assert got(run(project, plugins, "signed", model=f"replay/{project.run_folder.name}")) == expected
 
 
+@pytest.mark.slow
 def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
     assert got(run(project, plugins, "one_fails")) == ["a!", "ProviderFailed", "b!"]
 
@@ -215,6 +218,7 @@ def test_the_tree_is_saved_when_a_process_is_about_to_start(project, plugins):
     assert project.git(private, "show", f"{refs[0]}:made.txt") == "3"
 
 
+@pytest.mark.slow
 def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, plugins):
     told = got(run(project, plugins, "failures"))
     assert [told[0][:2], told[1], told[2][:2]] == [["server", True], "fail once!", ["auth", False]]
@@ -222,6 +226,7 @@ def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, 
     assert got(replayed) == told
 
 
+@pytest.mark.slow
 def test_a_kept_file_stands_in_the_run_folder_without_keys(project, plugins):
     assert got(run(project, plugins, "kept")) == ["notes.txt", "notes-2.txt"]
     texts = [(project.run_folder / name).read_text() for name in ("notes.txt", "notes-2.txt")]
@@ -253,6 +258,7 @@ def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, p
     assert "'run'" in failures[0]["error"]
 
 
+@pytest.mark.slow
 def test_a_hook_that_may_be_missing_is_no_failure(project, tmp_path):
     code = "from code_commit.plugin_api import hookimpl\n@hookimpl{0}\ndef code_commit_shapes(settings):\n    return []"
     folder = install_plugin(tmp_path / "two", "optional", code.format("(optionalhook=True)"))

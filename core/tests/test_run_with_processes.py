@@ -67,6 +67,7 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     assert "+stray\n" in diff
 
 
+@pytest.mark.slow
 def test_a_process_runs_beside_the_workflow(run):
     _, _, given = run(
         "import os\n"
@@ -78,6 +79,7 @@ def test_a_process_runs_beside_the_workflow(run):
     assert given == ["more words\n", 0]
 
 
+@pytest.mark.slow
 def test_a_command_line_as_one_text_is_a_mistake(run):
     _, _, given = run("given = [tried(run.execute, 'make test', timeout=9), tried(run.start_process, 'make test')]")
     assert given == ["a command is a list of words, such as ['make', 'test'], not 'make test'"] * 2
@@ -125,6 +127,7 @@ def test_what_is_told_of_a_process(run):
     assert {event["parent"] for event in finished.events if event["span"] in spans} == {1}
 
 
+@pytest.mark.slow
 def test_what_a_workflow_finds_on_its_run(run):
     project, finished, given = run(
         "given = [str(run.root), str(run.folder), run.state.name, run.token, run.build_timeout, repr(run.settings),"
@@ -139,6 +142,7 @@ def test_what_a_workflow_finds_on_its_run(run):
     assert started["argv"] == ["--model", "scripted", "--json", "--work", "--sandbox", "off"]
 
 
+@pytest.mark.slow
 def test_what_is_said_ends_its_line_once_and_is_not_said_beside_events(run):
     code = "run.say('one'); run.say('two\\n'); given = None"
     project, finished, _ = run(code)
@@ -179,6 +183,7 @@ def test_a_workflow_that_is_not_interactive_asks_nobody(run):
     ]
 
 
+@pytest.mark.slow
 def test_logs_are_protected_also_where_git_does_not_ignore_them(run):
     _, _, given = run(
         "(run.root / 'logs/.gitignore').write_text('!*')\n    given = list(map(str, run.check([Change('logs/x', b'')])))"

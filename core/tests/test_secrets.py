@@ -182,7 +182,7 @@ def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
     assert value not in finished.stderr
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["42", "'HOOK TOKEN'", "''", "'HOOK=TOKEN'"])
 def test_a_name_that_no_variable_can_have_is_reported(project, plugins, name):
     install_plugin(
@@ -198,6 +198,7 @@ def test_a_name_that_no_variable_can_have_is_reported(project, plugins, name):
     ]
 
 
+@pytest.mark.slow
 def test_an_error_is_reported_and_the_run_goes_on(project, plugins):
     code = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [1 / 0]\n"
     install_plugin(plugins, "broken", code)
@@ -207,6 +208,7 @@ def test_an_error_is_reported_and_the_run_goes_on(project, plugins):
     assert any(each.startswith("broken: code_commit_secrets: ZeroDivisionError") for each in failures(finished))
 
 
+@pytest.mark.slow
 def test_an_exported_run_reaches_a_sink_with_its_secret(project, plugins):
     with web_server() as (url, seen):
         project.write({"agent-config/hook-url": url})

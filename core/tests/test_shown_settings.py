@@ -47,6 +47,7 @@ def test_the_end_of_a_secret_as_long_as_a_key_is_shown(project, value, expected)
     assert shown(project, key=value)["key"] == expected
 
 
+@pytest.mark.slow
 def test_addresses_are_shown_without_secrets(project):
     addresses = {
         "https://me:word@host/x?key=1 and http://b": "https://***@host/x?*** and http://b",

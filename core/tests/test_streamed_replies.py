@@ -156,6 +156,7 @@ def test_a_streamed_reply_is_kept_as_its_text_and_its_events(ask, project):
     assert events(project) == [*pieces("hm", kind="thinking"), *pieces("Hello ", "wörld\n")]
 
 
+@pytest.mark.slow
 def test_without_events_the_whole_reply_is_kept(ask, project):
     assert ask(["BARE", "Hello"]).exit_code == 0
     assert (kept(project), json.loads(kept(project, EVENTS))) == ("Hello", {"whole": 1})
@@ -170,12 +171,14 @@ def test_what_had_arrived_is_kept_after_the_error(ask, project):
     assert (ended["response"], ended["error"]) == (RESPONSE, "streamer: no more")
 
 
+@pytest.mark.slow
 def test_the_events_are_kept_where_no_text_arrived(ask, project):
     assert ask([["thinking", "hm"], "REFUSE"]).exit_code == 4
     assert kept(project) == "ERROR\nstreamer: no more\n"
     assert events(project) == pieces("hm", kind="thinking")
 
 
+@pytest.mark.slow
 def test_a_lost_try_stays_under_its_own_name(ask, project):
     finished = ask(["Half", "DROP"], ["DROP"], ["Whole"])
     assert finished.exit_code == 0, finished.stderr
@@ -185,6 +188,7 @@ def test_a_lost_try_stays_under_its_own_name(ask, project):
     assert not list(project.run_folder.glob("*try-2*"))
 
 
+@pytest.mark.slow
 def test_the_last_of_the_lost_tries_is_the_response(ask, project, environ):
     environ["CODE_COMMIT_HTTP__RETRIES"] = "1"
     assert ask(["One", "DROP"], ["Two", "DROP"]).exit_code == 4
@@ -192,7 +196,7 @@ def test_the_last_of_the_lost_tries_is_the_response(ask, project, environ):
     assert kept(project, "1-ask-response-try-1.txt") == "One"
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 1, 8, 25])
 @pytest.mark.parametrize("ending", [[], ["REFUSE"]])
 def test_no_key_can_be_put_together_from_what_is_kept(ask, project, environ, size, ending):
@@ -251,6 +255,7 @@ def test_a_killed_run_keeps_what_had_arrived_and_its_array_is_closed_later(hangi
     assert events(project) == pieces("Half of ", "it")
 
 
+@pytest.mark.slow
 def test_programs_get_progress_at_most_once_a_second(ask, project):
     words = ["one ", "two ", "^^^src/a.py\n", "text\n"]
     finished = ask([["thinking", "hm"], *words])
@@ -294,6 +299,7 @@ def test_an_event_that_is_not_bytes_is_a_fault_of_the_plugin(ask):
     assert "the provider streamer of code-commit-streamer failed: TypeError" in finished.events[-1]["data"]["summary"]
 
 
+@pytest.mark.slow
 def test_a_long_line_is_no_path(ask):
     finished = ask([f"^^^{'x' * 5000}\n", "text"])
     assert [each["data"]["file"] for each in finished.events if each["kind"] == "call.progress"] == [None]

@@ -41,7 +41,7 @@ def named(stream: str) -> str:
     return config + (f'stream = "{stream}"\n' if stream else "")
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "environ", "streamed"),
     [
@@ -90,6 +90,7 @@ def test_a_wrong_value_is_named(ask):
     assert (finished.exit_code, "CODE_COMMIT_STREAM: stream should be 'auto'" in finished.stderr) == (3, True)
 
 
+@pytest.mark.slow
 def test_the_command_config_shows_the_settings(project):
     finished = project.command("config", "--json", environ=ALWAYS)
     rows = {row["name"]: (row["value"], row["origin"]) for row in finished.document["settings"]}
@@ -102,7 +103,7 @@ def test_the_command_config_shows_the_settings(project):
 TEXT = "a text of some length"
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "broken",
     [
@@ -122,12 +123,14 @@ def test_a_stream_that_breaks_off_is_tried_again_from_its_start(ask, server, bro
     assert [event["kind"] for event in finished.events].count("call.retried") == 1
 
 
+@pytest.mark.slow
 def test_a_stream_that_stalls_is_tried_again_until_the_retries_are_spent(ask, server):
     server.script(*[Reply(TEXT, stream=Stream(after=3, then="stall"))] * 2)
     finished = ask(CODE_COMMIT_HTTP__STALL_SECONDS="0.2", CODE_COMMIT_HTTP__RETRIES="1", **ALWAYS)
     assert (finished.exit_code, "no data for 0.2 s (gave up after 2 tries)" in finished.stderr) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_to_stream_costs_no_retry(ask, server):
     def refuse(request):
         return Reply.error(400, "stream is not supported") if "stream" in request.json else "whole"
@@ -147,6 +150,7 @@ def test_a_lost_try_counts_in_full(ask, server, then):
     assert (finished.exit_code, len(server.requests)) == (6, 1), finished.stderr
 
 
+@pytest.mark.slow
 def test_missing_usage_leaves_the_cost_unknown(ask, server):
     server.script(Reply("one", usage=None), Reply("two", usage=None))
     finished = ask("--json", **ALWAYS)

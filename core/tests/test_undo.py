@@ -49,6 +49,7 @@ def ended(finished: Finished) -> tuple[int, str, str]:
     return finished.exit_code, finished.stdout, finished.stderr
 
 
+@pytest.mark.slow
 def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
     first, second, third = change("a.txt", "b.txt"), change("c.txt"), change()
     assert ended(project.command("undo")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
@@ -71,6 +72,7 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
     assert ended(project.command("undo", third)) == (0, "", f"restored 0 files from before {third}\n")
 
 
+@pytest.mark.slow
 def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
     runs = [change("a.txt", text=text) for text in ("new", "newer", "newest")]
     for run, content in zip(reversed(runs), ("newer", "new", "old\n"), strict=True):
@@ -99,6 +101,7 @@ def test_files_that_were_changed_since_are_kept_without_force(project, change) -
     assert project.read("a.txt") == "old\n"
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("paths", "add"),
     [
@@ -121,7 +124,7 @@ def test_a_commit_of_the_run_stays(project, change, paths, add) -> None:
     ]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [None, "{", "[]", '{"data": 3}', '{"data": {"committed": ""}}'])
 def test_without_a_known_commit_none_is_named(project, change, document) -> None:
     run = change("a.txt", committed=COMMIT)

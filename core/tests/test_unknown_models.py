@@ -35,6 +35,7 @@ def test_a_name_that_nobody_offers(project, plugins, name):
     assert not (project.root / "logs").exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_two_offer_is_not_taken_for_any_model_of_a_provider(project, plugins):
     finished = project.command("--model", "shared/x", "--query", "q", plugins=plugins)
     assert finished.exit_code == 2

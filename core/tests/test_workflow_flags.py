@@ -185,6 +185,7 @@ def test_a_run_that_the_user_quits_ends_with_an_event(run):
     assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [("run.finished", "reached")]
 
 
+@pytest.mark.slow
 def test_the_default_workflow_stands_first_in_the_help(project, tmp_path):
     code = (
         "from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl\n"
