@@ -304,10 +304,7 @@ def code_commit_log_sinks(settings):
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"])
 def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
-    code = RULE.format(judge=judge) + (
-        "from code_commit_testing.scripted_provider import code_commit_providers as given\n"
-        "code_commit_providers = given\n"
-    )
+    code = RULE.format(judge=judge) + "from code_commit_testing.scripted_provider import code_commit_providers\n"
     replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])
     settings = f"[providers.scripted.default]\nreplies = {replies}\n"
     project, finished, end = ran(
