@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +105,7 @@ BAD_PATHS = [
     ".GIT/config",
     ".git./config",
     "agent-config/openai-key.txt",
+    "agent-config/new",
     "Agent-Config/new",
     "agent\u200b-config/new",
     "d/../../victim",
@@ -178,33 +179,56 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
     assert (root / "a.txt").read_bytes() == b"a"
 
 
-_words = st.sampled_from(
-    [*BAD_PATHS, "a.txt", "d", "d/b.txt", "d/new.txt", "linked", "absent", "copied", "old", 7, -1, None]
-)
+_bad_paths, _bad_modes = st.sampled_from(BAD_PATHS), st.sampled_from([0o4777, 0o2777, 0o1777])
+_digests = st.sampled_from([None, *(f"file {hashlib.sha256(each).hexdigest()}" for each in (b"a", b"canary"))])
+
+
+@st.composite
+def _plans(draw: st.DrawFn) -> Plan:
+    """Return a plan of the right form with one thing wrong, so that one guard alone stands between it and the disk."""
+    wrong = draw(st.sampled_from(["path", "path", "gone", "made", "token", "old mode", "gone mode"]))
+    old = "copied" if wrong == "old mode" else draw(st.sampled_from(["absent", "linked", "copied"]))
+    step = FileStep(
+        draw(_bad_paths) if wrong == "path" else "a.txt",
+        old,  # type: ignore[arg-type]
+        draw(_digests),
+        draw(_bad_modes) if wrong == "old mode" else 0o644,
+        0,
+        f"file {hashlib.sha256(b'evil').hexdigest()}",
+    )
+    gone = {"gone": [(draw(_bad_paths), 0o700)], "gone mode": [("d", draw(_bad_modes))]}.get(wrong, [])
+    made = [draw(_bad_paths)] if wrong == "made" else []
+    return Plan("/../../victim" if wrong == "token" else PLAN.token, (step,), tuple(gone), tuple(made))
+
+
 _values = st.recursive(
-    _words | st.integers() | st.text(max_size=5),
+    st.sampled_from([*BAD_PATHS, 7, -1, None]) | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner),
 )
 
 
 @settings(max_examples=int(os.environ.get("CODE_COMMIT_JOURNAL_EXAMPLES", "80")), deadline=None)
-@given(st.data())
-def test_no_journal_reaches_anything_outside(tmp_path_factory, data):
+@given(_plans(), st.data())
+def test_no_journal_reaches_anything_outside(tmp_path_factory, plan, data):
     root = tmp_path_factory.mktemp("hostile") / "project"
     make(root)
-    (root.parent / "victim").write_bytes(b"canary")
-    told = asdict(PLAN)
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from([told, *(step for step in told["files"] if step)]))
+    (root / ".code-commit-").mkdir()  # a token with slashes leads through it
+    for name in ("victim", "victim-0"):
+        (root.parent / name).write_bytes(b"canary")
+    told = json.loads(plan.encode().partition(b"\n")[0])
+    if data.draw(st.sampled_from([False] * 3 + [True])):
+        place = data.draw(st.sampled_from([told, *told["files"]]))
         place[data.draw(st.sampled_from(sorted(place)))] = data.draw(_values)
-        if not isinstance(told["files"], list | tuple) or not all(isinstance(step, dict) for step in told["files"]):
-            break
     text = json.dumps(told).encode()
-    plan = text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
-    left_behind(root, plan, lambda old: old.write_bytes(b"evil"))
+    left_behind(
+        root,
+        text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n",
+        lambda old: old.write_bytes(b"evil"),
+    )
     before = outside_of(root)
     try_to_recover(root)
     assert outside_of(root) == before
+    assert not [path for path in root.rglob("*") if path.lstat().st_mode & 0o7000]
 
 
 @contextmanager
