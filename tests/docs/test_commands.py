@@ -107,7 +107,7 @@ def blocks(page: str) -> Iterator[str]:
 # --- the setup --------------------------------------------------------------------------------------------------------
 
 STAND_IN = """\
-#!{python}
+#!{python} -IS
 import json, os, pathlib, sys
 name = pathlib.Path(sys.argv[0]).name
 with open({calls!r}, "a") as calls:
