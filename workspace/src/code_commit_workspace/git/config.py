@@ -94,5 +94,5 @@ def environment(entries: Iterable[Entry]) -> dict[str, str]:
 
 def _lines(entry: Entry) -> str:
     section, _, key = entry[0].partition(".")
-    value = entry[1].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    value = entry[1].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'[{section}]\n\t{key} = "{value}"\n'
