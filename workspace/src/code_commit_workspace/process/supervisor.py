@@ -34,7 +34,7 @@ _SIGSTOP = 19  # its number on Linux; not sent elsewhere
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
 _PATIENCE = 3.0  # seconds for processes that cannot be killed to end
-_PAUSE = 0.0005  # seconds between checks of killed processes
+_PAUSE, _SLOWER = 0.0005, 1.1  # seconds between the first checks of killed processes, and how much longer each next one
 _POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
 
@@ -141,12 +141,13 @@ def _kill_descendants() -> int:
 
     One that was killed ends, if late: the disk or the whole machine may stand still. Our parent limits that wait.
     """
-    deadline = time.monotonic() + _PATIENCE
+    deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
     while _has_children():
         refused = [pid for pid in _stop_descendants() if not _signal(pid, _SIGKILL)]
         if refused and time.monotonic() > deadline:
             return len(refused)
-        time.sleep(_PAUSE)
+        time.sleep(pause)
+        pause = min(pause * _SLOWER, _POLL)
     return 0
 
 
