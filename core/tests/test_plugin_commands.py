@@ -47,7 +47,6 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
-@pytest.mark.slow
 def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(project, install, no_sandbox):
     body = "host.workspace().run_command(['true'], log=host.root / 'log.txt', timeout=60); return 0"
     finished = project.command("greet", "you", plugins=install(body=body), environ=no_sandbox)
