@@ -185,3 +185,10 @@ def test_which_runs_need_a_repository(run, project, arguments, exit_code):
     finished, _ = run(f"{code}return Result(Outcome.REACHED, 'done')", *arguments)
     assert finished.exit_code == exit_code, finished.stderr
     assert ("git" in finished.stderr) == (exit_code == 3)
+
+
+def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):
+    code = "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')]); return Result(Outcome.REACHED, 'ok')"
+    finished, _ = run(code)
+    [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
+    assert (applied["written"], applied["deleted"], (project.root / "a.txt").exists()) == ([], ["a.txt"], False)
