@@ -5,8 +5,8 @@ measured for events that come many at once, as from a fast or a distant service,
 than to parse them; and for events that come alone, in a segment each, a millisecond apart: then the system wakes two
 threads for each event, and the peer is httpx alone.
 
-The design allows 20 µs for each of many events, on a machine that no longer exists and whose peer nobody measured. So
-no ratio follows from it: the limit here is twice the peer, which does the least that any reader of the stream does.
+The design allows 20 µs for each of many events, on its own machine, and no time of the peer there is on record. So no
+ratio follows from it. The limit here is chosen: twice the peer, which does the least that a reader of the stream does.
 """
 
 from __future__ import annotations
