@@ -306,12 +306,13 @@ def test_a_rollup_of_several_megabytes_is_complete_and_matches_its_manifest(proj
 
 
 def test_rollup_fails_on_a_full_disk_and_keeps_the_old_rollup(project):
-    project.write({"agent-config/codeRollup.txt": "older\n", "src/long.txt": "x\n" * 2_000_000})
+    long = {f"src/long{number}.txt": "x\n" * 600_000 for number in range(9)}  # more than wait to be written
+    project.write({"agent-config/codeRollup.txt": "older\n", **long})
     limited = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
     script = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from code_commit.__main__ import main; exit(main())"
     environ = {**os.environ, "SCRIPT": script}
     done = subprocess.run(
-        ["bash", "-c", limited], cwd=project.root, env=environ, capture_output=True, text=True, check=False
+        ["bash", "-c", limited], cwd=project.root, env=environ, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 3, done.stderr
     assert "cannot write" in done.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
-from code_commit_commit.rollup_text import LARGEST, Rollup, batches
+from code_commit_commit.rollup_text import LARGEST, Rollup, add, batches
 from code_commit_workspace import RolledUp
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def collect_current_code(source: Source, include: Sequence[str] = (), exclude: S
     visible = source.files()
     wanted = source.files(include) if include else visible
     contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
-    text = b"".join(batches(contents, rollup))
+    text = b"".join(add(batch, rollup) for batch in batches(contents))
     if not rollup.files:
         raise NotReady(
             "there is no code to collect: git lists no text file here", hint="add source files, or check .gitignore"

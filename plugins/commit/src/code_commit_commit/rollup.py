@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
-from code_commit_commit.rollup_text import LARGEST, UNREADABLE, Rollup, batches
+from code_commit_commit.rollup_text import LARGEST, UNREADABLE, Batch, Rollup, add, batches
 from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
@@ -60,26 +60,30 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, int]:
     """Write the rollup to `file`. Return it and its checksum.
 
-    A thread writes one batch while the next is read.
+    A thread checks, joins and writes one batch while the next is read.
     """
     rollup, checksum = Rollup(), 0
-    waiting: Queue[bytes | None] = Queue(_WAITING)
+    waiting: Queue[Batch | None] = Queue(_WAITING)
     failed: list[BaseException] = []
 
     def write() -> None:
         nonlocal checksum
-        while (text := waiting.get()) is not None:  # also after a failure, or `put` waits forever
-            try:
+        arriving = iter(waiting.get, None)
+        try:
+            for batch in arriving:
+                text = add(batch, rollup)
                 checksum = zlib.crc32(text, checksum)
                 file.write(text)
-            except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
-                failed.append(error)
+        except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+            failed.append(error)
+        for _ in arriving:
+            pass  # after a failure, or `put` waits forever
 
     writer = Thread(target=write, name="rollup", daemon=True)
     writer.start()
     try:
-        for text in batches(tree.contents(paths, LARGEST), rollup):
-            waiting.put(text)
+        for batch in batches(tree.contents(paths, LARGEST)):
+            waiting.put(batch)
             if failed:
                 break
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +13,7 @@ UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SAMPLES, _SAMPLE = 64, 512  # samples of a batch, for the estimate of tokens, and bytes of each
 _ESTIMATED = 64  # samples that are looked at
-_BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
+_BATCH = 1024 * 1024  # bytes
 
 
 @dataclass
@@ -37,12 +37,29 @@ class Rollup:
         return round(estimate_tokens(sample.decode("utf-8", "ignore")) * self.size / (len(sample) or 1))
 
 
-def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Iterator[bytes]:
-    """Yield the text of the files with these `contents`, in pieces, and add the files to `rollup`."""
+Batch = Sequence[tuple[str, bytes | None]]
+"""Some paths, each with the content of its file, or None for a file that cannot be read."""
+
+
+def batches(contents: Iterable[tuple[str, bytes | None]]) -> Iterator[Batch]:
+    """Divide `contents` into batches that stay in the processor's cache."""
+    batch: list[tuple[str, bytes | None]] = []
+    size = 0
+    for each in contents:
+        batch.append(each)
+        size += len(each[1] or b"")
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def add(batch: Batch, rollup: Rollup) -> bytes:
+    """Add the files of a batch to `rollup`, and return their text, without files that are no text."""
     pieces: list[bytes] = []
     places: dict[str, tuple[int, int]] = {}
     size = rollup.size
-    for path, content in contents:
+    for path, content in batch:
         if content is None:
             rollup.left_out[path] = UNREADABLE
             continue
@@ -55,23 +72,13 @@ def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Ite
         if content and not content.endswith(b"\n"):
             pieces.append(b"\n")
             size += 1
-        if size - rollup.size >= _BATCH:
-            yield _add(b"".join(pieces), places, rollup)
-            pieces.clear()
-            places.clear()
-            size = rollup.size
-    yield _add(b"".join(pieces), places, rollup)
-
-
-def _add(text: bytes, places: Mapping[str, tuple[int, int]], rollup: Rollup) -> bytes:
-    """Add the files at `places` in `text`, which continues `rollup`; return the text without files that are no text."""
-    begin = rollup.size
+    text = b"".join(pieces)
     if not text.isascii() or b"\0" in text:
-        contents = {path: text[start - begin : end - begin] for path, (start, end) in places.items()}
-        texts = [(path, content) for path, content in contents.items() if _is_text(content)]
-        if len(texts) < len(contents):
-            rollup.left_out |= dict.fromkeys(contents.keys() - dict(texts).keys(), "It is not UTF-8 text.")
-            return b"".join(batches(texts, rollup))
+        texts = [(path, content) for path, content in batch if content is not None and _is_text(content)]
+        if len(texts) < len(places):
+            rollup.left_out |= dict.fromkeys(places.keys() - dict(texts).keys(), "It is not UTF-8 text.")
+            return add(texts, rollup)
+    begin = rollup.size
     rollup.files |= places
     rollup.pointers += [path for path, (start, _) in places.items() if text.startswith(_POINTER, start - begin)]
     rollup.size += len(text)
