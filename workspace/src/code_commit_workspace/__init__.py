@@ -30,6 +30,7 @@ _PUBLIC = {
     "git.committing": (
         "GitCommand",
         "StatusEntry",
+        "find_in_repository",
         "git_status",
         "require_settled",
         "skipped_by_commit",

@@ -14,6 +14,7 @@ from .git import GitError as GitError
 from .git import NoRepository as NoRepository
 from .git.committing import GitCommand as GitCommand
 from .git.committing import StatusEntry as StatusEntry
+from .git.committing import find_in_repository as find_in_repository
 from .git.committing import git_status as git_status
 from .git.committing import require_settled as require_settled
 from .git.committing import skipped_by_commit as skipped_by_commit

@@ -6,12 +6,12 @@ import os
 import shlex
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
 from code_commit_commit.replacements import path_of
 from code_commit_workspace import (
+    find_in_repository,
     git_status,
     join_paths,
     printable,
@@ -42,10 +42,7 @@ class GitCommit:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
-        inside = Path(os.path.realpath(run.root)).relative_to(run.repository_root)
-        folder = run.git("rev-parse", "--absolute-git-dir", hooks=self._hooks)
-        self._prefix = "" if inside == Path() else f"{inside.as_posix()}/"
-        self._folder = Path(os.fsdecode(folder.removesuffix(b"\n")))
+        self._folder, self._prefix = find_in_repository(run.git, run.root, run.repository_root, hooks=self._hooks)
         require_settled(self._folder, run.repository_root)
         if reason := unknown_author(self._git):
             raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)

@@ -7,14 +7,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 
 from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.plan_folder import FOLDER, HISTORY, NEW
 from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index_changes, read_staging
 from code_commit_planner.staging import Selection, select
-from code_commit_workspace import StatusEntry, git_status, require_settled, skipped_by_commit, unknown_author
+from code_commit_workspace import (
+    StatusEntry,
+    find_in_repository,
+    git_status,
+    require_settled,
+    skipped_by_commit,
+    unknown_author,
+)
 
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
 _STAGED = ("diff", "--cached", "--no-renames")
@@ -36,9 +42,7 @@ class Repository:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        inside = Path(os.path.realpath(run.root)).relative_to(self.top).as_posix()
-        self.prefix = "" if inside == "." else f"{inside}/"
-        self._folder = Path(os.fsdecode(run.git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")))
+        self._folder, self.prefix = find_in_repository(run.git, run.root, self.top, hooks=hooks)
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None when HEAD is detached."""

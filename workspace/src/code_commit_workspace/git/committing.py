@@ -76,6 +76,17 @@ def unknown_author(git: GitCommand) -> str | None:
     return None
 
 
+def find_in_repository(git: GitCommand, root: Path, top: Path, *, hooks: bool) -> tuple[Path, str]:
+    """Return git's own folder, and the path of `root` below `top` as git begins paths: empty, or with a final slash.
+
+    Raises:
+        NotReady: git failed.
+    """
+    folder = git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")
+    inside = Path(os.path.realpath(root)).relative_to(top)
+    return Path(os.fsdecode(folder)), "" if inside == Path() else f"{inside.as_posix()}/"
+
+
 def require_settled(folder: Path, top: Path) -> None:
     """Check that no other operation would end with the next commit. `folder` is git's own, `top` that of the work tree.
 
