@@ -252,6 +252,23 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
     assert (shown.exit_code, "greeter_plugin.py" in shown.stderr) == (70, True)
 
 
+def test_an_argument_that_cannot_be_parsed_names_its_plugin(project, tmp_path):
+    code = CODE.format(name="greet", module="greeter_plugin", body="return 0")
+    code = code.replace('("who")', '("who", type={"me": 1}.__getitem__)')
+    finished = project.command("greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    assert finished.exit_code == 70
+    assert "KeyError: 'you', in the command greet of code-commit-greeter" in finished.stderr
+
+
+@pytest.mark.parametrize("words", [("greet", "--help"), ("completion", "zsh"), ("completion", "fish")])
+def test_a_percent_sign_in_a_help_text_breaks_nothing(project, tmp_path, words):
+    code = CODE.format(name="greet", module="greeter_plugin", body="return 0")
+    code = code.replace('("--json"', '("--loud", help="how loud, 100% or %(less)s, default %(default)s"')
+    finished = project.command(*words, plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    assert (finished.exit_code, finished.stderr) == (0, "")
+    assert "how loud, 100" in finished.stdout
+
+
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("code", ["None", "'0'", "300", "-1", "True"])
 def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
@@ -208,6 +209,11 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             for line in text.splitlines()
         )
         return textwrap.indent("\n".join(lines), indent)
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        with suppress(KeyError, TypeError, ValueError):  # a text of a plugin with a bare %
+            return super()._expand_help(action)
+        return action.help or ""
 
 
 class Parser(argparse.ArgumentParser):

@@ -203,13 +203,13 @@ def run_named(
     parser = command_parser(plugin, definition)
     if argv and not argv[0].startswith("-") and " " not in name and not parser._get_positional_actions():  # noqa: SLF001 - no public way
         return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
-    arguments, rest = parser.parse_known_args(argv)
-    if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
-        close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
-        parser.error(f"unexpected argument {unknown[0]}{close}")
-    with naming(plugin, definition):
-        run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
     with noting(plugin, f"the command {name}"):
+        arguments, rest = parser.parse_known_args(argv)
+        if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
+            close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
+            parser.error(f"unexpected argument {unknown[0]}{close}")
+        with naming(plugin, definition):
+            run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
         return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin, out=out), arguments))
 
 

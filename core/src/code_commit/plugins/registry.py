@@ -74,9 +74,8 @@ class Registry:
             if isinstance(name, str) and _VARIABLE.fullmatch(name):
                 declared.setdefault(plugin.name, set()).add(name)
             else:
-                self.plugin_host.reject(
-                    plugin, "code_commit_secrets", f"a secret is the name of an environment variable, not {name!r:.100}"
-                )
+                fault = f"a secret is the name of an environment variable, not {name!r:.100}"
+                self.plugin_host.reject(plugin, "code_commit_secrets", fault)
         return {plugin: frozenset(names) for plugin, names in declared.items()}
 
     def flags_of(self, name: str) -> tuple[str, ...]:
@@ -115,9 +114,8 @@ class Registry:
         record, offers = _RECORDS[kind], []
         for plugin, item in self.plugin_host.collect(f"code_commit_{kind}s"):
             if not isinstance(item, record):
-                self.plugin_host.reject(
-                    plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
-                )
+                fault = f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
+                self.plugin_host.reject(plugin, kind, fault)
             elif fault := _fault_of(record, item):
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
@@ -231,10 +229,7 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "str": (_is_text, "a text"),
     "tuple[str, ...]": (_are_texts, "a tuple of texts"),
     "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
-    "tuple[Flag, ...]": (
-        _are_flags,
-        "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None",
-    ),
+    "tuple[Flag, ...]": (_are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None"),
     "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
     "Mapping[str, int]": (lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
     "bool": (lambda value: isinstance(value, bool), "True or False"),

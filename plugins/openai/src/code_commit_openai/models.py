@@ -23,8 +23,6 @@ MODELS: dict[str, tuple[tuple[str, ...], int]] = {
     "o4-mini": ((), 200_000),
 }
 
-# The smallest prompt in tokens that the service caches, and the step in which it counts cached tokens.
-CACHE_MINIMUM = 1024
-CACHE_STEP = 128
+CACHE_MINIMUM = 1024  # tokens of the smallest prompt that the service caches
 # From this version on, the cache ends at marks, without steps, and writing to it costs more than sending.
 CACHE_MARKS_SINCE = (5, 6)
