@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
     ToolResult,
     ToolSpec,
     Usage,
+    finish_of,
     read_arguments,
     reply_error,
     reply_member,
@@ -29,7 +30,7 @@ from code_commit.plugin_api import (
 
 from code_commit_new_name.config import NewNameConfig
 
-OK = 200
+FIRST_ERROR = 400  # HTTP status
 # The service's reasons for the end of a reply.
 FINISH = {
     "done": Finish.STOP,
@@ -70,16 +71,17 @@ class NewNameWire:
         Raises:
             ProviderError: it is an error, or no answer of this service.
         """
-        if status != OK:
-            raise _failure(status, body)
-        answer = reply_object(body)
+        answer = reply_object(body, status, headers)
+        if status >= FIRST_ERROR:
+            raise reply_error(status, words=str(answer.get("problem", "")))
         if not answer.keys() & {"text", "calls", "finish"}:
             raise ProviderError("the answer contains no reply", kind="invalid_response")
+        parts = tuple(_parts(answer))
         finish = reply_member(answer, "finish", str) or ""
         tokens = reply_member(answer, "tokens", dict) or {}
         return Completion(
-            message=Message("assistant", tuple(_parts(answer))),
-            finish=FINISH.get(finish, Finish.UNKNOWN),
+            message=Message("assistant", parts),
+            finish=finish_of(finish, FINISH, parts),
             finish_detail=finish or "no reason",
             usage=Usage(input=token_count(tokens, "in"), output=token_count(tokens, "out")),
             model=reply_member(answer, "model", str) or self._config.model,
@@ -123,11 +125,3 @@ def _parts(answer: Json) -> list[Part]:
         name = reply_member(call, "tool", str) or ""
         parts.append(ToolCall(reply_member(call, "id", str) or "", name, arguments, raw))
     return parts
-
-
-def _failure(status: int, body: bytes) -> ProviderError:
-    try:
-        answer = reply_object(body)
-    except ProviderError as problem:  # a proxy may answer with anything
-        return reply_error(status, words=str(problem))
-    return reply_error(status, words=str(answer.get("problem", "")))
