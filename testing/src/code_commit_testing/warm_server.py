@@ -56,6 +56,8 @@ def preload(left_out: Sequence[str]) -> None:
         _import(name)
     for name in left_out:
         del sys.modules[name]
+    if pages := _import("code_commit_report.page"):
+        pages.warm_up()
     _leave_out_flushes()
     sys.path_importer_cache.clear()  # each fork would mark its entries as old, and copy their pages
     gc.collect()

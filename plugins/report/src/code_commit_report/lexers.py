@@ -37,6 +37,6 @@ def _class_for(name: str) -> type[Lexer] | None:
 
 def _matches(name: str, pattern: str) -> bool:
     ending = pattern.removeprefix("*")
-    if any(wildcard in ending for wildcard in "*?["):
+    if "*" in ending or "?" in ending or "[" in ending:
         return fnmatchcase(name, pattern)
     return name == pattern if ending == pattern else name.endswith(ending)
