@@ -31,19 +31,14 @@ def main() -> int:
     gc.set_threshold(_GC_THRESHOLD)
     code: int | None = None
 
-    def interrupt(_number: int, _frame: object) -> None:
+    def keep_code() -> None:
         if code is not None:  # the command has ended: a signal does not change its exit code
             _exit_now(code)
-        raise KeyboardInterrupt
 
     try:
-        import atexit
-        import signal
+        from code_commit_workspace import raise_on_signals
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, interrupt)
-                atexit.register(signal.signal, number, signal.SIG_IGN)  # later, Python restores the default
+        raise_on_signals(keep_code)
         from code_commit.cli.main import run_command
 
         code = run_command(arguments)

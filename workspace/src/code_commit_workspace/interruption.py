@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from code_commit_workspace.signals import SIGNALS
+
 _NUDGE = signal.SIGURG  # does nothing but interrupt a wait
 _NUDGES, _PAUSE = 10, 0.2  # seconds before each
 
@@ -30,7 +31,7 @@ def uninterrupted(*, last: bool = False) -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         arrived.append(number)
 
-    heard = (number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+    heard = (number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
     before = {int(number): signal.signal(number, note) for number in heard}
     try:
         yield
@@ -74,7 +75,7 @@ def _watch(reader: int, end: Callable[[], object], outer: int) -> None:
             signal.pthread_kill(threading.main_thread().ident or 0, _NUDGE)
         elif not (number := os.read(reader, 1)):
             break
-        elif number[0] in _SIGNALS:
+        elif number[0] in SIGNALS:
             nudges = _NUDGES
             if outer >= 0:
                 os.write(outer, number)  # of an outer block

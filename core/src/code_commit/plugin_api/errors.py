@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room
+from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room, signaled
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -90,9 +90,10 @@ def exit_code_of(error: CodeCommitError) -> ExitCode:
 
 def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
     """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL."""
+    interrupts = {type(error), type(error.__cause__)}  # Python 3.11 wraps one in a `__set_name__`
+    if (KeyboardInterrupt in interrupts or signaled()) and not isinstance(error, Interrupted):
+        return Interrupted("interrupted")
     if isinstance(error, CodeCommitError):
         return error
-    if KeyboardInterrupt in {type(error), type(error.__cause__)}:  # Python 3.11 wraps one in a `__set_name__`
-        return Interrupted("interrupted")
     bug = CodeCommitError(f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where")
     return no_room(error) or bug

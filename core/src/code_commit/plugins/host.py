@@ -22,7 +22,7 @@ from code_commit.plugin_api.errors import Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit_workspace import describe, did_you_mean, require_sync, stdout_aside, traceback_of
+from code_commit_workspace import describe, did_you_mean, require_sync, signaled, stdout_aside, traceback_of
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -146,9 +146,9 @@ class PluginHost:
     def _load(self, source: PluginSource) -> None:
         try:
             code: object = import_object(source.value)
-        except KeyboardInterrupt:
-            raise interrupted_while_loading(source) from None
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            if isinstance(error, KeyboardInterrupt) or signaled():
+                raise interrupted_while_loading(source) from None
             self.reject(source, "import", error)
             return
         duplicate = next((index for index, each in enumerate(self.plugins) if each.code is code), None)

@@ -1,0 +1,67 @@
+"""Raise KeyboardInterrupt on SIGINT, SIGTERM and SIGHUP, at a moment when it ends what the main thread does."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
+_CONSEQUENCES = 2.0  # seconds
+
+_arrived = -math.inf  # when the latest signal did
+
+
+def raise_on_signals(before: Callable[[], object]) -> None:
+    """From now on, call `before` and raise KeyboardInterrupt on each signal. An ignored signal stays ignored.
+
+    In the import system, the exception would leave a lock locked, and imports of other threads would wait forever. In
+    a callback or a `__del__`, it would be dropped. It is raised a little later instead.
+    """
+    tries = 0
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        global _arrived
+        nonlocal tries
+        before()
+        _arrived, tries = time.monotonic(), tries + 1
+        if frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM and tries < _PAUSES:
+            _repeat(number)
+        else:
+            tries = 0
+            raise KeyboardInterrupt
+
+    def dropped(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt) and signaled():
+            _repeat(signal.SIGINT)
+        else:
+            report(unraisable)
+
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+            atexit.register(signal.signal, number, signal.SIG_IGN)  # later, Python restores the default
+    report, sys.unraisablehook = sys.unraisablehook, dropped
+
+
+def signaled() -> bool:
+    """Whether a signal came so recently that an error now is its consequence: libraries replace its exception."""
+    return time.monotonic() - _arrived < _CONSEQUENCES
+
+
+def _repeat(number: int) -> None:
+    """Call the handler of `number` again soon, with the frame of that moment."""
+
+    def again(_number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            handler(number, frame)
+
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _PAUSE)
