@@ -27,7 +27,11 @@ def project(tmp_path: Path) -> Project:
 def run(project: Project, *replies: Reply, protocol: str = "openai", early: bool = True, **environ: str) -> Finished:
     """Run the command on `replies`, which stream."""
     keys = {f"{name.upper()}_API_KEY": KEY for name in MODELS}
-    settings = {"CODE_COMMIT_STREAM": "always", "CODE_COMMIT_STOP_EARLY": str(early).lower()}
+    settings = {
+        "CODE_COMMIT_STREAM": "always",
+        "CODE_COMMIT_STOP_EARLY": str(early).lower(),
+        "CODE_COMMIT_SANDBOX": "off",
+    }
     with ScriptedServer(replies) as server:
         environ = {**keys, **settings, **server.environment(), **environ}
         return project.command("--json", "--model", MODELS[protocol], environ=environ)

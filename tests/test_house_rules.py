@@ -45,7 +45,7 @@ def names_git(node: ast.AST) -> bool:
 
 def test_git_is_called_in_one_place() -> None:
     assert {GIT, TESTING} < {*SOURCES}
-    others = [source for source in SOURCES if source not in {GIT, TESTING}]
+    others = [source for source in {*SOURCES} - {GIT, TESTING} if "git" in source.read_text("utf-8")]
     assert [(path, ast.unparse(node)) for path in others for node in ast.walk(tree_of(path)) if names_git(node)] == []
 
 

@@ -32,16 +32,17 @@ def run(project: Project, *arguments: str, environ=None):
     return finished
 
 
+@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     ("typed", "model", "path"),
     [
+        ("openai/some-new-model", "some-new-model", "/v1/chat/completions"),
         ("gemini-2.5-pro", "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent"),
-        ("gpt-5", "gpt-5", "/v1/chat/completions"),
         ("claude-opus-4-5", "claude-opus-4-5", "/v1/messages"),
         ("opus", "claude-opus-5", "/v1/messages"),
+        ("gpt-5", "gpt-5", "/v1/chat/completions"),
         ("sonnet", "claude-sonnet-5", "/v1/messages"),
         ("flash", "gemini-3.8-flash", "/v1beta/models/gemini-3.8-flash:generateContent"),
-        ("openai/some-new-model", "some-new-model", "/v1/chat/completions"),
     ],
 )
 def test_a_model_is_an_id_an_alias_or_any_id_of_a_provider(project, server, typed, model, path):

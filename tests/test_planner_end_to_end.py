@@ -39,7 +39,11 @@ SCRIPT = (
 
 
 @pytest.mark.parametrize(
-    ("provider", "stream"), [*((provider, "never") for provider in PROVIDERS), ("anthropic", "always")]
+    ("provider", "stream"),
+    [
+        *(("gemini", "never"), ("openai", "never"), ("anthropic", "always")),
+        pytest.param("anthropic", "never", marks=pytest.mark.slow),
+    ],
 )
 def test_planning_works_with_each_provider(provider, stream, tmp_path):
     model, variable = PROVIDERS[provider]

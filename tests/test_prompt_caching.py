@@ -87,7 +87,7 @@ SERVICES = {
 }
 
 
-@pytest.mark.fast_rows(3)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("model", SERVICES)
 def test_the_input_of_a_repair_costs_at_most_a_fifth(runs, model):
     runs.configure('[plugins.commit]\nprompt_order = "cached"\n')
@@ -102,6 +102,7 @@ def test_the_input_of_a_repair_costs_at_most_a_fifth(runs, model):
     assert not repair.cache_write
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("model", "least"), [("gpt-4.1", 0.3), ("gpt-4o", 0.5)])
 def test_it_costs_more_with_models_that_read_at_a_higher_price(runs, model, least):
     runs.configure('[plugins.commit]\nprompt_order = "cached"\n')
@@ -109,7 +110,8 @@ def test_it_costs_more_with_models_that_read_at_a_higher_price(runs, model, leas
     assert least < share_of_price(model, repair) < 0.7
 
 
-@pytest.mark.parametrize("model", ["gpt-5", "own-openai/gpt-5.6-sol", "claude-sonnet-4-5"])
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "own-openai/gpt-5.6-sol", "gpt-5"])
 def test_the_standard_order_pays_no_cache(runs, model):
     """The build's output comes early there, so a repair reads nothing, and nothing may be written for it."""
     billing = Billing(**SERVICES[model])
@@ -227,7 +229,8 @@ def test_an_agent_reads_its_conversation_from_the_cache(runs, model):
 
 
 # The instructions of the task agent have fewer tokens than claude-opus-4-5 and some others cache.
-@pytest.mark.parametrize("model", ["gpt-5", "own-openai/gpt-5.6-sol", "claude-sonnet-4-5"])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "own-openai/gpt-5.6-sol", "gpt-5"])
 def test_the_task_agent_reads_repeated_prompts_from_the_cache(runs, model):
     def code(body: str) -> str:
         return f"```typescript\nasync function agent_code(): Promise<any> {{\n{body}\n}}\n```\n"

@@ -28,7 +28,7 @@ def commit(project):
     def commit(provider: str, *replies: Reply, **settings: str):
         with ScriptedServer(replies) as server:
             keys = {f"{each.upper()}_API_KEY": "sk-canary-0123456789" for each in MODELS}
-            environ = {**server.environment(), **keys, **settings}
+            environ = {**server.environment(), **keys, "CODE_COMMIT_SANDBOX": "off", **settings}
             finished = project.command("--model", MODELS[provider], "--repairs", "1", environ=environ)
         return finished, server.requests
 
@@ -83,6 +83,7 @@ def test_a_model_that_echoes_its_prompt_changes_nothing(commit, project, provide
     assert "repeats the block" in requests[1].prompt
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", MODELS)
 def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, project, provider) -> None:
     call = Reply(tool_calls=(ToolCall("c1", "write_file", {"path": "a.txt"}),))
@@ -92,12 +93,14 @@ def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, proj
     assert "it called a function" in requests[1].prompt
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
     ("provider", "words"),
     [
-        *(("gemini", BILLING), ("gemini", "Your project has exceeded its monthly spending cap.")),
-        *(("openai", BILLING), ("openai", "Monthly spending limit reached"), ("openai", "Insufficient balance")),
+        ("gemini", "Your project has exceeded its monthly spending cap."),
+        ("openai", BILLING),
         ("anthropic", "This request would exceed your organization's monthly spend limit"),
+        *(("gemini", BILLING), ("openai", "Monthly spending limit reached"), ("openai", "Insufficient balance")),
     ],
 )
 def test_a_used_up_quota_is_not_retried(commit, provider, words) -> None:

@@ -16,6 +16,7 @@ PROVIDERS = {
     "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
 }
 KEY = "sk-canary-0123456789-key7Q"
+SETTINGS = {"CODE_COMMIT_STREAM": "always", "CODE_COMMIT_SANDBOX": "off"}
 GOOD = "^^^a.txt\nnew é 🙂\n^^^end\n"
 BUSY = Reply.error(500, "the model is busy")
 WORKFLOW = """
@@ -51,7 +52,7 @@ def command(provider, project):
 
     def command(*arguments: str, replies: tuple[Reply, ...], plugins: tuple = (), **environ: str):
         with ScriptedServer(replies) as server:
-            environ = {"CODE_COMMIT_STREAM": "always", variable: KEY, **server.environment(), **environ}
+            environ = {**SETTINGS, variable: KEY, **server.environment(), **environ}
             finished = project.command(*arguments, "--model", model, environ=environ, plugins=plugins)
             return finished, server.requests
 
@@ -81,7 +82,7 @@ def test_an_empty_reason_ends_a_stream_that_the_server_ended(project, text, exit
     chunk = {"choices": [{"delta": {"content": text}, "finish_reason": ""}]}
     events = [StreamEvent("", data) for data in (json.dumps(chunk).encode(), b"[DONE]")]
     with ScriptedServer([Reply(stream=Stream(events=events))]) as server:
-        environ = {"CODE_COMMIT_STREAM": "always", "OPENAI_API_KEY": KEY, **server.environment()}
+        environ = {**SETTINGS, "OPENAI_API_KEY": KEY, **server.environment()}
         finished = project.command("--model", "gpt-5", "--repairs", "0", environ=environ)
     assert finished.exit_code == exit_code, finished.stderr
 

@@ -18,7 +18,7 @@ from code_commit_testing.scripted_replies import Stream
 
 KEY = "sk-canary-0123456789-key7Q"
 MODELS = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-sonnet-4-5"}
-ALWAYS = {"CODE_COMMIT_STREAM": "always"}
+ALWAYS = {"CODE_COMMIT_STREAM": "always", "CODE_COMMIT_SANDBOX": "off"}
 TEXT = "I write a file.\n^^^a.txt\nnew\n^^^end\n"
 RESPONSE, EVENTS = "1-initial-query-response.txt", "1-initial-query-response.json"
 
@@ -114,7 +114,8 @@ def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: 
         tail.terminate()  # `timeout` passes it on
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 7])
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("after", [0, 7, 1, 3])
 def test_ctrl_c_keeps_what_arrived(project, after):
     gate = threading.Semaphore(0)
     asked = threading.Event()

@@ -31,7 +31,7 @@ def commit(project: Project, key, key_traces):
 
     def run(server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str) -> Finished:
         model, variable = MODELS[provider]
-        known = {variable: key, **(server.environment() if server else {}), **environ}
+        known = {variable: key, "CODE_COMMIT_SANDBOX": "off", **(server.environment() if server else {}), **environ}
         finished = project.command("--json", "--model", model, environ=known, timeout=60)
         assert key_traces(project, finished, key) == {}
         assert "Traceback" not in finished.stderr
