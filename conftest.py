@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import shutil
@@ -95,9 +96,10 @@ def bubblewrap(sandbox_fault: str) -> None:
 def _load_profile() -> None:
     import hypothesis
 
-    # No test asserts a time, and a busy machine is not a failure. In CI, the examples are always the same.
+    # No test asserts a time, and a busy machine is not a failure. In CI, the examples are many and always the same.
+    ci = "CI" in os.environ
     hypothesis.settings.register_profile(
-        "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
+        "code-commit", deadline=None, print_blob=True, derandomize=ci, max_examples=100 if ci else 30, database=None
     )
     hypothesis.settings.load_profile("code-commit")
 
@@ -106,6 +108,11 @@ def pytest_pycollect_makemodule(module_path: Path) -> None:
     """Load the profile of hypothesis before the first module that uses it. Its import takes most of a second."""
     if b"hypothesis" in module_path.read_bytes():
         _load_profile()
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected from the garbage collector's sight: it lives as long as the session."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from code_commit_workspace import Git, GitError, NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
 
+Make = Callable[[Path], Path]
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 
 
@@ -29,8 +31,13 @@ def home(home, monkeypatch):
 
 
 @pytest.fixture
-def root(tmp_path, home, copied):
-    return copied(tmp_path / "project", made)
+def make(home, copied) -> Make:
+    return lambda folder: copied(folder, made)
+
+
+@pytest.fixture
+def root(tmp_path, make):
+    return make(tmp_path / "project")
 
 
 def made(folder: Path, *flags: str) -> Path:
@@ -64,24 +71,24 @@ def commit(folder: Path, text: str = "new\n", **options: bool) -> str:
 # --- repositories of every kind ---------------------------------------------------------------------------------------
 
 
-def linked(tmp_path: Path) -> Path:
-    plain_git(made(tmp_path / "main"), "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
+def linked(tmp_path: Path, make: Make) -> Path:
+    plain_git(make(tmp_path / "main"), "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
     return tmp_path / "linked"
 
 
-def linked_to_bare(tmp_path: Path) -> Path:
-    plain_git(tmp_path, "clone", "-q", "--bare", str(made(tmp_path / "main")), "bare")
+def linked_to_bare(tmp_path: Path, make: Make) -> Path:
+    plain_git(tmp_path, "clone", "-q", "--bare", str(make(tmp_path / "main")), "bare")
     plain_git(tmp_path / "bare", "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
     return tmp_path / "linked"
 
 
-def submodule(tmp_path: Path) -> Path:
-    plain_git(made(tmp_path / "around"), "submodule", "add", "-q", str(made(tmp_path / "main")), "sub")
+def submodule(tmp_path: Path, make: Make) -> Path:
+    plain_git(make(tmp_path / "around"), "submodule", "add", "-q", str(make(tmp_path / "main")), "sub")
     return tmp_path / "around/sub"
 
 
-def sparse(tmp_path: Path) -> Path:
-    folder = made(tmp_path / "main")
+def sparse(tmp_path: Path, make: Make) -> Path:
+    folder = make(tmp_path / "main")
     (folder / "far/away").mkdir(parents=True)
     (folder / "far/away/b.txt").write_text("b\n")
     plain_git(folder, "add", "-A")
@@ -90,36 +97,36 @@ def sparse(tmp_path: Path) -> Path:
     return folder
 
 
-def partial(tmp_path: Path) -> Path:
-    origin = made(tmp_path / "main")
+def partial(tmp_path: Path, make: Make) -> Path:
+    origin = make(tmp_path / "main")
     plain_git(origin, "config", "uploadpack.allowFilter", "true")
     plain_git(tmp_path, "clone", "-q", "--filter=blob:none", origin.as_uri(), "clone")
     return tmp_path / "clone"
 
 
-def separate(tmp_path: Path) -> Path:
+def separate(tmp_path: Path, _make: Make) -> Path:
     return made(tmp_path / "main", "--separate-git-dir", str(tmp_path / "elsewhere"))
 
 
-def sha256(tmp_path: Path) -> Path:
+def sha256(tmp_path: Path, _make: Make) -> Path:
     return made(tmp_path / "main", "--object-format=sha256")
 
 
-def packed(tmp_path: Path) -> Path:
-    folder = made(tmp_path / "main")
+def packed(tmp_path: Path, make: Make) -> Path:
+    folder = make(tmp_path / "main")
     plain_git(folder, "pack-refs", "--all")
     return folder
 
 
-def shallow(tmp_path: Path) -> Path:
-    origin = made(tmp_path / "main")
+def shallow(tmp_path: Path, make: Make) -> Path:
+    origin = make(tmp_path / "main")
     plain_git(origin, "commit", "-q", "--allow-empty", "-m", "more")
     plain_git(tmp_path, "clone", "-q", "--depth=1", origin.as_uri(), "clone")
     return tmp_path / "clone"
 
 
-def linked_folder(tmp_path: Path) -> Path:
-    folder = made(tmp_path / "main")
+def linked_folder(tmp_path: Path, make: Make) -> Path:
+    folder = make(tmp_path / "main")
     (folder / ".git").rename(tmp_path / "moved")
     (folder / ".git").symlink_to(tmp_path / "moved")
     return folder
@@ -129,14 +136,16 @@ KINDS = [linked, linked_to_bare, submodule, sparse, partial, separate, sha256, p
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, home, kind):
-    folder = kind(tmp_path)
+def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, make, kind):
+    folder = kind(tmp_path, make)
     git = Git(folder)
     layout = git.layout()
-    assert layout.top == Path(plain_git(folder, "rev-parse", "--show-toplevel"))
-    assert str(layout.index) == plain_git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index")
-    assert layout.object_format == plain_git(folder, "rev-parse", "--show-object-format")
-    assert git.head() == plain_git(folder, "rev-parse", "HEAD")
+    asked = plain_git(
+        folder,
+        *("rev-parse", "--show-toplevel", "--show-object-format", "HEAD"),
+        *("--path-format=absolute", "--git-path", "index"),
+    )
+    assert [str(layout.top), layout.object_format, git.head(), str(layout.index)] == asked.splitlines()
     assert "a.txt" in git.list_files()
     assert commit(folder) == "new"
     assert plain_git(folder, "log", "-1", "--format=%an %s", "HEAD") == "Home second"
@@ -145,8 +154,8 @@ def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, home, k
 
 
 @pytest.mark.parametrize(("enabled", "author"), [("true", "Worktree"), ("false", "Home")])
-def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, home, enabled, author):
-    root = linked(tmp_path)
+def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, make, enabled, author):
+    root = linked(tmp_path, make)
     plain_git(root, "config", "extensions.worktreeConfig", "true")
     plain_git(root, "config", "--worktree", "user.name", "Worktree")
     plain_git(root, "config", "extensions.worktreeConfig", enabled)
@@ -160,8 +169,8 @@ def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, hom
 
 
 @pytest.mark.parametrize("ignore", ["none", "untracked"])
-def test_no_git_runs_in_a_submodule(tmp_path, home, ignore):
-    root = submodule(tmp_path).parent
+def test_no_git_runs_in_a_submodule(tmp_path, make, ignore):
+    root = submodule(tmp_path, make).parent
     plain_git(root, "config", "--file", ".gitmodules", "submodule.sub.ignore", ignore)
     plain_git(root, "commit", "-qam", "with a submodule")
     planted, marker = program(tmp_path, "planted")
@@ -183,8 +192,8 @@ def test_no_git_runs_in_a_submodule(tmp_path, home, ignore):
     assert marker.exists()  # or nothing was shown above
 
 
-def test_a_broken_submodule_breaks_nothing(tmp_path, home):
-    root = submodule(tmp_path).parent
+def test_a_broken_submodule_breaks_nothing(tmp_path, make):
+    root = submodule(tmp_path, make).parent
     plain_git(root, "commit", "-qam", "with a submodule")
     plain_git(root / "sub", "config", "core.worktree", "/nowhere")
     assert Git(root).run(["diff", "HEAD"]) == b""

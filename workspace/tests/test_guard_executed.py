@@ -9,9 +9,9 @@ from code_commit_workspace import Change, SandboxSettings, Workspace
 TOLD = "other programs run commands from this file; read it before you use git or an editor here"
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    root = tmp_path / "project"
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    root = tmp_path_factory.mktemp("executed") / "project"
     (root / "bare").mkdir(parents=True)
     (root / "bare/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".gitignore").write_text("/agent-config\n")

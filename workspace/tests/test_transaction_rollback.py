@@ -31,17 +31,20 @@ def state(path: Path) -> tuple[bytes, int, int, int]:
 
 
 @pytest.fixture(params=["linked", "copied"])
-def root(request, tmp_path, monkeypatch):
+def root(request, tmp_path):
     """A project whose changes were cut short after `a` and before `d/b`; the journal has links or copies."""
-    root = tmp_path / "project"
+    return cut_short(tmp_path / "project", copied=request.param == "copied")
+
+
+def cut_short(root: Path, *, copied: bool = False) -> Path:
     for name in ("a", "d/b", "gone"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(b"old")
         (root / name).chmod(0o640)
         os.utime(root / name, ns=(10**18, 10**18))
     (root / "agent-config").mkdir()
-    with monkeypatch.context() as patch:
-        if request.param == "copied":
+    with pytest.MonkeyPatch.context() as patch:
+        if copied:
             patch.setattr(os, "link", no_link)
         child = os.fork()
         if not child:
@@ -165,6 +168,13 @@ def test_another_run_that_changes_files_is_waited_for(root):
     assert (root / "a").read_bytes() == b"old"
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    """A project like `root` and its plan. Tests share it: what they make of the plan is refused."""
+    root = cut_short(tmp_path_factory.mktemp("unchanged"))
+    return root, (home(root) / "journal/active/plan").read_bytes()
+
+
 @pytest.mark.parametrize(
     "harm",
     [
@@ -187,13 +197,12 @@ def test_another_run_that_changes_files_is_waited_for(root):
         {"file": {"new": 5}},
     ],
 )
-@pytest.mark.parametrize("root", ["linked"], indirect=True)
-def test_a_plan_of_another_form_is_not_used(root, harm):
-    file = home(root) / "journal/active/plan"
-    plan = json.loads(file.read_bytes().partition(b"\n")[0])
+def test_a_plan_of_another_form_is_not_used(unchanged, harm):
+    root, plan_file = unchanged
+    plan = json.loads(plan_file.partition(b"\n")[0])
     plan["files"][0] |= harm.get("file", {})
     text = json.dumps(plan | {name: value for name, value in harm.items() if name != "file"}).encode()
-    file.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode())
+    (home(root) / "journal/active/plan").write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode())
     with ProjectTree(root) as tree, pytest.raises(NotReady) as told:
         recover(tree, home(root))
     assert told.value.message == "the journal of an interrupted run cannot be used: it is not a plan"

@@ -109,12 +109,29 @@ def calls_of(root: Path, work: str, log: Path) -> Iterator[tuple[str, int]]:
 @pytest.fixture(scope="module")
 def states(tmp_path_factory):
     """The project before the change, and after it."""
-    root = tmp_path_factory.mktemp("states") / "project"
-    old = picture(made(root))
-    assert run(root, "apply") == 0
+    root = made(tmp_path_factory.mktemp("states") / "project")
+    old = picture(root)
+    with ProjectTree(root) as tree:
+        apply(tree, home(root), [Change(path, content) for path, content in CHANGES.items()])
     new = picture(root)
     assert old != new
     return old, new
+
+
+@pytest.fixture(scope="module", params=["apply", "recover"])
+def work(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory, work):
+    """What changes the disk while that work is done."""
+    folder = tmp_path_factory.mktemp("calls")
+    return list(calls_of(start(folder / "project", work), work, folder / "log"))
+
+
+def start(root: Path, work: str) -> Path:
+    return made(root) if work == "apply" else half_done(root)
 
 
 def half_done(root: Path) -> Path:
@@ -133,18 +150,15 @@ def home(root: Path) -> Path:
     return root / "agent-config" / ".code-commit"
 
 
-@pytest.mark.parametrize("work", ["apply", "recover"])
 @pytest.mark.parametrize("fault", ["signal=KILL", "error=ENOSPC", pytest.param("error=EACCES", marks=pytest.mark.slow)])
-def test_every_call_may_fail(tmp_path, states, work, fault):
+def test_every_call_may_fail(tmp_path, states, work, calls, fault):
     old, new = states
     root = tmp_path / "project"
-    start = made if work == "apply" else half_done
-    calls = list(calls_of(start(root), work, tmp_path / "log"))
     assert len(calls) > 15
     ends = Counter[int]()
     offset = len(fault) % EVERY
     for name, count in itertools.islice(calls, offset, None, EVERY):
-        start(root)
+        start(root, work)
         code = run(root, work, "-o", os.devnull, "-e", f"inject={name}:{fault}:when={count}")
         ends[code] += 1
         assert code in ({137} if fault == "signal=KILL" else {0, 3}), (name, count)

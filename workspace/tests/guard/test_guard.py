@@ -266,14 +266,14 @@ CLOSED += [
 
 
 @pytest.fixture
-def shown_project(root):
+def shown_project(root, git_init):
     put(root, "src/a.rs", "src/aux.rs", "src/a:b", "UserSpecification.md", "build.sh", "agent-config/openai-key.txt")
     put(root, "secret.env", "nested/x")
     (root / ".gitignore").write_text("*.env\nignored/\n")
     (root / "link").symlink_to("src/a.rs")
     (root / "link-folder").symlink_to("src")
     os.mkfifo(root / "fifo")
-    subprocess.run(["git", "init", "-q", root / "nested"], check=True)
+    git_init(root / "nested")
     return root
 
 
