@@ -187,7 +187,8 @@ def write_stdout(stream: TextIO, text: str) -> None:
         NotReady: it cannot be written.
     """
     try:
-        stream.write(text)
+        if text:  # an unbuffered stream writes an empty one, too, which fails on a full device
+            stream.write(text)
         stream.flush()
     except (OSError, ValueError) as error:
         closed = getattr(error, "errno", None) == errno.EIO and S_ISCHR(os.fstat(stream.fileno()).st_mode)
