@@ -211,6 +211,30 @@ def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, siz
     assert "+++ b/made.txt" in whole
 
 
+SHELL = "run.execute(['sh', '-c', '{}'], timeout=60)"
+
+
+@pytest.mark.parametrize(
+    ("code", "left_out"),
+    [
+        (SHELL.format("yes | head -c 7000000 > late.txt"), ["all-changes.diff"]),  # lines of two bytes; three in a diff
+        (
+            SHELL.format("yes | head -c 9000000 > late.txt") + "; run.apply([Change('late.txt', None)])",
+            ["changes.diff"],  # all of the old file; the whole run made no change
+        ),
+    ],
+)
+def test_a_warning_tells_of_a_diff_that_is_too_large_for_the_log(run, tmp_path, code, left_out):
+    install_plugin(tmp_path / "plugins", "sink", SINK)
+    project, finished = run(f"from code_commit.plugin_api import Change; given = None; {code}", *("--sandbox", "off"))
+    assert finished.exit_code == 0, finished.stderr
+    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    assert [text for text in warnings if "the log" in text] == [
+        f"{name} is not in the log: the diff is larger than 8 MiB" for name in left_out
+    ]
+    assert not list(project.run_folder.glob("*.diff"))
+
+
 def test_the_password_of_a_proxy_is_in_no_file(run):
     proxy = {"https_proxy": "http://me:pass-word-1@127.0.0.1:9"}
     project, _ = run("given = None; run.keep('n.txt', 'uses pass-word-1 to connect')", environ=proxy)

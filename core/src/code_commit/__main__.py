@@ -31,14 +31,11 @@ def main() -> int:
     gc.set_threshold(_GC_THRESHOLD)
     code: int | None = None
 
-    def keep_code() -> None:
-        if code is not None:  # the command has ended: a signal does not change its exit code
-            _exit_now(code)
-
     try:
         from code_commit_workspace import raise_on_signals
 
-        raise_on_signals(keep_code)
+        # A command that has ended keeps its exit code.
+        raise_on_signals(lambda: _exit_now(code) if code is not None else None)
         from code_commit.cli.main import run_command
 
         code = run_command(arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from code_commit_testing import Project, install_plugin
 
 
@@ -61,3 +63,17 @@ def test_an_async_sink_is_reported(runs, tmp_path):
         1,
         {name: "TypeError: it is async; use a plain function"},
     )
+
+
+@pytest.mark.slow
+def test_a_diff_that_is_too_large_is_not_shown_or_exported(runs, ledger, tmp_path):
+    runs.project.write({"build.sh": "yes | head -c 60000000 > large.txt\n"})
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    for more in ([], ["--patch", str(tmp_path / "large.patch")]):
+        finished = runs.command("runs", "diff", *more)
+        assert (finished.exit_code, finished.stdout) == (3, "")
+        assert finished.stderr.startswith("error: the diff is larger than 64 MiB\n")
+    assert runs.command("runs", "diff", "--attempt", "1").stdout.endswith("-old\n+good\n")
+    assert runs.command("runs", "export", "--sink", "ledger", plugins=ledger).exit_code == 0
+    folder = runs.project.root / "logs" / name
+    assert [file.name for file in folder.glob("*.diff")] == ["1-changes.diff"]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import NO_REPOSITORY, Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
@@ -15,11 +16,23 @@ from code_commit_workspace.records import Change
 _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
 
 
-def unified_diff(tree: ProjectTree, changes: Sequence[Change], writable: Sequence[Path] = ()) -> str:
+LARGEST_DIFF = 8 * 1024 * 1024
+"""The largest diff in a log, in bytes."""
+_BLOCK = 4096  # bytes on disk of the smallest file
+
+
+def unified_diff(
+    tree: ProjectTree, changes: Sequence[Change], writable: Sequence[Path] = (), *, most: int | None = None
+) -> str:
     """Return a unified diff from the files of `tree` to `changes`. The project stays as it is.
 
     The old content is left out where a file and a folder swap places, or a file is unreadable. `writable`: see `Git`.
+
+    Raises:
+        NotReady: the old and new files have more than `most` bytes.
     """
+    if most is not None and sum(_BLOCK + len(each.content or b"") + _size(tree, each.path) for each in changes) > most:
+        raise too_large(most)
     with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
         for change in changes:
             with suppress(OSError):
@@ -30,6 +43,18 @@ def unified_diff(tree: ProjectTree, changes: Sequence[Change], writable: Sequenc
         # git exits with 1 when there is a difference.
         shown = Git(tree.root, writable=writable).run(["-C", scratch, *_DIFF, "a", "b"], check=False, env=NO_REPOSITORY)
     return shown.decode("utf-8", "replace")
+
+
+def too_large(most: int) -> NotReady:
+    """Return the error for a diff of more than `most` bytes."""
+    return NotReady(f"the diff is larger than {most // 2**20} MiB")
+
+
+def _size(tree: ProjectTree, path: str) -> int:
+    with suppress(OSError):
+        if status := tree.lstat(path):
+            return status.st_size
+    return 0
 
 
 def _put(path: Path, content: bytes | None) -> None:

@@ -237,11 +237,15 @@ class Workspace:
 
         return normalise_changes(changes)
 
-    def diff(self, changes: Sequence[Change]) -> str:
-        """Return a unified diff of `changes` against the disk."""
+    def diff(self, changes: Sequence[Change], *, most: int | None = None) -> str:
+        """Return a unified diff of `changes` against the disk.
+
+        Raises:
+            NotReady: the old and new files have more than `most` bytes.
+        """
         from code_commit_workspace.diff import unified_diff
 
-        return unified_diff(self.project, self.normalise(changes), self.git.writable)
+        return unified_diff(self.project, self.normalise(changes), self.git.writable, most=most)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

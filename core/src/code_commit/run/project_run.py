@@ -21,6 +21,7 @@ from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
 from code_commit_workspace import (
+    LARGEST_DIFF,
     Change,
     ChangeSetRefused,
     PathRule,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.run import Model
     from code_commit.run.assembly import RunPlan
 
-_LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
+_WHOLE_DIFF = "all-changes.diff"
 
 
 @dataclass(eq=False, repr=False)
@@ -238,8 +239,7 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        if self.keeps_diffs and (diff := self.changes.diff()):
-            self._keep_diff("all-changes.diff", diff)
+        self._keep_diff(_WHOLE_DIFF, self._diff_for_sinks(_WHOLE_DIFF, self.changes.diff))
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
@@ -250,19 +250,26 @@ class ProjectRun:
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
         with self.changes.lock, uninterrupted():
             self.changes.begin()
-            size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk
-            diff = self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+            name = numbered(self.models.log.last_number, "changes.diff")
+            diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))
             yield
-            kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
-            self.emit(events.ChangesApplied(written, deleted, kept))
+            self.emit(events.ChangesApplied(written, deleted, self._keep_diff(name, diff)))
             self.changes.add(change.path for change in changes)
             for text in self.workspace.executed(written):
                 self.log.add_warning(text)
 
+    def _diff_for_sinks(self, name: str, make: Callable[..., str | bytes]) -> str | bytes:
+        """Return a diff, empty if there are no sinks or the diff is too large."""
+        try:
+            return make(most=LARGEST_DIFF) if self.keeps_diffs else ""
+        except NotReady as error:
+            self.log.add_warning(f"{name} is not in the log: {error.message}")
+            return ""
+
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
-        """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
+        """Write a diff, if there is one. Ignore a full disk, so that the event is still logged."""
         with suppress(NotReady):
-            return self.keep(name, text).name
+            return self.keep(name, text).name if text else None
         return None
 
     def _require_writes(self) -> None:

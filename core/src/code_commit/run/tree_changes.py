@@ -90,6 +90,10 @@ class TreeChanges:
         """Return the visible files that differ from the start of the run, as of the last checkpoint."""
         return self._workspace.checkpoints.changes(self.start, self._latest) if self.start else ()
 
-    def diff(self) -> bytes:
-        """Return the diff of the whole run, builds included, as of the last checkpoint."""
-        return self._workspace.checkpoints.diff(self.start, self._latest) if self.start else b""
+    def diff(self, *, most: int) -> bytes:
+        """Return the diff of the whole run, builds included, as of the last checkpoint.
+
+        Raises:
+            NotReady: it is larger than `most` bytes.
+        """
+        return self._workspace.checkpoints.diff(self.start, self._latest, most=most) if self.start else b""

@@ -89,19 +89,24 @@ class Checkpoints:
     def _equal(self, old: str, new: str) -> bool:
         return old == new or (old in self._trees and self._trees[old] == self._trees.get(new))
 
-    def diff(self, old: str, new: str) -> bytes:
-        """Return the unified diff between two commits."""
-        return b"" if self._equal(old, new) else self._saved.diff(old, new)
+    def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
+        """Return the unified diff between two commits.
 
-    def patch(self, old: str, new: str) -> bytes:
+        Raises:
+            NotReady: git fails, or the diff is larger than `most` bytes.
+        """
+        return b"" if self._equal(old, new) else self._saved.diff(old, new, most=most)
+
+    def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
 
         Raises:
-            NotReady: git fails.
+            NotReady: git fails, or the patch is larger than `most` bytes.
         """
         below = os.path.relpath(os.path.realpath(self._git.root), self._git.layout().top)
         folder = "" if below == os.curdir else f"{below}/"
-        return self._saved.diff(old, new, "--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
+        paths = f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"
+        return self._saved.diff(old, new, "--binary", *paths, most=most)
 
     def listing(self, commit: str) -> dict[str, str]:
         """Return mode and object id of each file in a commit, by path. Equal content has the same id everywhere."""

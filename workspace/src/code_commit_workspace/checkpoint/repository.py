@@ -59,8 +59,8 @@ class PrivateRepository:
         self._object_format = ""
         self.path = home / _NAME
 
-    def run(self, args: Sequence[str], *, stdin: bytes = b"") -> bytes:
-        """Run git on this repository, with the project as its work tree.
+    def run(self, args: Sequence[str], *, stdin: bytes = b"", most: int | None = None) -> bytes:
+        """Run git on this repository, with the project as its work tree. `most`: see `Git.run`.
 
         Raises:
             NotReady: git fails, or the repository cannot be made.
@@ -69,6 +69,7 @@ class PrivateRepository:
         return self._git.run(
             args,
             stdin=stdin,
+            most=most,
             env={
                 "GIT_DIR": str(self.path),
                 "GIT_WORK_TREE": str(self._git.root),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshot
 from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.diff import too_large
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.survey import Write
 
@@ -85,10 +86,13 @@ class Saved:
             Difference(path, *_mode_and_blob(entry)) for entry, path in zip(fields[::2], fields[1::2], strict=False)
         ]
 
-    def diff(self, old: str, new: str, *options: str) -> bytes:
+    def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
-        return self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)])
+        found = self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)], most=most)
+        if most is not None and len(found) > most:
+            raise too_large(most)
+        return found
 
     def listing(self, commit: str) -> dict[str, str]:
         """See `Checkpoints.listing`."""

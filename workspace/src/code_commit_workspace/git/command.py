@@ -116,8 +116,9 @@ class Git:
         hooks: bool = False,
         timeout: float = 600,
         reads_only: bool = False,
+        most: int | None = None,
     ) -> bytes:
-        """Run `git *args` and return its standard output.
+        """Run `git *args` and return its standard output. If it is longer than `most` bytes, return at least one more.
 
         `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code is ignored. With
         `hooks`, the repository's hooks run, and commits are signed if configured. With `reads_only`, only commands that
@@ -130,8 +131,9 @@ class Git:
         """
         if reads_only:
             require_reading(args)
-        done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
-        if check and done.returncode:
+        done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout, most=most)
+        stopped = most is not None and len(done.stdout) > most
+        if check and done.returncode and not stopped:
             raise failure(args, done)
         return done.stdout
 
@@ -243,6 +245,7 @@ class Git:
         env: Mapping[str, str] | None = None,
         hooks: bool = False,
         timeout: float = 600,
+        most: int | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         environ = self._environ()
         options = [*_OPTIONS, *(() if hooks else _NO_HOOKS)]
@@ -260,7 +263,7 @@ class Git:
                 repository.prepare_commit()
                 environ |= environment([*repository.programs, *self._ignored_submodules(command_of(args))])
         command = [self._found(), *options, *args]
-        return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout)
+        return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout, most=most)
 
     def _ignored_submodules(self, command: str) -> Iterator[Entry]:
         """Yield settings for a commit: with nothing to commit, git looks into submodules, and no option prevents it."""

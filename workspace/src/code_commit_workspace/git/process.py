@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from code_commit_workspace.git.layout import GitError
 
@@ -15,9 +16,15 @@ _GRACE_PERIOD = 30.0  # seconds for git to remove its lock files after SIGTERM
 
 
 def run_git(
-    command: Sequence[str], folder: Path, environ: Mapping[str, str], *, stdin: bytes = b"", timeout: float = 600
+    command: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    timeout: float = 600,
+    most: int | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run `command` in `folder` until it ends.
+    """Run `command` in `folder` until it ends, or has printed more than `most` bytes.
 
     Raises:
         GitError: it could not be started, or did not end within `timeout` seconds.
@@ -36,7 +43,7 @@ def run_git(
         raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
     with process:
         try:
-            stdout, stderr = process.communicate(stdin, timeout)
+            stdout, stderr = _communicate(process, stdin, timeout, most)
         except subprocess.TimeoutExpired:
             _end(process)
             name = command_of(command[1:])
@@ -68,6 +75,27 @@ def index_of_command(args: Sequence[str]) -> int:
         if before not in {"-c", "-C"} and not arg.startswith("-"):
             return index
     return len(args)
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], stdin: bytes, timeout: float, most: int | None
+) -> tuple[bytes, bytes]:
+    """Return stdout and stderr. Of stdout, return at most one byte more than `most`: without a reader, git ends."""
+    pipe = process.stdout
+    if most is None or pipe is None:
+        return process.communicate(stdin, timeout)
+    begin: list[bytes] = []
+
+    def read() -> None:
+        with pipe:
+            begin.append(pipe.read(most + 1))
+
+    process.stdout = None  # `communicate` leaves it alone
+    reader = Thread(target=read, name="git", daemon=True)
+    reader.start()
+    _, stderr = process.communicate(stdin, timeout)
+    reader.join()
+    return begin[0], stderr
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -9,6 +9,7 @@ from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
 
+_LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -16,7 +17,8 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
     """Print how a run, with its builds, changed the visible files, or what one attempt wrote; or write it to a file.
 
     Raises:
-        NotReady: there is no such run or attempt, its checkpoints were deleted, or the file cannot be written.
+        NotReady: there is no such run or attempt, its checkpoints were deleted, the diff is too large,
+            or the file cannot be written.
     """
     folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
@@ -33,8 +35,8 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
                     hint=f"attempts with changes: {known}",
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
-        paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole)
-        patch = project.checkpoints.patch(*whole) if arguments.patch else b""
+        paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole, most=_LARGEST)
+        patch = project.checkpoints.patch(*whole, most=_LARGEST) if arguments.patch else b""
     if arguments.patch:
         _write(arguments.patch, host.redactor.data(patch))
     redactor = host.redactor

@@ -22,7 +22,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import describe, require_sync
+from code_commit_workspace import LARGEST_DIFF, Checkpoints, describe, require_sync
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -116,18 +116,25 @@ def _diffs(host: Host, folder: Path) -> dict[int, str]:
         with host.workspace(writes=True, repository="existing") as project:
             taken = project.checkpoints.of_run(folder.name)
             steps = steps_of(taken, read_story(folder).applied)
-            texts = [(step, project.checkpoints.diff(step.old, step.new)) for step in steps if step.applied]
-            whole = whole_change(taken)
-            all_changes = project.checkpoints.diff(*whole) if whole else b""
+            names = {step.applied.seq: _name_of(step) for step in steps if step.applied}
+            commits = {_name_of(step): (step.old, step.new) for step in steps if step.applied}
+            if whole := whole_change(taken):
+                commits["all-changes.diff"] = whole
+            diffs = {name: _small_diff(project.checkpoints, *between) for name, between in commits.items()}
     except CodeCommitError:
         return {}  # a run is running, or the repository is gone: export without diffs
-    if all_changes:
-        _write_diff(folder, "all-changes.diff", host.redactor.data(all_changes))
-    return {
-        step.applied.seq: _write_diff(folder, _name_of(step), host.redactor.data(text))
-        for step, text in texts
-        if step.applied
-    }
+    for name, text in diffs.items():
+        if text:
+            _write_diff(folder, name, host.redactor.data(text))
+    return {seq: name for seq, name in names.items() if diffs[name]}
+
+
+def _small_diff(checkpoints: Checkpoints, old: str, new: str) -> bytes | None:
+    """Return a diff, or None if it is too large for a log."""
+    try:
+        return checkpoints.diff(old, new, most=LARGEST_DIFF)
+    except NotReady:
+        return None
 
 
 def _name_of(step: Step) -> str:
