@@ -15,7 +15,8 @@ NAMES = re.findall(r"^from \.\S* import (\w+) as \1$", STUB, re.MULTILINE)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_offered_by_its_own_name(name):
-    assert getattr(code_commit_workspace, name).__name__ == name
+    offered = getattr(code_commit_workspace, name)
+    assert name.isupper() or offered.__name__ == name
     assert name in dir(code_commit_workspace)
 
 

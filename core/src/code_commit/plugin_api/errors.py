@@ -89,11 +89,16 @@ def exit_code_of(error: CodeCommitError) -> ExitCode:
 
 
 def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
-    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL."""
-    interrupts = {type(error), type(error.__cause__)}  # Python 3.11 wraps one in a `__set_name__`
-    if (KeyboardInterrupt in interrupts or signaled()) and not isinstance(error, Interrupted):
+    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL.
+
+    An error that a signal caused, or that it came together with, is `Interrupted`, and keeps its text.
+    """
+    told = error.__context__ if isinstance(error, KeyboardInterrupt) else error
+    kinds = {type(error), type(error.__cause__)}  # Python 3.11 wraps one in a `__set_name__`
+    interrupted = (signaled() or KeyboardInterrupt in kinds) and not isinstance(told, Interrupted)
+    if isinstance(told, CodeCommitError):
+        return Interrupted(f"interrupted; {told.message}", hint=told.hint) if interrupted else told
+    if interrupted:
         return Interrupted("interrupted")
-    if isinstance(error, CodeCommitError):
-        return error
     bug = CodeCommitError(f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where")
     return no_room(error) or bug

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.run import Model
     from code_commit.run.assembly import RunPlan
 
-_WHOLE_DIFF = "all-changes.diff"
-
 
 @dataclass(eq=False, repr=False)
 class ProjectRun:
@@ -239,7 +237,7 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        self._keep_diff(_WHOLE_DIFF, self._diff_for_sinks(_WHOLE_DIFF, self.changes.diff))
+        self._keep_diff("all-changes.diff", self._diff_for_sinks("all-changes.diff", self.changes.diff))
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
