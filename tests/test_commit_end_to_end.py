@@ -193,15 +193,16 @@ def test_a_path_and_a_name_within_the_limits_are_written(project):
     assert project.read(deep) == project.read(long) == "x\n"
 
 
+@pytest.mark.fast_rows(1)  # the tests of the workflow have the others
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
+        (Reply(replaced("a.txt", "good\n"), finish="length"), "is incomplete"),
         (Reply("I would rather not write code."), "no file replacement"),
         (Reply("^^^a.txt\ngood\n"), "no closing line"),
         (Reply(replaced("a.txt", "old\n")), "changes nothing"),
-        (Reply(replaced("a.txt", "good\n"), finish="length"), "is incomplete"),
     ],
-    ids=["prose", "open", "nothing new", "cut short"],
+    ids=["cut short", "prose", "open", "nothing new"],
 )
 def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, reason):
     with ScriptedServer([reply, Reply(replaced("a.txt", "good\n"))]) as server:
@@ -251,17 +252,18 @@ def test_a_reply_that_calls_a_function_is_called_so(project, provider):
         assert "it called a function (`write_file`). There are no functions: reply with text only" in text
 
 
+@pytest.mark.fast_rows(3)  # the tests of replies and of the network have the others
 @pytest.mark.parametrize(
     ("replies", "exit_code", "words"),
     [
         ([Reply.error(401, "bad key")], 4, "check that the key is for"),
-        ([Reply.error(429, "out of money", code="insufficient_quota")], 4, "billing"),
-        ([Reply("sorry", finish="content_filter")], 4, "filtered"),
-        ([Reply.html()], 4, "address"),
         ([Reply.error(404, "no such model")], 4, "model"),
+        ([Reply("sorry", finish="content_filter")], 4, "filtered"),
+        ([Reply.error(429, "out of money", code="insufficient_quota")], 4, "billing"),
+        ([Reply.html()], 4, "address"),
         ([Reply(fault="drop")] * 9, 4, "connection"),
     ],
-    ids=["401", "quota", "filtered", "html", "404", "dropped"],
+    ids=["401", "404", "filtered", "quota", "html", "dropped"],
 )
 def test_a_failed_service_is_exit_4(project, replies, exit_code, words):
     with ScriptedServer(replies) as server:

@@ -204,6 +204,7 @@ def test_tox_runs_the_tests_of_a_project_whose_python_has_no_pytest(tmp_path, st
     assert stubs.called() == ["tox run -e py"]
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("lock", "install"),
     [

@@ -39,6 +39,7 @@ def seed_prompt() -> str:
     return prompt
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("flag", ["--consistency-check", "--consistency", "--cc"])
 def test_each_flag_writes_and_prints_the_report(review, flag: str) -> None:
     review.server.script(TEXT)

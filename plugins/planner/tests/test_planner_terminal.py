@@ -148,6 +148,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     assert "\n\n\n" not in "\n".join(line.strip() for line in lines)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("environ", "in_color"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
 def test_calls_fit_a_narrow_terminal_and_are_in_color(codebase, on_terminal, environ, in_color):
     cast = codebase.cast

@@ -17,9 +17,7 @@ def kinds(codebase):
     return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
 
 
-@pytest.mark.parametrize(
-    "typed", ["", "y", "commit it", *(pytest.param(each, marks=pytest.mark.slow) for each in "cke")]
-)
+@pytest.mark.parametrize("typed", ["", "commit it", *(pytest.param(each, marks=pytest.mark.slow) for each in "ycke")])
 def test_only_a_whole_word_commits(codebase, to_review, typed):
     person = to_review()
     person.says(typed)
@@ -206,10 +204,10 @@ def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase,
 @pytest.mark.parametrize(
     "written",
     [
-        *("# Add `x`", '**Say "x"**', "`x` and `y`"),
+        *("# Add `x`", "`x` and `y`"),
         *(
             pytest.param(each, marks=pytest.mark.slow)
-            for each in ("Add `x`", "Don't say 'x'", '"quoted"', "## Add x ##")
+            for each in ("Add `x`", '**Say "x"**', "Don't say 'x'", '"quoted"', "## Add x ##")
         ),
     ],
 )

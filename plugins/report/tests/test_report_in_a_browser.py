@@ -125,7 +125,7 @@ def test_bars_are_to_scale(measured):
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-@pytest.mark.parametrize("name", ["report.html", "../index.html"])
+@pytest.mark.parametrize("name", ["report.html", pytest.param("../index.html", marks=pytest.mark.slow)])
 def test_no_page_is_wider_than_its_window(measured, width, name):
     scrolled, inner = measured(name, width)["width"]
     assert scrolled <= inner

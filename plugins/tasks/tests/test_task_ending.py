@@ -47,7 +47,8 @@ def test_a_red_build_fails_the_task(work, build, ending) -> None:
 NEEDS_THREE = "test -f three.txt || { echo 'three is missing' >&2; exit 3; }\n"
 
 
-@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("listed", [False, True])
 def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
     work.project.write({"build.sh": NEEDS_THREE})
     first = [work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]
@@ -62,6 +63,7 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
     assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [False, True]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("listed", [True, False])
 def test_resume_goes_on_after_a_red_build(work, listed) -> None:
     work.configure(attempts=1)
@@ -251,6 +253,7 @@ def test_a_finished_task_cannot_be_resumed(work) -> None:
     assert "is done" in done.stderr
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

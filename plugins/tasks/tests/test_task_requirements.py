@@ -59,6 +59,7 @@ UNMET = {
     "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "contains an error message"),
     "no such pattern": (PATTERN, "No success", "is not found"),
 }
+MUCH_LIKE_OTHERS = ("a command is not there", "NaN is no JSON", "a failed")
 
 
 @pytest.fixture
@@ -87,7 +88,9 @@ def test_a_met_requirement_passes(ready) -> None:
     ]
 
 
-@pytest.mark.parametrize("case", UNMET)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in MUCH_LIKE_OTHERS)) for case in UNMET]
+)
 def test_an_unmet_requirement_fails(ready, case: str) -> None:
     requirement, result, reason = UNMET[case]
     if reason == "longer than":
@@ -153,6 +156,7 @@ def test_tools_are_subject_to_the_path_rules(ready) -> None:
 # --- syntax_check --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
     ("path", "good", "bad", "place"),
     [
@@ -255,14 +259,15 @@ def test_plugins_add_validators(work, polite) -> None:
     assert any("not a str" in error for error in errors)
 
 
+@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("broken", "OSError: no network"),
         ("odd", "returned NoneType"),
-        ("leaves", "failed with SystemExit"),
         ("stuck", "took longer than 0.1 s"),
         ("half", "half ?"),
+        ("leaves", "failed with SystemExit"),
     ],
 )
 def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) -> None:
