@@ -67,9 +67,14 @@ def test_a_query_larger_than_the_window_is_named(change):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("pipe", "the query is empty"), ("/dev/zero", "the query file /dev/zero has more than 67,108,864 bytes")],
+    [
+        ("pipe", "the query is empty"),
+        ("/dev/zero", "the query file /dev/zero has more than 67,108,864 bytes"),
+        ("gone.txt", "cannot read the query file gone.txt: No such file or directory"),
+        ("agent-config", "cannot read the query file agent-config: Is a directory"),
+    ],
 )
-def test_a_query_file_without_an_end_is_refused(change, name, words):
+def test_a_query_file_that_holds_no_query_is_refused(change, name, words):
     os.mkfifo(change.project.root / "pipe")
     finished = change([GREEN], "--query-file", name)
     assert finished.exit_code == 3

@@ -206,6 +206,19 @@ def test_an_unfinished_operation_is_seen_before_a_call(change, operation, reason
     assert f"error: {reason}" in finished.stderr
 
 
+def test_a_file_in_conflict_is_seen_before_a_call(change):
+    project = change.project
+    project.write({"a.txt": "stashed\n"})
+    project.git("stash", "--quiet")
+    project.write({"a.txt": "own\n"})
+    project.git("commit", "-qam", "own")
+    with pytest.raises(Exception, match="returned non-zero exit status"):
+        project.git("stash", "pop")  # leaves a conflict, but no unfinished operation
+    finished = change([GOOD], "--commit")
+    assert (finished.exit_code, any(project.root.glob("logs/*/"))) == (3, False)
+    assert "error: not merged yet: a.txt\nhint: resolve the conflicts, then `git add` them\n" in finished.stderr
+
+
 def test_an_unknown_author_is_seen_before_a_call(change):
     change.project.git("config", "--global", "--unset", "user.name")
     change.project.git("config", "--global", "user.useConfigOnly", "true")
