@@ -175,6 +175,14 @@ def test_a_folder_that_cannot_be_looked_at_has_the_systems_reason(tree, root):
     assert "cannot be read: File name too long" in reason
 
 
+def test_a_file_outside_a_sparse_checkout_is_not_overwritten(guard, root):
+    put(root, "near/a", "far/b")
+    for command in ("add .", "commit -qm both", "sparse-checkout set near"):
+        subprocess.run(["git", *command.split()], cwd=root, check=True)
+    assert not (root / "far").exists()
+    assert refused(guard.check(write("near/a", "near/new", "far/b", "far/new", "new"))) == {"far/b": "place"}
+
+
 def test_an_empty_submodule_is_another_repository(guard, root):
     put(root, "lib/other")
     oid = "1" * 40

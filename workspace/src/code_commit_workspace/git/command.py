@@ -224,6 +224,17 @@ class Git:
         listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
         return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 "))
 
+    def left_out(self) -> frozenset[str]:
+        """Return the tracked paths below the root that a sparse checkout leaves out.
+
+        Raises:
+            GitError: there is no repository, or git cannot read it.
+        """
+        if not self.layout().sparse:
+            return frozenset()
+        listing = os.fsdecode(self.run(["ls-files", "-t", "-z"])).split("\0")
+        return frozenset(entry[2:] for entry in listing if entry.startswith("S "))
+
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the `paths` that git ignores, tracked or not.
 

@@ -30,7 +30,7 @@ _TRUE = {"true", "yes", "on", "1"}
 class Layout:
     """The top of a work tree and its git folders: its own, and the one that linked work trees share.
 
-    `object_format` is the hash of object ids, `sha1` or `sha256`.
+    `object_format` is the hash of object ids, `sha1` or `sha256`. A `sparse` one leaves tracked files out.
     """
 
     top: Path
@@ -38,6 +38,7 @@ class Layout:
     index: Path
     objects: Path
     object_format: str
+    sparse: bool
 
 
 class Repository:
@@ -50,7 +51,8 @@ class Repository:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
         objects = place.common / "objects"
-        self.layout = Layout(place.top, folders, place.folder / "index", objects, settings.object_format)
+        sparse = dict(settings.data).get("core.sparsecheckout", "").lower() in _TRUE
+        self.layout = Layout(place.top, folders, place.folder / "index", objects, settings.object_format, sparse)
         self._settings = settings
         self._folder = folder
         self.environ = _names(place, folder.path) | _NO_FILES

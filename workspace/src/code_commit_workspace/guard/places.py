@@ -103,11 +103,12 @@ class Places:
         self._git = git
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
-        """Refuse paths through a link or into another repository, and anything but regular files.
+        """Refuse paths through a link or into another repository, files outside a sparse checkout, and special files.
 
         Raises:
-            GitError: git cannot list its submodules.
+            GitError: git cannot list its files.
         """
+        left_out = self._git.left_out()
         gone = {change.path for change in changes if change.content is None}
         lookup = PathLookup(self._tree, self._git, gone=gone)
         for change in changes:
@@ -115,6 +116,8 @@ class Places:
             reason = state.reason
             if reason is None and change.path in lookup.submodules:
                 reason = other_repository(change.path)
+            if change.path in left_out:  # a model has not seen what it would overwrite
+                reason = "git tracks it, but your sparse checkout leaves it out."
             if reason is None and state.exists:
                 reason = self._target(change, gone)
             if reason is not None:
