@@ -224,7 +224,7 @@ def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments"])
+@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments", "asyncio.runners"])
 @pytest.mark.parametrize(
     "raised",
     [

@@ -53,7 +53,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),
-    "signals": ("signaled", "raise_on_signals"),
+    "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
     "small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project"),
     "sync_result": ("require_sync",),
     "terminal": (

@@ -58,6 +58,7 @@ from .redaction import hide_parts as hide_parts
 from .redaction import likely_keys as likely_keys
 from .redaction import parse_key as parse_key
 from .rolled_up import RolledUp as RolledUp
+from .signals import forget_partial_imports as forget_partial_imports
 from .signals import raise_on_signals as raise_on_signals
 from .signals import signaled as signaled
 from .small_file import is_locked as is_locked

@@ -55,6 +55,13 @@ def signaled() -> bool:
     return time.monotonic() - _arrived < _CONSEQUENCES
 
 
+def forget_partial_imports() -> None:
+    """Forget the submodules of packages whose import failed. Otherwise, the next import would not bind their names."""
+    for name in list(sys.modules):
+        if "." in name and name.rpartition(".")[0] not in sys.modules:
+            del sys.modules[name]
+
+
 def _repeat(number: int) -> None:
     """Call the handler of `number` again soon, with the frame of that moment."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
-from code_commit_workspace import traceback_of, write_stdout
+from code_commit_workspace import forget_partial_imports, traceback_of, write_stdout
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -57,8 +57,8 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    gone = _folder_gone() if isinstance(error, OSError) else None
-    shown = as_reported(gone or error)
+    forget_partial_imports()
+    shown = as_reported((_folder_gone() if isinstance(error, OSError) else None) or error)
     code, message, hint = exit_code_of(shown), shown.message, shown.hint
     if code is ExitCode.INTERNAL and "--debug" in argv:
         message, hint = traceback_of(error).rstrip(), ""
