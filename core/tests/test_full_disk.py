@@ -19,6 +19,7 @@ cp -r "$disk/." "$kept"; exit $code
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("stream", ["never", "always"])
 def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream):
     project = Project.create(tmp_path)

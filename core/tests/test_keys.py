@@ -220,7 +220,7 @@ def test_another_address_is_called_without_a_key(root: Path) -> None:
 PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=200)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=PRINTABLE, end=st.sampled_from(["", "\n", "\r\n"]))
 def test_any_printable_line_is_a_key_and_is_censored(root: Path, key: str, end: str) -> None:
     key_file(root, key + end)

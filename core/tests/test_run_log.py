@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.log.run_log import RunLog
@@ -122,7 +122,6 @@ class TestEvents:
             "data": {"path": "a"},
         }
 
-    @settings(max_examples=30)
     @given(value=JSON)
     def test_come_back_as_they_were_told(self, value, open_log):
         with TemporaryDirectory() as root:
@@ -131,7 +130,6 @@ class TestEvents:
             log.finish(ExitCode.REACHED, "")
             assert records_of(log)[1].data == {"value": value}
 
-    @settings(max_examples=30)
     @given(values=st.lists(JSON, max_size=4), cut=st.integers(min_value=0))
     def test_are_read_up_to_the_byte_where_a_killed_run_stopped(self, values, cut, open_log):
         with TemporaryDirectory() as root:

@@ -83,7 +83,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 SOURCE = st.fixed_dictionaries({}, optional=VALUES)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flags=SOURCE, variables=SOURCE, own=SOURCE, shared=SOURCE)
 def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     root: Path,
@@ -317,7 +317,7 @@ def test_an_absurd_file_is_an_error_and_no_crash(root: Path, text: bytes) -> Non
     assert refused(root).startswith("agent-config/config.toml")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.text("[]{}=.\"'a1\n,#\\", max_size=40).map(str.encode))
 def test_any_file_gives_settings_or_a_plain_error(root: Path, content: bytes) -> None:
     project(root, content)

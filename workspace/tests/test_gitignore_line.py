@@ -125,7 +125,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
 def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, lines: list[str], newline: str) -> None:
     git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]

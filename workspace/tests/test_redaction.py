@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from code_commit_workspace import key_search
@@ -306,7 +306,6 @@ def test_a_stream_gives_what_the_whole_would_however_it_is_cut(whole, data):
     assert _streamed(redactor, _cuts(data, whole)) == redactor.data(whole)
 
 
-@settings(max_examples=25)
 @given(_pieces())
 def test_a_stream_of_single_bytes_gives_what_the_whole_would(whole):
     redactor = Redactor([PLAIN, AWKWARD])

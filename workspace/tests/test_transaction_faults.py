@@ -307,7 +307,7 @@ def _expected(
     return result if _agree(result) == result else None
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(_files.map(_agree), _changes, st.randoms(use_true_random=False), st.booleans())
 def test_random_trees_and_changes_killed_anywhere(files, changes, chance: random.Random, kill):
     shape: Shape = {path: ("file", *entry) for path, entry in files.items()}

@@ -207,7 +207,7 @@ _values = st.recursive(
 )
 
 
-@settings(max_examples=int(os.environ.get("CODE_COMMIT_JOURNAL_EXAMPLES", "80")), deadline=None)
+@settings(max_examples=int(os.environ.get("CODE_COMMIT_JOURNAL_EXAMPLES", "40")))
 @given(_plans(), st.data())
 def test_no_journal_reaches_anything_outside(tmp_path_factory, plan, data):
     root = tmp_path_factory.mktemp("hostile") / "project"
