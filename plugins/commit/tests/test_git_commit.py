@@ -289,15 +289,17 @@ def test_large_files_go_through_the_users_own_git_lfs(change, tmp_path):
     assert change.project.git("show", "HEAD:big.bin") == "pointer to big\n"
 
 
-def test_a_file_outside_of_a_sparse_checkout_is_committed(change):
-    change.project.write({"out/x.txt": "x\n", "out/y.txt": "y\n"})
+def test_a_new_file_outside_of_a_sparse_checkout_is_committed(change):
+    change.project.write({"out/x.txt": "x\n"})
     change.project.git("add", ".")
     change.project.git("commit", "-qm", "more")
     change.project.git("sparse-checkout", "set", "in")
-    finished = change([GOOD + block("out/x.txt", "new\n")], "--commit")
+    finished = change([GOOD + block("out/x.txt", "not seen\n")], "--commit")
+    assert (finished.exit_code, "your sparse checkout leaves it out" in finished.stderr) == (5, True)
+    finished = change([GOOD + block("out/new.txt", "new\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
-    assert committed(change.project) == ["M a.txt", "M out/x.txt"]
-    assert change.project.git("ls-files").split() == [".gitignore", "a.txt", "build.sh", "out/x.txt", "out/y.txt"]
+    assert committed(change.project) == ["M a.txt", "A out/new.txt"]
+    assert change.project.git("ls-files").split() == [".gitignore", "a.txt", "build.sh", "out/new.txt", "out/x.txt"]
 
 
 @pytest.mark.parametrize("other", ["--dry-run", "--no-commit"])
