@@ -53,7 +53,7 @@ def agent(provider, tmp_path):
 
     def work(*replies: Reply):
         with ScriptedServer(replies) as server:
-            environ = {variable: "sk-canary-0123456789-key7Q", **server.environment()}
+            environ = {variable: "sk-canary-0123456789-key7Q", "CODE_COMMIT_SANDBOX": "off", **server.environment()}
             finished = project.command("--agent", "--model", model, "--json", environ=environ, plugins=plugins)
             return project, finished.events[-1]["data"], [each.json for each in server.requests]
 

@@ -76,6 +76,11 @@ def test_all_that_a_process_sees_of_its_start(project, plugins, tmp_path):
     assert (warm["zone"][0], warm["temporary"]) == (["JST", "JST"], str(tmp_path / "t"))
 
 
+def test_a_fork_has_its_own_temporary_folder(project, plugins, tmp_path):
+    seen = project.command("look", environ={"TMPDIR": str(tmp_path)}, plugins=plugins).document
+    assert seen["temporary"] == str(tmp_path)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

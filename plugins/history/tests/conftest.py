@@ -63,6 +63,7 @@ class Runs:
     """A project with a provider that returns the replies of the test."""
 
     repaired = failed = unknown = ""  # the runs of the fixture `past_runs`
+    sandbox = "off"  # most of these tests are not about it, and it takes time
 
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "scripted", PROVIDER)]
@@ -71,13 +72,13 @@ class Runs:
         self.temporary.mkdir()
 
     def run(self, *replies, model="scripted/gemini-2.5-flash", arguments=(), plugins=None):
-        environ = {"REPLIES": json.dumps(replies), "NO_COLOR": "1"}
+        environ = {"REPLIES": json.dumps(replies), "NO_COLOR": "1", "CODE_COMMIT_SANDBOX": self.sandbox}
         plugins = self.plugins if plugins is None else plugins
         finished = self.project.command("--model", model, *arguments, environ=environ, plugins=plugins)
         return finished, self.project.run_folder.name
 
     def command(self, *arguments, plugins=None):
-        environ = {"TMPDIR": str(self.temporary)}
+        environ = {"TMPDIR": str(self.temporary), "CODE_COMMIT_SANDBOX": self.sandbox}
         return self.project.command(*arguments, environ=environ, plugins=self.plugins if plugins is None else plugins)
 
     @staticmethod

@@ -146,6 +146,7 @@ def sandboxes(folder):
 
 
 def test_a_log_cannot_turn_the_sandbox_off(runs):
+    runs.sandbox = "auto"
     _, name = runs.run(runs.replaced("a.txt", "good\n"))
     path = runs.project.root / "logs" / name / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "argv": ["--sandbox", "off"]}))

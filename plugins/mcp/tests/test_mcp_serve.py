@@ -34,6 +34,7 @@ class Served:
             **self.project.environment(),
             "LOOPBACK_BASE_URL": self.model.url("openai"),
             "CODE_COMMIT_MODEL": "loopback-1",
+            "CODE_COMMIT_SANDBOX": "off",
             "PYTHONPATH": str(self._plugins),
         }
         command = StdioServerParameters(

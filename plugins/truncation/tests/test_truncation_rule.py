@@ -214,7 +214,7 @@ def commit(tmp_path: Path):
                 f"[providers.scripted.default]\nreplies = {json.dumps(replies)}\n[plugins.truncation]\n{section}\n"
             }
         )
-        return project.command("--json", plugins=[plugins]), project
+        return project.command("--json", "--sandbox=off", plugins=[plugins]), project
 
     return run
 

@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -58,6 +59,7 @@ def preload(left_out: Sequence[str]) -> None:
         del sys.modules[name]
     if pages := _import("code_commit_report.page"):
         pages.warm_up()
+    tempfile.tempdir = None  # each fork has its own
     _leave_out_flushes()
     sys.path_importer_cache.clear()  # each fork would mark its entries as old, and copy their pages
     gc.collect()
