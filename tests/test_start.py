@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +43,8 @@ class Done(NamedTuple):
     stderr: str
 
 
-# Importing the libraries takes longer than all that these runs do.
+# Importing the libraries takes longer than all that these runs do. For the set without the distribution for tests, which
+# has a process that forks.
 _RUN_EACH = """
 import json, os, sys, tempfile
 import code_commit.cli.main, code_commit.config.loading, code_commit.models.resolution
@@ -74,7 +77,12 @@ def of_missing_plugins() -> list[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def command(folder: Path) -> Callable[..., Done]:
-    """Return a function that gives the result of the command: all of them ran in forks of one process."""
+    """Return a function that gives the result of the command, which ran in a fork of a process with its libraries."""
+    if find_spec("code_commit_testing"):
+        from code_commit_testing import Project
+
+        project = Project(folder, folder.with_name("home"))
+        return lambda *arguments: Done(*astuple(project.command(*arguments)))
     lines = [["models"], ["models", "--json"], ["plugins", "--json"], ["undo"]]
     lines += [arguments for _name, arguments in of_missing_plugins()]
     code = [sys.executable, "-P", "-c", _RUN_EACH]
