@@ -134,6 +134,26 @@ def test_urls_that_run_a_program_or_hold_a_key_are_refused(fleet):
     assert not list(fleet.folder.rglob("owned"))
 
 
+def test_wrong_names_refs_globs_and_lists_have_their_lines(fleet):
+    fleet.repositories("one")
+    lists = {"notes.txt": b"# a note\n\n", "globs.jsonl": b'{"glob": "o*"}\n', "latin.txt": b"caf\xe9\n"}
+    for name, content in lists.items():
+        (fleet.folder / name).write_bytes(content)
+    tables = ["url = 'one'\nref = '--upload-pack=touch owned'", "url = 'one'\nname = '../x'", "glob = '**/one'"]
+    tables += [f"from_file = '{name}'" for name in (*lists, "gone.txt")]
+    found = errors_of(fleet, HEAD + "".join(f"[[repository]]\n{table}\n" for table in tables))
+    for line in (
+        "fleet.toml:3: ref: '--upload-pack=touch owned' is not the name of a branch, tag or commit",
+        "fleet.toml:6: name: '../x' is not a valid name of a repository",
+        "fleet.toml:9: glob: ** is not supported",
+        "fleet.toml:11: from_file: notes.txt lists no repository",
+        "globs.jsonl:1: a repository of a list needs a url",
+        "fleet.toml:15: from_file: latin.txt is not UTF-8 text",
+        "fleet.toml:17: from_file: gone.txt does not exist",
+    ):
+        assert any(each.startswith(line) for each in found), (line, found)
+
+
 @pytest.mark.parametrize("key", ["query_file = '../secret.txt'", "query_file = '/etc/passwd'", "query_file = 'link'"])
 def test_a_fleet_file_reads_nothing_outside_of_its_folder(fleet, key):
     (fleet.folder / "link").symlink_to("/etc/passwd")
