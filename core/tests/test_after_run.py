@@ -152,8 +152,9 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
     project.write({"build.sh": "exit 1\n"})
     finished = run(project, plugins, "--on-failure", "restore")
     assert finished.exit_code == 1
-    assert seen(project)["ending"][:2] == ["not_reached", 1]
-    assert seen(project)["a.txt"] == "old\n"
+    note = seen(project)
+    assert note["ending"][:2] == ["not_reached", 1]
+    assert (note["a.txt"], note["apply"], note["execute"]) == ("old\n", "NotReady", "Interrupted")
 
 
 @pytest.mark.slow

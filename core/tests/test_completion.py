@@ -125,7 +125,7 @@ def odd(tmp_path_factory):
     return cache(lambda shell: script(project, shell, plugins=plugins))
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.fast_rows(5)
 @OFFERS
 def test_bash_offers_what_may_follow(project, odd, words, offered):
     assert sorted(completed(project, odd("bash"), *words)) == offered

@@ -88,6 +88,9 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     assert found["rollup"] == [("skipped", "not checked, see git")]
     assert all(line["hint"] for line in finished.document["checks"] if line["state"] == "problem")
     assert list(project.root.iterdir()) == []
+    broken = examined(project, environ={"CODE_COMMIT_SANDBOX": "x"})
+    assert broken["settings"][0][0] == "problem"
+    assert broken["sandbox"][0][0] in {"ok", "warning"}
 
 
 @pytest.mark.slow

@@ -60,6 +60,12 @@ def test_the_line_tells_what_arrived(terminal, arrived, shown):
     assert terminal.receive(arrived, 12).endswith(f"[0:12] asking gpt-5... 12 s: {shown}")
 
 
+def test_an_activity_is_shown_once_it_takes_long_enough_to_be_read(terminal):
+    terminal.receive(BUILDING, 10)
+    assert terminal.receive(events.MessageLogged("soon"), 10.04).endswith("soon\n")
+    assert terminal.receive(events.MessageLogged("later"), 10.06).endswith("later\n[0:10] build... 0 s")
+
+
 def test_the_first_token_is_shown_however_soon_it_arrives(terminal):
     terminal.receive(ASKED, 0)
     assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith("asking gpt-5... 0 s: 1 tokens")

@@ -54,7 +54,7 @@ def hints(finished: Finished) -> list[str]:
     return [line for line in finished.stderr.splitlines() if line.startswith("hint: ")]
 
 
-@pytest.mark.slow
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("build", ["echo first; echo last; exit 1\n", "exit 1\n"])
 def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project, build):
     code = "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"

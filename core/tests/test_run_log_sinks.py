@@ -72,6 +72,13 @@ def test_the_end_is_the_last_record_also_where_it_cannot_be_written(log):
     assert (late.plugin, sink.seen[-1]) == ("events.jsonl", "run.finished")
 
 
+def test_a_failure_reaches_the_other_sinks_at_once(log):
+    sink = Sink()
+    log.add_sink("tests", sink)
+    log.add_sink("fails", Sink(raising(RuntimeError("x"))))
+    assert sink.seen[-1] == "plugin.failed"
+
+
 def test_a_failure_that_comes_too_late_for_an_event_shows_no_key(tmp_path):
     log = RunLog(tmp_path, "committing-code", redactor=Redactor(["sk-canary-0123456789"]))
     log.add_sink("tests", Sink(at_close=raising(RuntimeError("with sk-canary-0123456789"))))

@@ -65,6 +65,7 @@ def home(root: Path) -> Path:
 
 def test_what_was_not_changed_yet_is_not_touched(root):
     before = state(root / "d/b")
+    assert stat.S_IMODE((home(root) / "journal/active").stat().st_mode) == 0o700
     with ProjectTree(root) as tree:
         handles = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
         assert recover(tree, home(root)) == (

@@ -303,6 +303,12 @@ def test_many_paths_are_judged_at_once_and_alike(shown_project, guard):
     assert set(guard.unreadable([*READABLE, *CLOSED])) == set(CLOSED)
 
 
+def test_no_file_of_another_repository_is_taken_for_one_of_the_project(shown_project, guard):
+    listed = ["nested/x", "link-folder/a.rs", "absent/x", "src/a.rs"]
+    files, refused = guard.select(["*"], among=listed)
+    assert (files, set(refused)) == (("src/a.rs",), set(listed) - {"src/a.rs"})
+
+
 def test_reading_is_refused_where_git_fails(shown_project, guard):
     (shown_project / ".git/config").write_text("[core\n")
     refusal = guard.may_read("src/a.rs")

@@ -86,7 +86,7 @@ class HttpConnection:
     """One connection, for one POST at a time. Another thread may call `abort` during `post`."""
 
     def __init__(self, ssl_context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
-        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        limits = httpx.Limits(max_connections=1)
         self._transport = httpx.HTTPTransport(
             verify=ssl_context, trust_env=False, proxy=proxy, limits=limits, socket_options=_KEEPALIVE
         )
