@@ -334,8 +334,6 @@ def _own_code() -> Iterator[str]:
         sys.base_prefix,
         *filter(os.path.isabs, sys.path),
     }
-    for name, module in tuple(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name.startswith("code_commit") and "." not in name and file:
-            folders.add(str(Path(file).parent))
+    ours = [sys.modules.get(name) for name in tuple(sys.modules) if name.startswith("code_commit") and "." not in name]
+    folders |= {str(Path(file).parent) for module in ours if (file := getattr(module, "__file__", None))}
     yield from sorted({os.path.realpath(folder) for folder in folders})
