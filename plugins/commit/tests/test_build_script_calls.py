@@ -117,10 +117,18 @@ def test_the_script_calls_the_tools_of_the_project(tmp_path, stubs, files, tools
     assert [call for call in stubs.called() if not any(word in call for word in ignored)] == calls
 
 
+NO_TEST = ["", "ok x [no tests to run]", "Tests run: 0", "Ok:                 0"]
+TOOLS = {"mvn": MAVEN_TEST, "gradle": GRADLE_TEST, "go": GO_TEST, "meson": MESON_TEST}
+
+
 @pytest.mark.parametrize(
-    ("files", "tool"), [(MAVEN_TEST, "mvn"), (GRADLE_TEST, "gradle"), (GO_TEST, "go"), (MESON_TEST, "meson")]
+    ("files", "tool", "output"),
+    [
+        pytest.param(files, tool, output, marks=[pytest.mark.slow] * (output not in {"", own}))
+        for (tool, files), own in zip(TOOLS.items(), ("Tests run: 0", "", NO_TEST[1], NO_TEST[3]), strict=True)
+        for output in NO_TEST
+    ],
 )
-@pytest.mark.parametrize("output", ["", "ok x [no tests to run]", "Tests run: 0", "Ok:                 0"])
 def test_a_tool_that_ran_no_test_fails_the_build(tmp_path, stubs, files, tool, output, project_with, build):
     project = project_with(tmp_path / "p", files)
     project.command("init", "--no-build")
@@ -145,11 +153,12 @@ WITH_EXTRA = PYPROJECT + '[project.optional-dependencies]\ntest = ["pytest"]\n'
 WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
 
 
+@pytest.mark.fast_rows(5)
 @pytest.mark.parametrize(
     ("files", "install"),
     [
-        ({"pyproject.toml": WITH_EXTRA}, "python3 -m venv .venv && .venv/bin/pip install -e '.[test]'"),
         ({"pyproject.toml": WITH_GROUP}, "python3 -m venv .venv && .venv/bin/pip install -e . --group tests"),
+        ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
         (
             {"setup.cfg": "[options.extras_require]\ndev =\n  pytest\n"},
             "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'",
@@ -162,7 +171,7 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
             {"requirements.txt": "pytest"},
             "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
         ),
-        ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
+        ({"pyproject.toml": WITH_EXTRA}, "python3 -m venv .venv && .venv/bin/pip install -e '.[test]'"),
         ({"pyproject.toml": WITH_GROUP, "uv.lock": ""}, "uv sync --group tests"),
         (
             {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},

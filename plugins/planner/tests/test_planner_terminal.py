@@ -200,8 +200,14 @@ def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     assert sorted(codebase.plan_files()) == ["new_requirements.md"]
 
 
-@pytest.mark.parametrize(("nohup", "code"), [(False, 130), (True, 1)])
-@pytest.mark.parametrize("moment", ["a question", "a call"])
+@pytest.mark.parametrize(
+    ("nohup", "code", "moment"),
+    [
+        (False, 130, "a call"),
+        (True, 1, "a question"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((False, 130, "a question"), (True, 1, "a call"))),
+    ],
+)
 def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(codebase, on_terminal, nohup, code, moment):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", nohup=nohup)

@@ -287,8 +287,18 @@ def test_a_server_is_reached_by_http(bench, serve) -> None:
             server.kill()
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-@pytest.mark.parametrize("flood", [b"x" * 65536, b": x\n\n" * 16384])
+FLOODS = b"x" * 65536, b": x\n\n" * 16384
+
+
+@pytest.mark.parametrize(
+    ("kind", "flood"),
+    [
+        ("application/json", FLOODS[0]),
+        ("text/event-stream", FLOODS[1]),
+        pytest.param("text/event-stream", FLOODS[0], marks=pytest.mark.slow),
+        pytest.param("application/json", FLOODS[1], marks=pytest.mark.slow),
+    ],
+)
 def test_a_flood_over_http_ends(bench, serve, kind, flood) -> None:
     sent = [0]
 
