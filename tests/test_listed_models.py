@@ -211,7 +211,7 @@ def test_a_huge_list_is_bounded(run, project):
 
 
 @pytest.mark.fast_rows(3)
-@pytest.mark.parametrize("window", [True, -1, "5", 10**9, None, 1.5])
+@pytest.mark.parametrize("window", [True, -1, 10**9, "5", None, 1.5])
 def test_an_impossible_window_is_unknown(run, window):
     rows = [{"id": "m-1", "max_model_len": window}, {"id": "m-2", "max_model_len": 10**9 - 1}]
     found = names(run("models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"])[0])

@@ -98,9 +98,9 @@ def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, proj
     ("provider", "words"),
     [
         ("gemini", "Your project has exceeded its monthly spending cap."),
-        ("openai", BILLING),
+        ("openai", "Insufficient balance"),
         ("anthropic", "This request would exceed your organization's monthly spend limit"),
-        *(("gemini", BILLING), ("openai", "Monthly spending limit reached"), ("openai", "Insufficient balance")),
+        *(("gemini", BILLING), ("openai", BILLING), ("openai", "Monthly spending limit reached")),
     ],
 )
 def test_a_used_up_quota_is_not_retried(commit, provider, words) -> None:

@@ -153,12 +153,16 @@ WITH_EXTRA = PYPROJECT + '[project.optional-dependencies]\ntest = ["pytest"]\n'
 WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
 
 
-@pytest.mark.fast_rows(5)
+@pytest.mark.fast_rows(6)
 @pytest.mark.parametrize(
     ("files", "install"),
     [
         ({"pyproject.toml": WITH_GROUP}, "python3 -m venv .venv && .venv/bin/pip install -e . --group tests"),
         ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
+        (
+            {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},
+            "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
+        ),
         (
             {"setup.cfg": "[options.extras_require]\ndev =\n  pytest\n"},
             "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'",
@@ -173,10 +177,6 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
         ),
         ({"pyproject.toml": WITH_EXTRA}, "python3 -m venv .venv && .venv/bin/pip install -e '.[test]'"),
         ({"pyproject.toml": WITH_GROUP, "uv.lock": ""}, "uv sync --group tests"),
-        (
-            {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},
-            "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
-        ),
     ],
 )
 def test_the_message_names_what_installs_pytest(tmp_path, stubs, cache, files, install, project_with, build):

@@ -131,7 +131,6 @@ def test_an_unusable_response_is_forgotten_after_the_next_build(change):
     assert "could not be applied" not in repair_text(change.prompts()[2])
 
 
-@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("build", "settings", "count"),
     [

@@ -65,7 +65,6 @@ def test_a_change_since_elsewhere_is_no_obstacle_to_some_paths(changed):
     assert changed.read("a.txt") == "later\n"
 
 
-@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("path", ["mine.txt", "sr", "/etc", "1999-01-01"])
 def test_a_path_that_the_run_did_not_change_is_refused(changed, path):
     refused = changed.command("undo", path)

@@ -253,7 +253,7 @@ def test_a_finished_task_cannot_be_resumed(work) -> None:
     assert "is done" in done.stderr
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

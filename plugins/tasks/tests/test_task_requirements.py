@@ -59,7 +59,6 @@ UNMET = {
     "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "contains an error message"),
     "no such pattern": (PATTERN, "No success", "is not found"),
 }
-MUCH_LIKE_OTHERS = ("a command is not there", "NaN is no JSON", "a failed")
 
 
 @pytest.fixture
@@ -88,9 +87,7 @@ def test_a_met_requirement_passes(ready) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in MUCH_LIKE_OTHERS)) for case in UNMET]
-)
+@pytest.mark.parametrize("case", UNMET)
 def test_an_unmet_requirement_fails(ready, case: str) -> None:
     requirement, result, reason = UNMET[case]
     if reason == "longer than":
@@ -259,7 +256,6 @@ def test_plugins_add_validators(work, polite) -> None:
     assert any("not a str" in error for error in errors)
 
 
-@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
