@@ -134,13 +134,14 @@ def test_urls_that_run_a_program_or_hold_a_key_are_refused(fleet):
     assert not list(fleet.folder.rglob("owned"))
 
 
-def test_wrong_names_refs_globs_and_lists_have_their_lines(fleet):
+def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
     fleet.repositories("one")
     lists = {"notes.txt": b"# a note\n\n", "globs.jsonl": b'{"glob": "o*"}\n', "latin.txt": b"caf\xe9\n"}
     for name, content in lists.items():
         (fleet.folder / name).write_bytes(content)
     tables = ["url = 'one'\nref = '--upload-pack=touch owned'", "url = 'one'\nname = '../x'", "glob = '**/one'"]
     tables += [f"from_file = '{name}'" for name in (*lists, "gone.txt")]
+    tables += ["url = 'one'\nquery = 'y'\nquery_file = 'notes.txt'", "url = 'one'\nquery = ' '"]
     found = errors_of(fleet, HEAD + "".join(f"[[repository]]\n{table}\n" for table in tables))
     for line in (
         "fleet.toml:3: ref: '--upload-pack=touch owned' is not the name of a branch, tag or commit",
@@ -150,6 +151,8 @@ def test_wrong_names_refs_globs_and_lists_have_their_lines(fleet):
         "globs.jsonl:1: a repository of a list needs a url",
         "fleet.toml:15: from_file: latin.txt is not UTF-8 text",
         "fleet.toml:17: from_file: gone.txt does not exist",
+        "fleet.toml:19: set query or query_file, not both",
+        "fleet.toml:23: query: it is empty",
     ):
         assert any(each.startswith(line) for each in found), (line, found)
 
