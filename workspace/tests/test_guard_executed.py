@@ -47,6 +47,11 @@ def test_other_files_are_not(workspace, path):
     assert warnings(workspace, Change(path, b"x")) == []
 
 
+def test_a_folder_in_place_of_a_file_is_no_repository(workspace):
+    (workspace.root / "file").touch()
+    assert warnings(workspace, Change("file", None), Change("file/config", b"x")) == []
+
+
 def test_a_repository_may_come_with_the_change(workspace):
     changes = [Change("new/config", b"x"), Change("new/HEAD", b"ref: x\n"), Change("bare/config", None)]
     assert warnings(workspace, *changes[:2]) == [f"new/config: {TOLD}"]
