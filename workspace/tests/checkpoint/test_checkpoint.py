@@ -136,6 +136,7 @@ def test_odd_names_links_and_modes(root, checkpoints):
     (root / "tool").chmod(0o755)
     (root / "link").symlink_to("../outside")
     (root / "to-folder").symlink_to("agent-config")
+    (root / "turned").symlink_to("east")
     before = picture(root)
     checkpoints.take(RUN, "start")
     for name in (*names, b"private"):
@@ -146,6 +147,8 @@ def test_odd_names_links_and_modes(root, checkpoints):
     (root / "to-folder").unlink()
     (root / "to-folder").mkdir()
     (root / "to-folder/inside").write_bytes(b"new")
+    (root / "turned").unlink()
+    (root / "turned").symlink_to("west")
     checkpoints.take(RUN, "end")
     checkpoints.undo(RUN)
     assert picture(root) == before
