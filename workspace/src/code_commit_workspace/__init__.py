@@ -15,7 +15,6 @@ __version__ = "0.1.0"
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
-    "diff": ("LARGEST_DIFF",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

@@ -1,6 +1,5 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
-from .diff import LARGEST_DIFF as LARGEST_DIFF
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted

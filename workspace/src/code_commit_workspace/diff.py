@@ -14,10 +14,6 @@ from code_commit_workspace.records import Change
 
 # The prefixes are the names of the two folders.
 _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
-
-
-LARGEST_DIFF = 8 * 1024 * 1024
-"""The largest diff in a log, in bytes."""
 _BLOCK = 4096  # bytes on disk of the smallest file
 
 
@@ -47,7 +43,8 @@ def unified_diff(
 
 def too_large(most: int) -> NotReady:
     """Return the error for a diff of more than `most` bytes."""
-    return NotReady(f"the diff is larger than {most // 2**20} MiB")
+    hint = "`git diff` shows uncommitted changes of any size"
+    return NotReady(f"the diff is larger than {most // 2**20} MiB", hint=hint)
 
 
 def _size(tree: ProjectTree, path: str) -> int:

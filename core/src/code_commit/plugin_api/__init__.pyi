@@ -99,6 +99,7 @@ from .run import decode_text as decode_text
 from .run import protected_list as protected_list
 from .run import read_text as read_text
 from .run import run_concurrently as run_concurrently
+from .run_files import LARGEST_DIFF as LARGEST_DIFF
 from .run_files import find_run as find_run
 from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file

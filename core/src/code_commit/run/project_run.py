@@ -16,12 +16,11 @@ from code_commit.models.chain import Models
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.run_files import find_run
+from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
 from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
 from code_commit_workspace import (
-    LARGEST_DIFF,
     Change,
     ChangeSetRefused,
     PathRule,

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from code_commit.plugin_api import Usage, cost_of
+from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
@@ -24,7 +24,6 @@ from code_commit_report.text import OutputLine, Shown, read_new, read_output, re
 from code_commit_report.timeline import Bar, bars, ticks
 
 _WHOLE_DIFF = "all-changes.diff"  # the host writes it
-_LARGEST_DIFF = 8 * 1024 * 1024  # bytes
 RELOAD_SECONDS = 5  # for the page of a running run
 GOOD = frozenset({"reached"})
 
@@ -65,7 +64,7 @@ class Texts:
         return self._diffs(_WHOLE_DIFF)
 
     def _diffs(self, name: str | None) -> list[FileDiff]:
-        shown = read_shown(self.folder, name, _LARGEST_DIFF)
+        shown = read_shown(self.folder, name, LARGEST_DIFF)
         return file_diffs(shown.text, self._contents, self.colors) if shown else []
 
     @cached_property

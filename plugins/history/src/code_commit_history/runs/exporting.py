@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import (
+    LARGEST_DIFF,
     CodeCommitError,
     ExitCode,
     Host,
@@ -22,7 +23,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import LARGEST_DIFF, Checkpoints, describe, require_sync
+from code_commit_workspace import Checkpoints, describe, require_sync
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
