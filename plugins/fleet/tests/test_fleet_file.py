@@ -167,6 +167,12 @@ def test_a_fleet_file_reads_nothing_outside_of_its_folder(fleet, key):
     assert "root:" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [("run", "/"), ("run", "x.fleet"), ("status", "/")])
+def test_what_is_no_toml_file_is_named(fleet, words):
+    done = fleet.command(*words)
+    assert (done.exit_code, "is not a .toml file" in done.stderr) == (3, True), done.stderr
+
+
 def test_a_query_with_a_key_does_not_start(fleet):
     fleet.repositories("one")
     fleet.write("one")

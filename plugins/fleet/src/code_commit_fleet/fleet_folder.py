@@ -91,13 +91,19 @@ class Tried:
 
 @dataclass(slots=True)
 class FleetFolder:
-    """The folder of the fleet file at `file`."""
+    """The folder of the fleet file at `file`.
+
+    Raises:
+        NotReady: its name does not end in `.toml`.
+    """
 
     file: Path
     path: Path = field(init=False)
 
     def __post_init__(self) -> None:
         """Set the path of the folder."""
+        if self.file.suffix != ".toml":
+            raise NotReady(f"{self.file} is not a .toml file")
         self.path = self.file.with_suffix(".fleet")
 
     @contextmanager

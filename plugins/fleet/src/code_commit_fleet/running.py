@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
@@ -60,11 +59,8 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
     progress = Progress(host, as_json=arguments.json)
     code, summary, hint = ExitCode.INTERNAL, "", ""
     try:
-        path = Path(file) if Path(file).is_absolute() else host.root / file
-        folder = FleetFolder(path)
-        if not path.suffix == ".toml":
-            raise NotReady(f"{file} is not a .toml file")
-        fleet_file = read_fleet_file(path)
+        folder = FleetFolder(host.root / file)
+        fleet_file = read_fleet_file(folder.file)
         with folder.locked(), _report_full_disk(folder):
             fleet = _Fleet(host, arguments, fleet_file, folder, progress)
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import ExitCode, Host, UsageError
@@ -14,8 +13,7 @@ from code_commit_fleet.plan import Plan, Unit
 
 def folder_of(host: Host, file: str) -> FleetFolder:
     """Return the folder of a fleet file."""
-    path = Path(file)
-    return FleetFolder(path if path.is_absolute() else host.root / path)
+    return FleetFolder(host.root / file)
 
 
 def status(host: Host, arguments: argparse.Namespace) -> int:
