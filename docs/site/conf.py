@@ -6,8 +6,10 @@ site shows beside the pages is made of docs/index.md: each of its headings is a 
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
+import pkgutil
 import posixpath
 import re
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 
 project = "code-commit"
 author = "the authors of code-commit"
@@ -96,6 +99,18 @@ def mark_code(_app: Sphinx, _what: str, _name: str, _object: object, _options: o
             lines[number:number] = ["::", ""]
 
 
+def describe_data(_app: Sphinx, what: str, name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Give a type alias or constant the text at its definition. Autodoc looks for it where the name is exported, and
+    else shows the docstring of `str` or `int`."""
+    package, _, exported = name.rpartition(".")
+    if what != "data":
+        return
+    folder = Path(str(importlib.import_module(package).__file__)).parent
+    for module in pkgutil.iter_modules([str(folder)], f"{package}."):
+        if text := ModuleAnalyzer.for_module(module.name).find_attr_docs().get(("", exported)):
+            lines[:] = text
+
+
 def label_cells(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Give each cell of a table the title of its column: a narrow screen shows the cells below each other."""
 
@@ -127,6 +142,7 @@ def write_excerpts(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Hook into the reading of pages and docstrings."""
+    app.connect("autodoc-process-docstring", describe_data)
     app.connect("autodoc-process-docstring", mark_code)
     app.connect("source-read", prepare)
     app.connect("html-page-context", label_cells)

@@ -14,7 +14,7 @@ from code_commit_workspace import close_arrays, is_locked, open_regular, output_
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
-LARGEST_DIFF = 8 * 1024 * 1024  # bytes; larger diffs are left out of run folders
+LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 
 
