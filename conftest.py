@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import ipaddress
 import os
 import shutil
@@ -108,11 +107,6 @@ def pytest_pycollect_makemodule(module_path: Path) -> None:
     """Load the profile of hypothesis before the first module that uses it. Its import takes most of a second."""
     if b"hypothesis" in module_path.read_bytes():
         _load_profile()
-
-
-def pytest_collection_finish() -> None:
-    """Take what was collected from the garbage collector's sight: it lives as long as the session."""
-    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
