@@ -287,6 +287,27 @@ def test_nothing_survives_the_death_of_the_host(host, mark):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # no thread of ours is needed
+def test_nothing_of_the_trial_of_the_sandbox_survives_the_host(tmp_path, mark, monkeypatch):
+    """bubblewrap leaves its second process behind, waiting, if it is killed as it starts."""
+    for folder in ("bin", "project"):
+        (tmp_path / folder).mkdir()
+    os.mkfifo(tmp_path / "up")
+    bubblewrap = tmp_path / "bin/bwrap"
+    bubblewrap.write_text(f"#!/bin/bash\n(exec -a {mark} sleep 1000) &\necho up > {tmp_path}/up\nwait\n")
+    bubblewrap.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bubblewrap.parent}:{os.environ['PATH']}")
+    runner = ProcessRunner(tmp_path / "project", SandboxSettings("require"), redactor=Redactor())
+    host = multiprocessing.get_context("fork").Process(target=lambda: runner.sandbox_in_use)
+    host.start()
+    assert (tmp_path / "up").read_text() == "up\n"
+    assert _alive(mark)
+    host.kill()
+    host.join()
+
+    _wait_until_gone(mark)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # no thread of ours is needed
 def test_whenever_the_host_dies_nothing_of_it_stays(run, mark):
     """Also while the sandbox is being made, when bubblewrap itself would not notice."""
     for kill in range(KILLS):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -23,9 +25,10 @@ _PATIENCE = 60.0  # seconds for the supervisor to end
 class Process:
     """A process and everything that it started. As a context manager, it ends all of them on exit.
 
-    `stdout`, `stderr` and `status` are pipes to read. Pass data from `status` to `feed_status`; at its end of file, all
-    processes have ended. `exit_code` is None while the process runs and if it was killed, `signal` is the signal that
-    ended it, `trouble` describes another failure. `ran` is whether the process started in its sandbox, if any.
+    `stdout`, `stderr` and `status` are pipes to read. Call `wait`, or pass data from `status` to `feed_status`; at its
+    end of file, all processes have ended. `exit_code` is None while the process runs and if it was killed, `signal` is
+    the signal that ended it, `trouble` describes another failure. `ran` is whether the process started in its sandbox,
+    if any.
 
     If our own process ends in any way, the pipe to the supervisor breaks, and the supervisor ends, too.
     """
@@ -105,6 +108,23 @@ class Process:
         *lines, self._partial_line = (self._partial_line + data).split(b"\n")
         for line in lines:
             self._handle_status(line.decode("utf-8", "replace"))
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Read `status` until all processes have ended; return the exit code, None after a signal.
+
+        Raises:
+            TimeoutError: they did not end within `timeout` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.status, selectors.EVENT_READ)
+            while True:
+                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                data = os.read(self.status, _STATUS_LIMIT)
+                if not data:
+                    return self.exit_code
+                self.feed_status(data)
 
     def kill(self) -> None:
         """Start ending all processes; callable from any thread."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import selectors
 import shutil
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,8 +13,6 @@ from typing import Self
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
-
-_CHUNK = 4096
 
 
 def start(
@@ -78,18 +74,8 @@ class RunningProcess:
         Raises:
             TimeoutError: it did not end within `timeout` seconds.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._lock, selectors.DefaultSelector() as selector:
-            if self._held is None:
-                return self._process.exit_code
-            selector.register(self._process.status, selectors.EVENT_READ)
-            while True:
-                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
-                data = os.read(self._process.status, _CHUNK)
-                if not data:
-                    return self._process.exit_code
-                self._process.feed_status(data)
+        with self._lock:
+            return self._process.exit_code if self._held is None else self._process.wait(timeout)
 
     def kill(self) -> None:
         """Start ending the process; callable from any thread."""

@@ -11,7 +11,6 @@ import os
 import pwd
 import site
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.caches import cache_variables, link_configurations, pnpm_store
 from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
+from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
@@ -30,6 +30,7 @@ from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
 
 _SECONDS_TO_PROVE = 20
+_LONGEST_MESSAGE = 4096  # bytes
 _MOST_REPOSITORIES = 32  # each one takes time at every start
 # Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of other processes.
 _DEVICES = ("kvm", "dri", "kfd")
@@ -272,19 +273,18 @@ def _isolation(root: str, *, network: bool) -> list[str]:
 
 
 def _failure(command: Sequence[str]) -> str:
+    """Try the command, under the supervisor: bubblewrap leaves a process behind if it is killed as it starts."""
     try:
-        done = subprocess.run(
-            [*command, "--", command[0], "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS_TO_PROVE,
-            check=False,
-            cwd="/",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        process = Process([command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b"")
+        with process:
+            if process.wait(_SECONDS_TO_PROVE) == 0:
+                return ""
+            message = os.read(process.stderr, _LONGEST_MESSAGE).decode("utf-8", "replace").strip()
+    except TimeoutError:
+        return f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds"
+    except OSError as error:
         return f"bubblewrap does not run: {error}"
-    message = done.stderr.decode("utf-8", "replace").strip()
-    return f"bubblewrap does not work: {message}" if done.returncode else ""
+    return f"bubblewrap does not work: {message or process.trouble}"
 
 
 def _homes() -> list[str]:
