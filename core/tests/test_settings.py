@@ -160,6 +160,7 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
     ("text", "said"),
     [
         ('modle = "x"', "agent-config/config.toml: there is no setting modle; did you mean model?"),
+        ('"" = 1', "agent-config/config.toml: there is no setting ''"),
         ("[build]\ntimeout = 3", "there is no setting build.timeout; did you mean build.timeout_seconds?"),
         ('[build]\ntimeout_seconds = "soon"', "build.timeout_seconds should be a valid number"),
         ("[build]\ntimeout_seconds = true", "build.timeout_seconds should be a number"),

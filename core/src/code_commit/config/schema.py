@@ -144,7 +144,7 @@ def explained(
         if place == FLAG and name:
             subject = f"--{name[0].replace('_', '-')}"
         if problem["type"] == "extra_forbidden":
-            yield place, f"there is no setting {subject}{_meant(name, place, known)}"
+            yield place, f"there is no setting {subject or repr('')}{_meant(name, place, known)}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
