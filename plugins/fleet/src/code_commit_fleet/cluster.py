@@ -31,6 +31,8 @@ _LOCAL = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.admin.system-monitor.disk": False,
+    "distributed.worker.profile.enabled": False,  # nobody looks at it; with the ticks, it took 7% of a core
+    "distributed.admin.tick.interval": "1s",
 }
 _EVERYWHERE = {
     "distributed.comm.timeouts.connect": "10s",
