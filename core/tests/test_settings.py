@@ -396,6 +396,5 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
 
 
 def test_settings_cannot_be_changed(root: Path) -> None:
-    found = load(root)
     with pytest.raises(ValueError, match="frozen"):
-        found.model = "other"  # type: ignore[misc]
+        load(root).model = "other"  # type: ignore[misc]
