@@ -100,14 +100,15 @@ def test_a_signal_that_is_ignored_stays_ignored(number):
 
 @pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)])
 def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
-    told = threading.Event()
+    told, earlier = threading.Event(), {*threading.enumerate()}
     before = signal.signal(number, lambda *_: None)
     try:
         with call_on_interruption(told.set):
             signal.raise_signal(number)
             if ended:
                 assert told.wait(PATIENCE)
-                assert [each.daemon for each in threading.enumerate() if "interruption" in each.name] == [True]
+                [watch] = {*threading.enumerate()} - earlier
+                assert (watch.name, watch.daemon) == ("code-commit interruption", True)
         assert told.is_set() is ended
         assert signal.set_wakeup_fd(-1) == -1
     finally:
