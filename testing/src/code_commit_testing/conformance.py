@@ -63,15 +63,16 @@ ToolChoice = Literal["auto", "none", "required"]
 class ProviderConformance(CountConformance, StreamHttpConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
-    `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express,
-    `tool_choices` the ones that it can. `thinks` is whether it returns thinking that must go back, `reports_cache`
-    whether its usage reports cached input.
+    `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express, `tools` is
+    whether it offers tools, `tool_choices` the choices among them. `thinks` is whether it returns thinking that must go
+    back, `reports_cache` whether its usage reports cached input.
     """
 
     definition: ClassVar[ProviderDefinition]
     settings: ClassVar[Mapping[str, Any]] = {"model": "some-model"}
     protocol: ClassVar[Protocol | None] = None
     unspoken: ClassVar[Collection[Finish]] = (Finish.PAUSED,)
+    tools: ClassVar[bool] = True
     tool_choices: ClassVar[Collection[ToolChoice]] = ("auto", "none", "required")
     thinks: ClassVar[bool] = True
     reports_cache: ClassVar[bool] = True
@@ -127,9 +128,12 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     def test_request_contains_system_tools_and_limit(self, wire: Wire) -> None:
         request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345)
         sent = json.dumps(wire.encode(request).body)
-        for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "read_file", "Reads a file.", "12345"):
+        for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "12345"):
             assert expected in sent
+        for expected in ("read_file", "Reads a file."):
+            assert expected in sent or not self.tools
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_tool_choices_differ(self, wire: Wire) -> None:
         sent = {
             json.dumps(wire.encode(Request(QUESTION.messages, tools=(READ,), tool_choice=choice)).body)
@@ -162,6 +166,8 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     def test_half_of_a_character_is_kept(self, wire: Wire) -> None:
         # A workflow refuses such text. Replaced, it would be written to the project.
         status, headers, body = self.answer(Reply(text="M"))
+        if b'"M"' not in body:
+            pytest.skip("this service does not send text as a string of JSON")
         completion = wire.decode(status, headers, body.replace(b'"M"', rb'"\ud83d"'))
         assert completion.text == "\ud83d"
 
@@ -174,6 +180,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         usage = self.decoded(wire, Reply(text="hi", usage=None)).usage
         assert (usage.input, usage.output) == (None, None)
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_parallel_tool_calls(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
         assert completion.finish is Finish.TOOL_CALLS
@@ -182,10 +189,12 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert [call.arguments for call in completion.tool_calls] == [{"path": "a.txt"}, {"path": "b.txt"}]
         assert len({call.id for call in completion.tool_calls if call.id}) == len(TWO_CALLS)
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_tool_call_without_arguments(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(tool_calls=(ToolCall("c1", "now", {}),)))
         assert completion.tool_calls[0].arguments == {}
 
+    @pytest.mark.usefixtures("offers_tools")
     @pytest.mark.parametrize("raw", ['{"path": "a.t', "[1]", '"a.txt"', "{'path': 1}", "{" * 5000])
     def test_malformed_arguments_are_data(self, wire: Wire, raw: str) -> None:
         completion = self.decoded(wire, Reply(tool_calls=(ToolCall("c1", "read_file", None, raw=raw), TWO_CALLS[1])))
@@ -201,6 +210,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     # --- following requests
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_results_go_back_with_their_calls(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
         sent = json.dumps(
@@ -212,6 +222,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             matched = [token for token in (call.id, call.name) if sent.count(json.dumps(token)) > 1]
             assert matched, "neither id nor name connects the result to its call"
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_an_error_result_differs(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(tool_calls=TWO_CALLS[:1]))
         call = completion.tool_calls[0]
@@ -252,6 +263,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert "not for you" not in sent
         assert "I see." in sent
 
+    @pytest.mark.usefixtures("offers_tools")
     def test_a_conversation_of_another_provider_can_continue(self, wire: Wire) -> None:
         foreign = Opaque("another", {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"})
         calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo=foreign),))
