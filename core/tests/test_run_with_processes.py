@@ -67,24 +67,6 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     assert "+stray\n" in diff
 
 
-@pytest.mark.slow
-def test_a_process_runs_beside_the_workflow(run):
-    _, _, given = run(
-        "import os\n"
-        "    process = run.start_process(['sh', '-c', 'read line; echo $MORE $line'], env={{'MORE': 'more'}},"
-        " isolation_required=False)\n"
-        "    process.stdin.write(b'words\\n'); process.stdin.flush()\n"
-        "    given = [process.stdout.readline().decode(), process.wait(60)]".replace("{{", "{").replace("}}", "}")
-    )
-    assert given == ["more words\n", 0]
-
-
-@pytest.mark.slow
-def test_a_command_line_as_one_text_is_a_mistake(run):
-    _, _, given = run("given = [tried(run.execute, 'make test', timeout=9), tried(run.start_process, 'make test')]")
-    assert given == ["a command is a list of words, such as ['make', 'test'], not 'make test'"] * 2
-
-
 def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     project, finished, given = run(
         "(run.root / 'build.sh').write_text('grep old a.txt && ! test -e made.txt')\n"
@@ -127,19 +109,30 @@ def test_what_is_told_of_a_process(run):
     assert {event["parent"] for event in finished.events if event["span"] in spans} == {1}
 
 
-@pytest.mark.slow
 def test_what_a_workflow_finds_on_its_run(run):
-    project, finished, given = run(
-        "given = [str(run.root), str(run.folder), run.state.name, run.token, run.build_timeout, repr(run.settings),"
-        " repr(run.options), run.redacted('x'), run.writes, run.git('rev-parse', 'HEAD').decode().strip()]"
+    project, finished, (found, told, beside) = run(
+        "found = [str(run.root), str(run.folder), run.state.name, run.token, run.build_timeout, repr(run.settings),"
+        " repr(run.options), run.redacted('x'), run.writes, run.git('rev-parse', 'HEAD').decode().strip()]\n"
+        "    told = [tried(run.execute, 'make test', timeout=9), tried(run.start_process, 'make test'),"
+        " tried(run.ask, 'which?')]\n"
+        "    process = run.start_process(['sh', '-c', 'read line; echo $MORE $line'], env={'MORE': 'more'},"
+        " isolation_required=False)\n"
+        "    process.stdin.write(b'words\\n'); process.stdin.flush()\n"
+        "    given = found, told, [process.stdout.readline().decode(), process.wait(60)]"
     )
     started = finished.events[0]["data"]
     token = started["token"]
     assert (len(token), int(token, 16) > 0) == (16, True)
     commit = project.git("rev-parse", "HEAD").strip()
     folder = f"{project.root}/{started['folder']}"
-    assert given == [str(project.root), folder, "work", token, 3600, "None", "None", "x", True, commit]
+    assert found == [str(project.root), folder, "work", token, 3600, "None", "None", "x", True, commit]
     assert started["argv"] == ["--model", "scripted", "--json", "--work", "--sandbox", "off"]
+    assert started["commit"] == commit
+    assert {"code-commit", "code-commit-work"} <= started["versions"].keys()
+    words = "a command is a list of words, such as ['make', 'test'], not 'make test'"
+    question = "a workflow that is not interactive asked a question"
+    assert told == [words, words, ["NotReady", question, "this is a bug in its plugin"]]
+    assert beside == ["more words\n", 0]
 
 
 @pytest.mark.slow
@@ -154,39 +147,22 @@ def test_what_is_said_ends_its_line_once_and_is_not_said_beside_events(run):
 
 def test_a_path_that_is_not_allowed_refuses_all(run):
     project, _, given = run(
-        "given = [tried(run.apply, [Change('a.txt', b'new'), Change('build.sh', b'x')]), str(run.may_read('agent-config/x')),"
-        " run.may_read('a.txt'), [each.path for each in run.check([Change('a.txt', b''), Change('logs/x', b'')])]]"
+        "(run.root / 'logs/.gitignore').write_text('!*')\n"
+        "    given = [tried(run.apply, [Change('a.txt', b'new'), Change('build.sh', b'x')]), str(run.may_read('agent-config/x')),"
+        " run.may_read('a.txt'), list(map(str, run.check([Change('a.txt', b''), Change('logs/x', b'')])))]"
     )
-    (name, message, _hint), unreadable, readable, refused = given
+    (name, message, _hint), unreadable, readable, (refused,) = given
     assert name == "ResponseRefused"
     assert "build.sh" in message
     assert "agent-config" in unreadable
-    assert (readable, refused) == (None, ["logs/x"])
+    assert (readable, "anything in the logs folder" in refused) == (None, True)
     assert project.read("a.txt") == "old\n"
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("step", ["run.limit_writes([]).__enter__", "run.apply, [Change('a.txt', b'new')]"])
-def test_a_workflow_that_only_reads_changes_nothing(run, step):
-    project, _, given = run(f"given = tried({step})", "--reads", "--sandbox", "off")
+def test_a_workflow_that_only_reads_changes_nothing(run):
+    code = "given = [tried(run.limit_writes([]).__enter__), tried(run.apply, [Change('a.txt', b'new')])]"
+    project, finished, given = run(code, "--reads", "--sandbox", "off")
     message = "only a workflow that writes can change the project, and only while it runs"
-    assert given == ["NotReady", message, "this is a bug in the plugin that tried"]
+    assert given == [["NotReady", message, "this is a bug in the plugin that tried"]] * 2
     assert project.read("a.txt") == "old\n"
-
-
-def test_a_workflow_that_is_not_interactive_asks_nobody(run):
-    _, _, given = run("given = tried(run.ask, 'which?')")
-    assert given == [
-        "NotReady",
-        "a workflow that is not interactive asked a question",
-        "this is a bug in its plugin",
-    ]
-
-
-@pytest.mark.slow
-def test_logs_are_protected_also_where_git_does_not_ignore_them(run):
-    _, _, given = run(
-        "(run.root / 'logs/.gitignore').write_text('!*')\n    given = list(map(str, run.check([Change('logs/x', b'')])))"
-    )
-    (told,) = given
-    assert "anything in the logs folder" in told
+    assert finished.events[0]["data"]["commit"] is None

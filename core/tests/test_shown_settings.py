@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from code_commit_testing import Project
 
 
 def shown(project: Project, **values: Any) -> dict[str, Any]:
     """Return what `config` shows of the settings of a plugin."""
-    lines = (f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in values.items()]
+    lines += 'rows = [{token = "12345678", id = "12345678"}]\n'
     project.write({"agent-config/config.toml": "[plugins.x]\n" + "".join(lines)})
     rows = project.command("config", "--json").document["settings"]
     return {row["name"].removeprefix("plugins.x."): row["value"] for row in rows}
@@ -27,34 +26,28 @@ def test_a_secret_is_known_by_a_word_of_its_name(project):
     assert {rows[name] for name in plain} == {"abcdefgh"}
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (" 12345678\n", "***78"),
-        ("12345678", "***78"),
-        ("1234567", "***"),
-        ("", "***"),
-        (12345678, "***"),
-        (True, True),
-        ("***gh", "***gh"),  # hidden already
-        ("***", "***"),
-        ("***ijk", "***"),
-        ("***ijklm", "***lm"),
-    ],
-)
-def test_the_end_of_a_secret_as_long_as_a_key_is_shown(project, value, expected):
-    assert shown(project, key=value)["key"] == expected
-
-
-@pytest.mark.slow
-def test_addresses_are_shown_without_secrets(project):
+def test_the_end_of_a_secret_as_long_as_a_key_is_shown_and_no_secret_of_an_address(project):
+    rows = {
+        " 12345678\n": "***78",
+        "12345678": "***78",
+        "1234567": "***",
+        "": "***",
+        12345678: "***",
+        "***gh": "***gh",  # hidden already
+        "***": "***",
+        "***ijk": "***",
+        "***ijklm": "***lm",
+    }
     addresses = {
         "https://me:word@host/x?key=1 and http://b": "https://***@host/x?*** and http://b",
         "https://host/x#part": "https://host/x#***",
         "mail@host?x": "mail@host?x",
     }
-    assert shown(project, all=list(addresses))["all"] == list(addresses.values())
+    keys = {f"key_{number}": value for number, value in enumerate(rows)}
+    found = shown(project, all=list(addresses), is_key=True, **keys)
+    assert [found[name] for name in keys] == list(rows.values())
+    assert (found["all"], found["is_key"]) == (list(addresses.values()), True)
+    assert found["rows"] == [{"token": "***78", "id": "12345678"}]
 
 
 def test_a_variable_with_one_underscore_too_few_is_told_which_is_meant(project):
