@@ -117,6 +117,8 @@ WRONG = {
     "a config without a model": ("    model: str", "    modell: str", "provider sound", "no field `model`"),
     "an address without encryption": ('"https://example', '"http://example', "provider sound", "plain http to another machine"),
     "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
+    "a header without a name": ('"authorization", "Bearer', '"", "Bearer', "provider sound", "key_header names no valid header: ''"),
+    "a header name with a colon": ('"authorization", "Bearer', '"x-key:", "Bearer', "provider sound", "key_header names no valid header: 'x-key:'"),
     "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),
     "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),
     "an async wire": ("def encode", "async def encode", "provider sound", "Wire.encode is async; use a plain function"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 _WIRE = {"encode": 1, "decode": 3}
 _COUNTING = {"encode_count": 1, "decode_count": 3}
 _PROVIDER = {"complete": 1, "close": 0}
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP
 _GENERATOR = "contains `yield`, so a call of it does nothing"
 _Findings = Iterator[tuple[str, str]]  # stage and error
 
@@ -172,6 +174,8 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
         bound = count + inspect.isclass(made)  # a function of the class takes `self` as well
         if fault := fault_of_code(getattr(made, method, None), bound):
             yield f"{name}.{method} {fault}"
+    if is_wire and not _HEADER.fullmatch(definition.key_header[0]):
+        yield f"key_header names no valid header: {definition.key_header[0]!r}"
     if not is_wire and definition.base_url:
         yield f"{name} is a Provider, which makes its own connections, so `base_url` must be empty"
 
