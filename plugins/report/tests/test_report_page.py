@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -278,6 +279,15 @@ def test_a_report_that_cannot_be_written_does_not_end_the_run(answered):
     finished = answered(block("good\n"))
     assert finished.exit_code == 0
     assert "html" in finished.stderr
+
+
+def test_the_name_of_the_project_need_not_be_utf_8(answered):
+    root = answered.project.root.rename(answered.project.root.with_name("caf\udce9"))
+    moved = replace(answered, project=replace(answered.project, root=root))
+    finished = moved(block("good\n"))
+    assert (finished.exit_code, "error: html" in finished.stderr) == (0, False), finished.stderr
+    assert "reached" in moved.page
+    assert moved.project.run_folder.name in moved.index
 
 
 # --- the index --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -12,6 +13,7 @@ from code_commit_report.settings import ReportSettings
 from code_commit_report.whole_file import write_whole
 
 REPORT, INDEX = "report.html", "index.html"
+_ESCAPE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _LIVE_KINDS = frozenset(
     {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
 )
@@ -33,7 +35,7 @@ class HtmlReport:
     def receive(self, record: Record) -> None:
         """See `LogSink.receive`."""
         if record.kind == "run.started":
-            self._folder = Path(str(record.data["root"]), str(record.data["folder"]))
+            self._folder = _folder_of(record)
             self._logs = self._folder.parent
         self._view.receive(record)
         if record.kind == "call.started" and self._loading is None:
@@ -71,6 +73,12 @@ class HtmlReport:
         running = is_running(self._folder) if running is None else running
         page = report_page(self._view, self._folder, limit, index=index, running=running)
         write_whole(self._folder / REPORT, page)
+
+
+def _folder_of(record: Record) -> Path:
+    """Return the run folder. Records are JSON, so a byte that is not UTF-8 is an escape in them."""
+    folder = Path(str(record.data["root"]), str(record.data["folder"]))
+    return folder if folder.exists() else Path(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), str(folder)))
 
 
 def _load() -> None:
