@@ -76,7 +76,7 @@ def test_the_person_may_write_new_requirements_meanwhile(codebase, player):
     cast = codebase.cast
     person = player(cast.called("shell", command=f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"))
     assert codebase.read(NEW) == "the next ones\n"
-    assert "which restored them" not in person.notices()
+    assert "which are restored" not in person.notices()
 
 
 def test_commands_of_the_coach_do_not_change_the_todos(codebase, player):
@@ -136,17 +136,49 @@ def test_autonomous_mode_restores_its_requirements(codebase):
     assert "belong to the program" in answers(cast, "player")[0]
 
 
+@pytest.mark.parametrize(
+    ("command", "altered", "left"),
+    [
+        ("echo Nothing. > requirements.md; echo exit > build.sh", "build.sh", "Add two.\n"),
+        ("echo Nothing. > requirements.md; echo requirements.md >> .gitignore", "requirements.md", "Nothing.\n"),
+    ],
+    ids=["restored", "not restored"],
+)
+def test_a_command_that_changes_what_checks_the_project_ends_the_work(codebase, command, altered, left):
+    cast = codebase.cast
+    codebase.write("requirements.md", "Add two.\n")
+    cast.player = [cast.called("shell", command=command), *cast.player]
+    done = codebase.project.command("--autonomous", "--sandbox=off")
+    assert done.exit_code == 1
+    assert f"a command of the player changed files that check the project: {altered}\n" in done.stderr
+    assert codebase.read("requirements.md") == left
+    [transcript] = codebase.project.run_folder.glob("*player*transcript*")
+    assert ("which restored them" in transcript.read_text()) == (left == "Add two.\n")
+
+
+def test_files_are_restored_if_the_person_interrupts_a_command(codebase):
+    cast, pid = codebase.cast, codebase.project.home / "pid"
+    codebase.write("requirements.md", "Add two.\n")
+    command = f"echo Nothing. > requirements.md; kill -INT $(cat '{pid}'); sleep 60"
+    cast.player = [cast.called("shell", command=command), *cast.player]
+    cast.before["player"] = lambda: pid.write_text(str(person.process.pid))
+    person = codebase.start(workflow=("--autonomous",))
+    assert person.ends()["exit_code"] == 130
+    assert codebase.read("requirements.md") == "Add two.\n"
+    assert len(cast.requests["player"]) == 1
+
+
 FORGES = f"echo forged > {CURRENT}; echo forged > {HISTORY}; rm {TODO}; touch g3-plan/more.md"
 
 
 @pytest.fixture
-def killed(codebase):
+def killed(codebase, request):
     """Plan with a player whose command kills the program, and return the history from before."""
-    cast = codebase.cast
+    cast, more = codebase.cast, getattr(request, "param", "true")
     codebase.write(NEW, "old words\n")
     before = []
     pid = codebase.project.home / "pid"
-    kills = cast.called("shell", command=f"{FORGES}; kill -9 $(cat '{pid}')")
+    kills = cast.called("shell", command=f"{FORGES}; {more}; kill -9 $(cat '{pid}')")
     cast.player = [*cast.player[:1], kills, *cast.player[1:]]
     cast.before["player"] = lambda: before.append(codebase.history)
     person = codebase.plan()
@@ -174,6 +206,15 @@ def test_the_next_start_restores_what_a_killed_command_changed(codebase, killed)
     person.answers("yes", "yes")
     person.quits()
     assert "was killed" not in person.notices()
+
+
+@pytest.mark.parametrize("killed", ["echo /g3-plan >> .gitignore"], indirect=True)
+def test_planning_does_not_begin_with_files_that_cannot_be_restored(codebase, killed):
+    person = codebase.start()
+    person.answers("yes", "yes")
+    finished = person.ends()
+    assert (finished["outcome"], codebase.history != killed) == ("not_ready", True)
+    assert "A command changed files of planning, which cannot be restored: " in finished["summary"]
 
 
 def test_a_killed_command_of_another_branch_restores_nothing(codebase, killed):

@@ -62,6 +62,7 @@ def test_back_asks_for_words_and_a_killed_run_keeps_them(codebase, to_review):
         person.question()
     person.says("")
     person.question()
+    assert len(cast.requests["coach"]) == 1
     cast.before["player"] = person.kill
     person.says("back")
     person.answers("Write twenty-two.")

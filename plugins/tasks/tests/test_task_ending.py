@@ -245,6 +245,17 @@ def test_a_killed_task_can_be_resumed(work) -> None:
     assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
 
 
+def test_a_task_that_was_killed_after_its_last_step_can_be_resumed(work) -> None:
+    work.server.script(work.listed(work.step("a")), work.returns("a is done"))
+    assert work().exit_code == 0
+    [kept] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
+    kept.write_text(kept.read_text("utf-8").replace('"done":true', '"done":false'), "utf-8")
+    asked = len(work.server.requests)
+    done = work("--resume", "latest")
+    assert (done.exit_code, len(work.server.requests)) == (0, asked)
+    assert "a is done" in done.stdout
+
+
 def test_a_finished_task_cannot_be_resumed(work) -> None:
     work.server.script(work.returns("done"))
     assert work().exit_code == 0

@@ -58,6 +58,7 @@ UNMET = {
     "an error": (callback("no_errors_in"), "ok\nERROR: bad\n", "contains an error message"),
     "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "contains an error message"),
     "no such pattern": (PATTERN, "No success", "is not found"),
+    "a search that takes forever": ({"type": "pattern", "pattern": "(a+)+$"}, "a" * 50 + "b", "longer than"),
 }
 
 
@@ -273,6 +274,20 @@ def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) 
     done = work("--json", more_plugins=[polite])
     assert done.exit_code == 1
     assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
+
+
+def test_a_validator_that_is_gone_does_not_pass(work, polite) -> None:
+    work.configure(attempts=1)
+    requirement = {"type": "validation", "validator": "polite"}
+    work.server.script(
+        work.listed(work.step("one", requirement), work.step("two", PATTERN)), work.returns("please"), work.returns("x")
+    )
+    assert work(more_plugins=[polite]).exit_code == 1
+    work.server.script(work.returns("please"))
+    done = work("--resume", "latest", "--json")
+    assert done.exit_code == 1
+    [judged, *_] = work.events_of(done, "tasks.judged")
+    assert "There is no validator 'polite'; there are: syntax_check." in judged["reason"]
 
 
 # --- isolation -----------------------------------------------------------------------------------------------------

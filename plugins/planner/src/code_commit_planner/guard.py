@@ -98,10 +98,8 @@ class Guard:
                 try:
                     text = tool.call(context, arguments)
                 except ToolError as error:
-                    note = self._restore(agent, writes)
-                    if isinstance(error, ProjectTampered):
-                        raise ProjectTampered(f"{error}{note}", error.paths) from error
-                    raise ToolError(f"{error}{note}") from error
+                    error.args = (f"{error}{self._restore(agent, writes)}",)
+                    raise
                 except BaseException:
                     self._restore(agent, writes)
                     raise
@@ -147,7 +145,7 @@ class Guard:
             self.run.apply(changes)
         except (NotReady, ResponseRefused) as error:
             reason = f"A command changed files of planning, which cannot be restored: {error.message}"
-            raise ProjectTampered(reason, tuple(paths)) from error
+            raise ProjectTampered(tuple(paths), reason) from error
         self._restored += paths
         message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
         show(self.run, filled(message, agent=agent, paths=", ".join(map(legible, paths))), "yellow")

@@ -12,12 +12,11 @@ from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Mo
 from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
 from code_commit_tasks.functions import Functions
-from code_commit_tasks.requirements import ProjectTampered
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.task_list import MalformedTaskList, TaskList, task_list
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_toolbox.tool import ToolContext
+from code_commit_toolbox.tool import ProjectTampered, ToolContext
 
 _OUTPUT_KEPT = 256 * 1024  # characters of printed output
 _CALL_KEPT = 64 * 1024  # characters of a tool's input and of its answer

@@ -29,7 +29,7 @@ from code_commit_tasks.task_list import (
 )
 from code_commit_tasks.validators import Validation, Validator, validation_problem
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tool import ProjectTampered, ToolError
 from code_commit_toolbox.tools.project_file import plain, read_text
 from code_commit_workspace import ProjectTree
 
@@ -56,14 +56,6 @@ _BUILTINS = frozenset(
         "trap",
     )
 )
-
-
-class ProjectTampered(Exception):  # noqa: N818 - the name of an event
-    """A command altered files that check the project: its result and all later work are invalid."""
-
-    def __init__(self, paths: tuple[str, ...]) -> None:
-        super().__init__(f"a command changed files that check the project: {', '.join(paths)}")
-        self.paths = paths
 
 
 @dataclass(frozen=True, slots=True)

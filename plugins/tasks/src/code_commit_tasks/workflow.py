@@ -12,13 +12,14 @@ from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.functions import open_functions
 from code_commit_tasks.prompts import system_prompt
-from code_commit_tasks.requirements import ProjectTampered, Requirements
+from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.runtime.deno import deno_binary
 from code_commit_tasks.saved import SavedTask, load, save
 from code_commit_tasks.steps import StepFailed, Steps
 from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
+from code_commit_toolbox.tool import ProjectTampered
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
@@ -82,8 +83,6 @@ def _open_task(run: Run) -> SavedTask:
     options = run.options
     if options.resume is not None:
         found = load(run, options.resume)
-        if found.root.passed:
-            found.root.passed = False  # its steps passed, but the build did not
         run.emit(MessageLogged(f"continuing {options.resume}"))
         return found
     text = options.task if options.task is not None else _read(options.task_file)

@@ -16,8 +16,8 @@ class ToolError(Exception):
 class ProjectTampered(ToolError):  # noqa: N818 - the name of an event
     """A command altered files that check the project (`paths`): the agent's work has failed."""
 
-    def __init__(self, message: str, paths: tuple[str, ...]) -> None:
-        super().__init__(message)
+    def __init__(self, paths: tuple[str, ...], message: str = "") -> None:
+        super().__init__(message or f"a command changed files that check the project: {', '.join(paths)}")
         self.paths = paths
 
 

@@ -33,8 +33,8 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
-                f"The command changed files that check this project, which is not allowed: {paths}.\n{report}",
                 result.tampered,
+                f"The command changed files that check this project, which is not allowed: {paths}.\n{report}",
             )
         if result.timed_out:
             raise ToolError(f"The command and its child processes were stopped after {seconds:g} s.\n{report}")
