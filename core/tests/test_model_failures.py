@@ -44,52 +44,80 @@ def ask(project, tmp_path):
     return ask
 
 
-def response(project: Project) -> str:
-    return (project.run_folder / "1-ask-response.txt").read_text()
+AGAIN = """
+def run(run):
+    told = []
+    for request in {requests}:
+        try:
+            run.model().complete(request(), label="ask")
+        except Exception as error:
+            told.append([type(error).__name__, str(error), getattr(error, "hint", "")])
+    return Result(Outcome.REACHED, "done", {{"told": told}})
+"""
+
+
+@pytest.fixture
+def fail(project, tmp_path):
+    """Return a function that sends requests in one run; it returns name, message and hint of each error."""
+
+    def fail(*replies: Reply, requests: str = "", model: str = "loopback-1", **environ: str) -> list[list[str]]:
+        code = WORKFLOW.partition("def run")[0] + AGAIN
+        code = code.format(requests=requests or f"[lambda: {REQUEST}] * {len(replies)}")
+        plugins = install_plugin(tmp_path / "plugins", "asking", code)
+        with ScriptedServer(replies) as server:
+            given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
+            finished = project.command("--ask", "--model", model, "--json", plugins=[plugins], environ=given)
+        told: list[list[str]] = finished.events[-1]["data"]["data"]["told"]
+        return told
+
+    return fail
+
+
+def response(project: Project, number: int = 1) -> str:
+    return (project.run_folder / f"{number}-ask-response.txt").read_text()
+
+
+def test_the_run_folder_keeps_the_reply_of_a_failed_call_unless_it_may_quote_the_key(fail, project):
+    project.write({"agent-config/second-key.txt": OTHER})
+    stream = b": PROCESSING\n\ndata: {}\n\n"
+    quoting = f"what you sent, {KEY[:4]}…, is wrong"
+    told = fail(
+        Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'),
+        Reply.html(),
+        Reply.error(400, f"you sent {OTHER}"),
+        *(
+            Reply(body=stream, headers={"content-type": kind})
+            for kind in ("text/event-stream; a=b", "Text/Event-Stream")
+        ),
+        Reply.error(403, quoting, code="SERVICE_DISABLED"),
+        Reply.error(401, quoting, code="invalid_api_key"),
+    )
+    assert [name for name, *_ in told] == ["ProviderFailed"] * 7
+    responses = [response(project, number) for number in range(1, 8)]
+    assert [text.split("\n")[:2] for text in responses] == [["ERROR", message] for _, message, _ in told]
+    bodies = [text.split("\n", 2)[2] for text in responses]
+    assert json.loads(bodies[0])["error"]["details"] == [{"field": "x"}]
+    assert "the reply is a web page, not JSON" in told[1][1]
+    assert bodies[1].endswith("<h1>Welcome</h1></body></html>")
+    assert f"you sent ***{OTHER[-2:]}" in told[2][1]
+    assert OTHER[8:] not in responses[2]  # it is redacted before parts of the own key
+    assert ["the reply is a stream of events, not JSON" in message for _, message, _ in told[3:5]] == [True] * 2
+    assert bodies[3].encode() == stream
+    source = "; the key is from variable LOOPBACK_API_KEY"
+    assert told[5][1].endswith(f"the key does not have permission for this (HTTP 403): SERVICE_DISABLED{source}")
+    assert told[6][1].endswith(f"the service rejected the key (HTTP 401): invalid_api_key{source}")
+    assert bodies[5:] == ["", ""]
+    assert "what you sent" not in "".join(message for _, message, _ in told)
+    assert told[6][2].startswith("check that the key is for this service")
+
+
+def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(fail):
+    [(_, _, hint)] = fail(Reply.error(401, "who are you"), LOOPBACK_API_KEY="")
+    assert hint.startswith("no key was sent to this address: set api_key or api_key_file")
 
 
 @pytest.mark.slow
-def test_the_run_folder_keeps_the_reply_of_a_failed_call(ask, project):
-    finished = ask(Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'))
-    assert finished.exit_code == 4, finished.stderr
-    first, message, body = response(project).split("\n", 2)
-    assert (first, message) == ("ERROR", finished.stderr.partition("error: ")[2].partition("\n")[0])
-    assert json.loads(body)["error"]["details"] == [{"field": "x"}]
-
-
-@pytest.mark.slow
-def test_a_reply_that_is_no_json_is_kept_too(ask, project):
-    finished = ask(Reply.html())
-    assert "the reply is a web page, not JSON" in finished.stderr
-    assert response(project).endswith("<h1>Welcome</h1></body></html>")
-
-
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("status", "code", "says"),
-    [
-        (403, "SERVICE_DISABLED", "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
-        (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
-    ],
-)
-def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kept(ask, project, status, code, says):
-    finished = ask(Reply.error(status, f"what you sent, {KEY[:4]}…, is wrong", code=code))
-    assert finished.exit_code == 4
-    says += "; the key is from variable LOOPBACK_API_KEY"
-    assert finished.stderr.partition("error: ")[2].partition("\n")[0].endswith(says)
-    assert response(project).endswith(says + "\n")
-    assert "what you sent" not in finished.stderr + response(project)
-
-
-@pytest.mark.slow
-def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(ask):
-    finished = ask(Reply.error(401, "who are you"), LOOPBACK_API_KEY="")
-    assert finished.exit_code == 4
-    assert "hint: no key was sent to this address: set api_key or api_key_file" in finished.stderr
-
-
-@pytest.mark.slow
-def test_an_error_appears_once(ask, project):
+def test_an_error_appears_once(ask):
     finished = ask(Reply.error(400, "no such field"))
     assert finished.stderr.count("no such field") == 1
     assert "loopback-1 failed after" in finished.stderr
@@ -108,19 +136,6 @@ def test_a_refused_connection_is_said_once_with_one_advice(ask):
     assert finished.stderr.count("check the ") == 1
 
 
-def test_every_key_is_redacted_before_parts_of_the_own_one(ask, project):
-    project.write({"agent-config/second-key.txt": OTHER})
-    finished = ask(Reply.error(400, f"you sent {OTHER}"))
-    assert f"you sent ***{OTHER[-2:]}" in finished.stderr
-    assert OTHER[8:] not in finished.stderr + response(project)
-
-
-@pytest.mark.parametrize("kind", ["text/event-stream; charset=utf-8", "Text/Event-Stream"])
-def test_a_stream_of_events_is_recognized_by_its_content_type(ask, kind):
-    finished = ask(Reply(body=b": PROCESSING\n\ndata: {}\n\n", headers={"content-type": kind}))
-    assert "the reply is a stream of events, not JSON" in finished.stderr
-
-
 def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, project):
     finished = ask(Reply(body=b'{"answer": 1}'), "--debug")
     assert finished.exit_code == 4
@@ -130,18 +145,16 @@ def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, proj
     assert response(project).endswith('{"answer": 1}')
 
 
-MISTAKES = {
-    'Request((Message("user", "hi"),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
-    'Request("hi")': "the messages of a Request are of type Message, not 'h'",
-    '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
-}
-
-
-@pytest.mark.parametrize("request_", MISTAKES)
-def test_what_is_no_request_names_the_mistake(ask, request_):
-    finished = ask(Reply("hi"), request=request_)
-    assert finished.exit_code == 70
-    assert MISTAKES[request_] in finished.stderr
+def test_what_is_no_request_names_the_mistake(fail):
+    mistakes = {
+        'Request((Message("user", "hi"),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
+        'Request("hi")': "the messages of a Request are of type Message, not 'h'",
+        '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
+    }
+    told = fail(requests=f"[{', '.join(f'lambda: {each}' for each in mistakes)}]")
+    assert [(name, message[: len(said)]) for (name, message, _), said in zip(told, mistakes.values(), strict=True)] == [
+        ("TypeError", said) for said in mistakes.values()
+    ]
 
 
 CALLS = """
@@ -150,9 +163,10 @@ from code_commit.plugin_api import *
 from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
 
 def made(config):
-    parts = (ToolCall("c1", "write", {arguments}, raw={raw!r}),)
-    message = Message("assistant", parts)
-    return ScriptedProvider([Completion(message, Finish.TOOL_CALLS, "calls", Usage(1, 1), "caller-1", {{}})])
+    return ScriptedProvider(
+        Completion(Message("assistant", (part,)), Finish[finish], "why", Usage(1, 1), "caller-1", {{}})
+        for part, finish in {replies}
+    )
 
 @hookimpl
 def code_commit_providers():
@@ -160,24 +174,21 @@ def code_commit_providers():
 """
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("arguments", "raw"),
-    [
+def test_a_live_key_in_a_tool_call_is_refused(fail, project, tmp_path):
+    calls = [
         ({"content": [{"deep": KEY}]}, ""),
         ({"content": f"key = {KEY}"}, ""),
         (None, f"no JSON, but {KEY}"),
         ({}, f"only raw {KEY}"),
         ({"content": KEY}, '{"content": "' + KEY.replace("c", r"\u0063") + '"}'),
-    ],
-)
-def test_a_live_key_in_a_tool_call_is_refused(ask, project, tmp_path, arguments, raw):
-    install_plugin(tmp_path / "plugins", "caller", CALLS.format(arguments=arguments, raw=raw))
-    finished = ask(Reply("unused"), "--model", "caller-1")
-    assert finished.exit_code == 5, finished.stderr
-    assert (
-        "the response of call 1 contains an API key\nhint: remove it from where the model saw it: " in finished.stderr
-    )
+    ]
+    replies = ", ".join(f"(ToolCall('c1', 'write', {given}, raw={raw!r}), 'TOOL_CALLS')" for given, raw in calls)
+    install_plugin(tmp_path / "plugins", "caller", CALLS.format(replies=f"[{replies}]"))
+    told = fail(requests=f"[lambda: {REQUEST}] * 5", model="caller-1")
+    assert [(name, message) for name, message, _ in told] == [
+        ("ResponseRefused", f"the response of call {number} contains an API key") for number in range(1, 6)
+    ]
+    assert {hint.partition(":")[0] for *_, hint in told} == {"remove it from where the model saw it"}
     assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
 
 
@@ -219,36 +230,28 @@ def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
     assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
 
 
-@pytest.mark.parametrize(
-    ("finish", "says"),
-    [("REFUSED", 'caller-1 refused call 1 (why): "I will not."'), ("FILTERED", "caller-1 filtered call 1 (why)\n")],
-)
-def test_a_refused_completion_is_told_from_a_filtered_one(ask, project, tmp_path, finish, says):
-    code = CALLS.format(arguments={}, raw="").replace(
-        'parts = (ToolCall("c1", "write", {}, raw=\'\'),)', 'parts = (Text("I will not."),)'
-    )
-    install_plugin(tmp_path / "plugins", "caller", code.replace('TOOL_CALLS, "calls"', f'{finish}, "why"'))
-    finished = ask(Reply("unused"), "--model", "caller-1")
-    assert finished.exit_code == 4
-    assert says in finished.stderr
-    assert "hint: rephrase the query, or use another model\n" in finished.stderr
-    assert response(project) == f"ERROR\n{says.strip()}\nI will not."
+def test_a_refused_completion_is_told_from_a_filtered_one(fail, project, tmp_path):
+    replies = [("I will not.", "REFUSED"), ("I will not.", "FILTERED")]
+    parts = ", ".join(f"(Text({text!r}), {finish!r})" for text, finish in replies)
+    install_plugin(tmp_path / "plugins", "caller", CALLS.format(replies=f"[{parts}]"))
+    says = ['caller-1 refused call 1 (why): "I will not."', "caller-1 filtered call 2 (why)"]
+    assert fail(requests=f"[lambda: {REQUEST}] * 2", model="caller-1") == [
+        ["ProviderFailed", text, "rephrase the query, or use another model"] for text in says
+    ]
+    assert [response(project, number) for number in (1, 2)] == [f"ERROR\n{text}\nI will not." for text in says]
 
 
 @pytest.mark.parametrize(
-    ("text", "quoted"), [("", ""), ("x " * 100 + "\n", f': "{"x " * 99}x"'), ("y" * 200, f': "{"y" * 200}"')]
+    ("text", "quoted"),
+    [
+        ("", ""),
+        ("x " * 100 + "\n", f': "{"x " * 99}x"'),
+        ("y" * 200, f': "{"y" * 200}"'),
+        ("no\n" * 101, f': "{("no " * 67)[:200]}…"'),
+    ],
 )
 def test_a_refusal_is_quoted_on_one_line(text, quoted):
     message = Message("assistant", (Text(text),))
     refused = Completion(message, Finish.REFUSED, "why", Usage(), "caller-1", {})
     assert refusal(refused, 7, Redactor()) == f"caller-1 refused call 7 (why){quoted}"
     assert refusal(replace(refused, finish=Finish.LENGTH), 7, Redactor()) == ""
-
-
-@pytest.mark.slow
-def test_a_long_refusal_is_quoted_by_its_beginning(ask, tmp_path):
-    code = CALLS.format(arguments={}, raw="").replace(
-        'parts = (ToolCall("c1", "write", {}, raw=\'\'),)', 'parts = (Text("no\\n" * 101),)'
-    )
-    install_plugin(tmp_path / "plugins", "caller", code.replace('TOOL_CALLS, "calls"', 'REFUSED, "why"'))
-    assert f'refused call 1 (why): "{("no " * 67)[:200]}…"\n' in ask(Reply("unused"), "--model", "caller-1").stderr

@@ -200,7 +200,7 @@ def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("shape", ["applied_alone", "applied_and_git", "command_alone", "applied_often"])
+@pytest.mark.parametrize("shape", ["applied_and_git", "applied_alone", "command_alone", "applied_often"])
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0
@@ -243,6 +243,8 @@ def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, st
     assert got(finished) == expected
     questions = [event["data"] for event in finished.events if event["kind"] == "question.asked"]
     assert questions == [{"question": "what now?", "choices": ["on", "quit"]}] * len(expected)
+    told = [event["data"]["answer"] for event in finished.events if event["kind"] == "question.answered"]
+    assert told == expected
 
 
 def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from code_commit_testing import Finished, install_plugin
 
 PLUGIN = """
+import json
 from pathlib import Path
 from pydantic import BaseModel, ConfigDict, field_validator
-from code_commit.plugin_api import CommandDefinition, Flag, Outcome, Result, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CodeCommitError, CommandDefinition, Flag, Outcome, Result, WorkflowDefinition, hookimpl,
+)
 
 TIMES = Flag(("--times",), "how often", metavar="N")
 
@@ -23,7 +29,7 @@ def code_commit_workflows():
         return WorkflowDefinition(name, name, flags, "flags_plugin:tell", writes=False, roles=None, **more)
     deep = Flag(("--look", "-l"), "look", selects=True)
     return [
-        workflow("looking", deep, TIMES, Flag(("--words",), "no field of its name"), options="flags_plugin:Options"),
+        workflow("looking", deep, TIMES, Flag(("--two-words",), "no field of its name"), options="flags_plugin:Options"),
         workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look", "--absent")),
         workflow("strict", Flag(("--strict",), "no field", selects=True), TIMES, options="flags_plugin:Strict"),
         workflow("lost", Flag(("--lost",), "no root", selects=True), root="flags_plugin:lost"),
@@ -34,7 +40,10 @@ def code_commit_workflows():
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("start", "start a workflow", "flags_plugin:start", "flags_plugin:arguments")]
+    return [
+        CommandDefinition(name, "start workflows", f"flags_plugin:{name}", "flags_plugin:arguments")
+        for name in ("start", "each")
+    ]
 
 class Settings(BaseModel):
     times: int = 1
@@ -72,6 +81,16 @@ def arguments(parser):
 def start(host, arguments):
     host.out.line(host.start(host.parse([f"--{word}" for word in arguments.words])).summary)
     return 0
+
+def each(host, arguments):
+    told = []
+    for words in map(json.loads, arguments.words):
+        try:
+            told.append(["", host.start(host.parse(words)).summary])
+        except CodeCommitError as error:
+            told.append([type(error).__name__, f"{error.message}\\nhint: {error.hint}\\n"])
+    host.out.document(told)
+    return 0
 """
 
 
@@ -85,58 +104,64 @@ def run(project, tmp_path):
     return run
 
 
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("words", "summary"),
-    [
-        (["--bare", "--look"], "options: None"),
-        (["--strict", "--times", "9"], "options: Strict(times=9)"),
-        (["--look"], "options: Options(times=1, look=True)"),
-        (["-l", "--times", "2"], "options: Options(times=2, look=True)"),
-        (["--look", "--times=3"], "options: Options(times=3, look=True)"),
-        (["--bare"], "options: None"),
-        (["--bare", "--absent", "x"], "options: None"),
-    ],
-    ids=" ".join,
-)
-def test_a_workflow_gets_its_flags(run, words, summary):
-    finished = run(*words)
-    assert finished.exit_code == 0, finished.stderr
-    assert summary in finished.stderr
+@pytest.fixture
+def start_each(run):
+    """Return a function that starts runs in one process; it returns the error, if any, and the text of each."""
+
+    def start_each(*lines: str) -> list[Any]:
+        return run("each", *(json.dumps(line.split()) for line in lines)).document
+
+    return start_each
 
 
-@pytest.mark.slow
-def test_a_flag_beats_the_setting_of_the_same_name(run, project):
+def test_a_workflow_gets_its_flags_which_beat_the_settings_of_the_same_name(start_each, project):
     project.write({"agent-config/config.toml": "[plugins.flags]\ntimes = 2\n"})
-    assert "Options(times=2, look=True)" in run("--look").stderr
-    assert "Options(times=3, look=True)" in run("--look", "--times", "3").stderr
+    summaries = {
+        "--bare --look": "None",
+        "--strict --times 9": "Strict(times=9)",
+        "--look": "Options(times=2, look=True)",
+        "-l --times 1": "Options(times=1, look=True)",
+        "--look --times=3": "Options(times=3, look=True)",
+        "--bare": "None",
+        "--bare --absent x": "None",
+    }
+    assert start_each(*summaries) == [["", f"options: {options}"] for options in summaries.values()]
+
+
+def test_a_mistake_of_a_flag_is_named(start_each):
+    mistakes = [
+        ("--look --strict", "--look and --strict cannot be used together: a run has one workflow"),
+        ("--strict --two-words", "--two-words belongs to looking, not to strict"),
+        ("--look --two-words", "there is no setting --two-words\n"),
+        ("--look --absent x", "there is no flag --absent"),
+        ("--look --times x", "--times should be a valid integer\n"),
+        ("--look --times", "argument --times: expected one argument"),
+        ("--look --sandbox of", "--sandbox should be 'auto', 'require' or 'off'"),
+        ("--look --on-failure=stop", "--on-failure should be 'keep' or 'restore'"),
+        ("--look --max-cost 0", "--max-cost should be greater than 0"),
+        ("--loook", "there is no flag --loook; did you mean --look?"),
+        ("--lo", "there is no flag --lo"),
+        ("--look undo", "the command undo must come before all flags\nhint: `code-commit undo --help`"),
+        ("--look undoo", "there is no command undoo; did you mean undo?"),
+        ("--strict --bare --look", "--bare and --strict cannot be used together: a run"),
+        ("--look -m", "argument --model/-m: expected one argument"),
+    ]
+    told = start_each(*(line for line, _ in mistakes))
+    assert [(name, text[: len(said)]) for (name, text), (_, said) in zip(told, mistakes, strict=True)] == [
+        ("UsageError", said) for _, said in mistakes
+    ]
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--look", "--strict"], 2, "--look and --strict cannot be used together: a run has one workflow"),
-        (["--strict", "--words"], 2, "--words belongs to looking, not to strict"),
-        (["--look", "--words"], 2, "there is no setting --words\n"),
-        (["--look", "--absent", "x"], 2, "there is no flag --absent"),
-        (["--look", "--times", "x"], 2, "--times should be a valid integer\n"),
-        (["--look", "--times"], 2, "argument --times: expected one argument"),
-        (["--look", "--sandbox", "of"], 2, "--sandbox should be 'auto', 'require' or 'off'"),
-        (["--look", "--on-failure=stop"], 2, "--on-failure should be 'keep' or 'restore'"),
-        (["--look", "--max-cost", "0"], 2, "--max-cost should be greater than 0"),
-        (["--loook"], 2, "there is no flag --loook; did you mean --look?"),
-        (["--lo"], 2, "there is no flag --lo"),
-        (["--look", "undo"], 2, "the command undo must come before all flags"),
+        (["--look", "--times", "x"], 2, "error: --times should be a valid integer\n"),
         (["plugin"], 2, "did you mean plugins?\nhint: `code-commit plugins --help`"),
         (["plugins", "--jso"], 2, "unexpected argument --jso; did you mean --json?"),
         (["plugins", "--jso=1"], 2, "unexpected argument --jso=1; did you mean --json?"),
         (["plugins", "doctor", "extra"], 2, "unexpected argument extra\nhint: `code-commit plugins doctor --help`"),
-        (["--look", "undo"], 2, "\nhint: `code-commit undo --help`"),
-        (["--look", "undoo"], 2, "there is no command undoo; did you mean undo?"),
-        (["--strict", "--bare", "--look"], 2, "--bare and --strict cannot be used together: a run"),
         (["plugins", "-x"], 2, "unexpected argument -x\nhint: `code-commit plugins --help`"),
         (["help", "plugin"], 2, "did you mean plugins?"),
-        (["--look", "-m"], 2, "argument --model/-m: expected one argument"),
         (["--nowhere"], 3, "there is no folder no-such-folder"),
         (["--asking"], 3, "a workflow that is not interactive asked a question"),
         (["--quitting"], 0, ""),
