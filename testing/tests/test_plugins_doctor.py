@@ -119,6 +119,8 @@ WRONG = {
     "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
     "a header without a name": ('"authorization", "Bearer', '"", "Bearer', "provider sound", "key_header names no valid header: ''"),
     "a header name with a colon": ('"authorization", "Bearer', '"x-key:", "Bearer', "provider sound", "key_header names no valid header: 'x-key:'"),
+    "a key that no variable can hold": ("None, None,", 'None, "SOUND KEY",', "provider sound", "key_variable must be the name of an environment variable, not 'SOUND KEY'"),
+    "a layer that yields": ("return next(call)", "yield next(call)", "code_commit_model_layers", "layer contains `yield`, so a call of it does nothing"),
     "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),
     "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),
     "an async wire": ("def encode", "async def encode", "provider sound", "Wire.encode is async; use a plain function"),

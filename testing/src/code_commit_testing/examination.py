@@ -141,6 +141,10 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
         yield f"base_url {definition.base_url!r}: {error.message}"
     if "{key}" not in definition.key_header[-1]:
         yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
+    for field in ("base_url_variable", "key_variable"):
+        variable = getattr(definition, field)
+        if variable and not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
+            yield f"{field} must be the name of an environment variable, not {variable!r}"
     if "config" in code and "model" not in code["config"].model_fields:
         yield f"{definition.config} has no field `model`"
     if not faults:
@@ -238,7 +242,11 @@ def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Itera
 
     If the hook gave no objects, such as no sink without a file, look at the plugin's classes that have its methods.
     """
-    methods = {name: int(count or 0) for name, count in CODE[hook].items() if name != "__call__"}
+    if "__call__" in CODE[hook]:
+        functions = [each if inspect.isfunction(each) else type(each).__call__ for each in given]
+        yield from (f"{each.__qualname__} {_GENERATOR}" for each in functions if inspect.isgeneratorfunction(each))
+        return
+    methods = {name: int(count or 0) for name, count in CODE[hook].items()}
     unmade = _classes_of(plugin) if methods and not given else []
     classes = [each for each in unmade if methods.keys() <= vars(each).keys()]
     for each in classes:
