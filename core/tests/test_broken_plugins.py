@@ -53,6 +53,30 @@ class Rule:
 def code_commit_path_rules(settings):
     return [Rule()]
 """
+EACH = """
+import json
+from code_commit.plugin_api import CodeCommitError, CommandDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("each", "start runs", "each_plugin:each", "each_plugin:arguments")]
+
+def arguments(parser):
+    parser.add_argument("lines", nargs="+")
+
+def each(host, arguments):
+    told = []
+    for line in arguments.lines:
+        words, _, settings = line.partition("\\n")
+        (host.root / "agent-config/config.toml").write_text(settings)
+        try:
+            done = host.start(host.parse(words.split()))
+            told.append([done.exit_code.name, done.summary, done.hint])
+        except CodeCommitError as error:
+            told.append([type(error).__name__, error.message, error.hint])
+    host.out.document(told)
+    return 0
+"""
 ANSWER = "Completion(Message('assistant', (Text({text}),)), {finish}, '', Usage(), 'odd', {{}})"
 STOPPED = ANSWER.format(text="'x'", finish="Finish.STOP")[:-1]  # more fields may follow
 
@@ -66,10 +90,19 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
     return project, finished, finished.events[-1]["data"]
 
 
-@pytest.mark.fast_rows(6)
-@pytest.mark.parametrize(
-    ("complete", "words"),
-    [
+def each(tmp_path, code, *lines):
+    """Start a run for each line in one process, with the settings after the line; return how each ended and why."""
+    project = Project.create(tmp_path)
+    project.write({"agent-config/config.toml": ""})
+    plugins = install_plugin(tmp_path / "plugins", "odd", code)
+    install_plugin(plugins, "each", EACH)
+    finished = project.command("each", "--", *lines, plugins=[plugins])
+    assert (finished.exit_code, "never awaited" in finished.stderr) == (0, False), finished.stderr
+    return project, finished, finished.document
+
+
+def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
+    mistakes = [
         ("raise RuntimeError('on purpose')", "failed: RuntimeError: on purpose"),
         ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd invented"),
         (
@@ -87,19 +120,15 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
             "return Completion(Message('assistant', [Text('x')]), Finish.STOP, '', Usage(), 'odd', {})",
             "it returned a Message whose `parts` must be of type tuple",
         ),
-        ("async def later(): pass\n        return later()", "it is async; use a plain function"),
-    ],
-)
-def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complete, words):
-    code = PROVIDER.format(complete=complete, made="return Odd()")
-    _, finished, end = ran(tmp_path, code, "--model", "odd")
-    assert (finished.exit_code, end["outcome"]) == (4, "provider_failed")
-    assert words in end["summary"]
-    assert "code-commit-odd" in end["summary"]
-    advice = (
-        "check the name of the model, " if "made up" in complete else "this is a bug in its plugin; --debug shows where"
-    )
-    assert end["data"]["hint"].startswith(advice)
+        ("async def later(): pass\n    return later()", "it is async; use a plain function"),
+    ]
+    code = PROVIDER.format(complete="return globals()[call.model](call)", made="return Odd()")
+    code += "".join(f"def step{number}(call):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes))
+    _, _, told = each(tmp_path, code, *(f"--model odd/step{number} --query q" for number in range(len(mistakes))))
+    for (step, words), (outcome, summary, hint) in zip(mistakes, told, strict=True):
+        assert (outcome, words in summary, "code-commit-odd" in summary) == ("PROVIDER_FAILED", True, True), told
+        advice = "check the name of the model, " if "made up" in step else "this is a bug in its plugin; --debug shows"
+        assert hint.startswith(advice)
 
 
 @pytest.mark.slow
@@ -111,22 +140,19 @@ def test_the_halves_of_a_character_in_a_reply_are_joined(tmp_path, asking):
     assert finished.events[-1]["data"]["data"]["answers"] == ["\U0001f642"] * 2
 
 
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    "made",
-    [
+def test_a_factory_that_makes_no_provider_is_named(tmp_path):
+    mistakes = [
         "return None",
         "raise RuntimeError('on purpose')",
         "raise SystemExit(0)",
         "async def later(): pass\n    return later()",
-    ],
-)
-def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
-    _, finished, end = ran(tmp_path, PROVIDER.format(complete="pass", made=made), "--model", "odd")
-    assert finished.exit_code == 3
-    assert "code-commit-odd" in end["summary"]
-    assert "hint: this is a bug in its plugin; --debug shows where\n" in finished.stderr
-    assert "never awaited" not in finished.stderr
+    ]
+    code = PROVIDER.format(complete="pass", made="return globals()[config.model](config)")
+    code += "".join(f"def made{number}(config):\n    {step}\n\n" for number, step in enumerate(mistakes))
+    _, _, told = each(tmp_path, code, *(f"--model odd/made{number} --query q" for number in range(len(mistakes))))
+    assert [(name, "code-commit-odd" in text, hint) for name, text, hint in told] == [
+        ("NotReady", True, "this is a bug in its plugin; --debug shows where")
+    ] * len(mistakes)
 
 
 @pytest.mark.fast_rows(1)
@@ -150,29 +176,6 @@ def test_a_workflow_without_roles_gets_no_model(tmp_path):
     assert finished.exit_code == 3
     assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
     assert end["data"]["hint"] == "this is a bug in its plugin"
-
-
-@pytest.mark.fast_rows(3)
-@pytest.mark.parametrize(
-    "header",
-    [
-        '("a",)',
-        '("a", "{other}")',
-        '("a", "{key.x}")',
-        '("a", "{0}")',
-        '("a", "{key}", "b")',
-        '("a", 1)',
-        '("a", "{key")',
-        '("a", "")',
-        "None",
-    ],
-)
-def test_a_key_header_is_a_name_and_a_template(tmp_path, header):
-    code = PROVIDER.format(complete="pass", made="return Odd()").replace('("a", "{key}")', header)
-    assert header in code
-    _, finished, end = ran(tmp_path, code, "--model", "odd")
-    assert finished.exit_code == 2
-    assert "key_header" in end["summary"]
 
 
 def test_a_plugin_that_cannot_be_compared_is_reported(tmp_path):
@@ -215,10 +218,22 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     assert "code-commit-odd cannot be created: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
 
 
-@pytest.mark.fast_rows(3)
-@pytest.mark.parametrize(
-    ("run", "words"),
-    [
+WORKFLOWS = """
+from code_commit.plugin_api import *
+
+{code}
+
+@hookimpl
+def code_commit_workflows():
+    def workflow(name, run=None, **more):
+        flags = (Flag((f"--{{name}}",), name, selects=True),)
+        return WorkflowDefinition(name, name, flags, run or f"odd_plugin:{{name}}", writes=False, roles=None, **more)
+    return {definitions}
+"""
+
+
+def test_a_workflow_that_gives_no_result_is_named(tmp_path):
+    mistakes = [
         ("raise GeneratorExit", "GeneratorExit"),
         ("return None", "returned None for a Result"),
         ("return 'text'", "returned 'text' for a Result"),
@@ -226,60 +241,59 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
         ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),
+        ("return Result(Outcome.REACHED, 'done', hint=7)", "`hint` must be of type str, not 7"),
         ("async def later(): pass\n    return later()", "it is async; use a plain function"),
-    ],
-)
-def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
-    _, finished, end = ran(tmp_path, WORKFLOW.format(run=run), "--odd")
-    assert (finished.exit_code, end["outcome"]) == (70, "internal")
-    assert "code-commit-odd" in end["summary"]
-    assert words in end["summary"]
+    ]
+    code = "".join(f"def odd{number}(run):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes))
+    code = WORKFLOWS.format(code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]")
+    _, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
+    assert [
+        (name, words in text, "code-commit-odd" in text)
+        for (name, text, _), (_, words) in zip(told, mistakes, strict=True)
+    ] == [("INTERNAL", True, True)] * len(mistakes), told
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("run", "stage"),
-    [
+def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path):
+    mistakes = [
         ("run.span('no kind', x=object()).__enter__()", "emit"),
         ("return Result(Outcome.REACHED, 'done', {'x': object()})", "result"),
         ("run.emit(7)", "emit"),
         ("run.emit(object())", "emit"),
-    ],
-)
-def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path, run, stage):
-    code = WORKFLOW.format(run=f"{run}\n    return Result(Outcome.REACHED, 'done')")
-    _, finished, end = ran(tmp_path, code, "--odd")
-    assert (finished.exit_code, end["summary"]) == (0, "done")
-    failed = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
-    assert {(each["plugin"], each["distribution"], each["stage"]) for each in failed} == {
-        ("odd", "code-commit-odd", stage)
+    ]
+    end = "\n    return Result(Outcome.REACHED, 'done')\n\n"
+    code = "".join(f"def odd{number}(run):\n    {step}{end}" for number, (step, _) in enumerate(mistakes))
+    code = WORKFLOWS.format(code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]")
+    project, finished, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
+    assert told == [["REACHED", "done", ""]] * len(mistakes)
+    for number, (_, stage) in enumerate(mistakes):
+        (events,) = project.root.glob(f"logs/*-odd{number}/events.jsonl")
+        failed = [
+            each["data"] for each in map(json.loads, events.read_text().splitlines()) if each["kind"] == "plugin.failed"
+        ]
+        assert {(each["plugin"], each["distribution"], each["stage"]) for each in failed} == {
+            ("odd", "code-commit-odd", stage)
+        }
+        assert f"plugin odd of code-commit-odd failed ({stage})" in finished.stderr
+
+
+def test_code_of_a_workflow_that_cannot_be_used_is_named_before_the_run(tmp_path):
+    code = "def one(run): pass\ndef none(): pass\nasync def later(run): pass"
+    mistakes = {
+        "'odd_plugin:one', options='odd_plugin:Nothing'": "options 'odd_plugin:Nothing' cannot be imported: ",
+        "'odd_plugin:none'": "run 'odd_plugin:none' is called with 1 argument: too many positional arguments",
+        "'odd_plugin:one', options='odd_plugin:one'": "options 'odd_plugin:one' is not a pydantic model",
+        "'odd_plugin:one', root='odd_plugin:one'": "root 'odd_plugin:one' is called with 2 arguments: too many",
+        "'odd_plugin:nothing'": "run 'odd_plugin:nothing' cannot be imported: AttributeError",
+        "'odd_plugin'": "run 'odd_plugin' is not callable",
+        "'odd_plugin:later'": "run 'odd_plugin:later' is async; use a plain function",
     }
-    assert f"plugin odd of code-commit-odd failed ({stage})" in finished.stderr
-
-
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("right", "wrong", "words"),
-    [
-        ("roles=None", "roles=None, options='odd_plugin:Nothing'", "options 'odd_plugin:Nothing' cannot be imported: "),
-        ("def run(run)", "def run()", "run 'odd_plugin:run' is called with 1 argument: too many positional arguments"),
-        ("roles=None", "roles=None, options='odd_plugin:run'", "options 'odd_plugin:run' is not a pydantic model"),
-        (
-            "roles=None",
-            "roles=None, root='odd_plugin:run'",
-            "root 'odd_plugin:run' is called with 2 arguments: too many",
-        ),
-        ('"odd_plugin:run"', '"odd_plugin:nothing"', "run 'odd_plugin:nothing' cannot be imported: AttributeError"),
-        ('"odd_plugin:run"', '"odd_plugin"', "run 'odd_plugin' is not callable"),
-        ("def run(run)", "async def run(run)", "run 'odd_plugin:run' is async; use a plain function"),
-    ],
-)
-def test_code_of_a_workflow_that_cannot_be_used_is_named_before_the_run(tmp_path, right, wrong, words):
-    code = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')").replace(right, wrong)
-    project, finished, end = ran(tmp_path, code, "--odd")
-    assert (finished.exit_code, end["outcome"]) == (2, "usage")
-    assert end["summary"].startswith(f"the workflow odd of code-commit-odd 1.0 is broken: {words}")
-    assert not list((project.root / "logs").glob("*-odd"))
+    definitions = ", ".join(f"workflow('odd{number}', {each})" for number, each in enumerate(mistakes))
+    code = WORKFLOWS.format(code=code, definitions=f"[{definitions}]")
+    project, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
+    for number, ((name, text, hint), words) in enumerate(zip(told, mistakes.values(), strict=True)):
+        assert (name, hint) == ("UsageError", "fix or uninstall the plugin")
+        assert text.startswith(f"the workflow odd{number} of code-commit-odd 1.0 is broken: {words}")
+    assert not (project.root / "logs").exists()
 
 
 @pytest.mark.slow
@@ -314,34 +328,26 @@ def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
     assert "code-commit-odd" in end["summary"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("roles", "code"), [("None", 0), ("()", 2)])
-def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
-    given = WORKFLOW.replace("roles=None", f"roles={roles}")
-    run = "return Result(Outcome.REACHED, 'done')"
-    _, finished, _ = ran(tmp_path, given.format(run=run), "--odd", settings='model = "nobodys"\n')
-    assert finished.exit_code == code
-
-
 DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
 
 
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; did you mean planner?"),
-        ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; did you mean gemini?"),
-        ('[providers]\ncritic = "gemni.default"\n', "there is no provider 'gemni'; did you mean gemini?"),
-        ('[providers]\ncoach = "anthropic.default"\ncritic = "odd.default"\n', ""),
-        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n', ""),
-        ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
-    ],
-)
-def test_a_misspelled_role_or_provider_is_named(tmp_path, settings, words):
+def test_a_misspelled_role_or_provider_is_named(tmp_path):
+    cases = {
+        '[providers]\nplaner = "gemini.default"\n': "there is no role 'planer'; did you mean planner?",
+        '[providers.gemni.default]\nmodel = "m"\n': "there is no provider 'gemni'; did you mean gemini?",
+        '[providers]\ncritic = "gemni.default"\n': "there is no provider 'gemni'; did you mean gemini?",
+        '[providers]\ncoach = "anthropic.default"\ncritic = "odd.default"\n': "",
+        '[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n': "",
+        '[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n': "",
+    }
     code = DONE.replace("roles=None", "roles=('critic',)") + PROVIDER.format(complete="pass", made="return Odd()")
-    _, finished, end = ran(tmp_path, code, "--odd", settings=settings)
-    assert (finished.exit_code, words in end["summary"]) == (3 if words else 0, True), finished.stderr
+    _, _, told = each(tmp_path, code, *(f"--odd\n{settings}" for settings in cases))
+    for words, (name, text, hint) in zip(cases.values(), told, strict=True):
+        if words:
+            assert (name, words in text) == ("NotReady", True)
+            assert hint == "fix the name, install its plugin, or remove the setting"
+        else:
+            assert (name, text, hint) == ("REACHED", "done", "")
 
 
 @pytest.mark.slow

@@ -59,6 +59,24 @@ BROKEN = {
         "provider",
         "`models` must be a mapping",
     ),
+    **{
+        f"the key header {header}": (
+            PROVIDER.format(name="p", model="m", alias="n").replace('("authorization", "Bearer {key}")', header),
+            "provider",
+            "`key_header` must be the header's name and a template with {key}, not ",
+        )
+        for header in (
+            '("a",)',
+            '("a", "{other}")',
+            '("a", "{key.x}")',
+            '("a", "{0}")',
+            '("a", "{key}", "b")',
+            '("a", 1)',
+            '("a", "{key")',
+            '("a", "")',
+            "None",
+        )
+    },
     "a workflow without flags": (
         WORKFLOW.format(name="w", flag="--w").replace('(Flag(("--w",), "a flag", selects=True),)', "None"),
         "workflow",

@@ -44,7 +44,9 @@ def root(options, ask):
     return Path(folder)
 
 def reach(run):
-    return Result(Outcome.REACHED, "done", {"got": globals()[run.options.reach or run.options.elsewhere](run)})
+    names = (run.options.reach or run.options.elsewhere).split(",")
+    found = [globals()[name](run) for name in names]
+    return Result(Outcome.REACHED, "done", {"got": found if found[1:] else found[0]})
 
 def tried(step, *arguments):
     try:
@@ -79,7 +81,7 @@ def asked(run):
     return [run.model().name, run.model("player").name]
 
 def unnamed_role(run):
-    run.model("stranger")
+    return tried(run.model, "stranger")
 
 def counted(run):
     count = run.state / "count"
@@ -169,35 +171,37 @@ def test_files_are_found_by_patterns(project, plugins):
         assert paths == sorted(expected), (patterns, recursive)
 
 
-# --- git --------------------------------------------------------------------------------------------------------------
+# --- git, settings and models -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_a_workflow_can_commit_and_hooks_run_when_asked_for(project, plugins):
+def test_the_repository_may_begin_above_the_root_and_a_flag_chooses_every_model(project, plugins):
+    project.write({"sub/.gitignore": "/agent-config\n"})
+    place, chosen, sections = got(run(project, plugins, "place,chosen,sections", cwd=project.root / "sub"))
+    assert place == [f"{project.root}/sub", str(project.root)]
+    assert chosen == ["--model", "--model", "scripted"]
+    assert sections == ["Section(depth=3)", "None"]
+
+
+def test_what_a_workflow_reaches_through_its_run(project, plugins):
+    providers = "[providers]\ndefault_provider = 'scripted.default'\nplayer = 'scripted.quick'\n"
+    configs = "[providers.scripted.quick]\nmodel = 'quick'\n[plugins.other]\ndepth = 7\n"
+    project.write({"agent-config/config.toml": providers + configs})
     hook = project.root / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\necho ran >> .git/hooked\n")
     hook.chmod(0o755)
-    log, absent, failed = got(run(project, plugins, "committed"))
-    assert log == "with hooks\nquietly\nstart\n"
-    assert absent == ""
-    assert failed[0] == "GitError"
+    names = "sections,chosen,unnamed_role,looked_back,committed"
+    sections, chosen, unnamed, looked_back, committed = got(run(project, plugins, names, model=""))
+    assert sections == ["Section(depth=7)", "None"]
+    where = "in [providers], agent-config/config.toml"
+    assert chosen == [f"default_provider {where}", f"player {where}", "quick"]
+    role = "reach asked for a model of the role 'stranger', which its definition does not declare"
+    assert unnamed == ["NotReady", role]
+    assert looked_back == [True, "run.started", "NotReady"]
+    log, absent, failed = committed
+    assert (log, absent, failed[0]) == ("with hooks\nquietly\nstart\n", "", "GitError")
     assert failed[1].startswith("`git rev-parse` failed")
     assert project.read(".git/hooked") == "ran\n"
     assert project.git("status", "--porcelain", "made.txt") == ""
-
-
-def test_the_repository_may_begin_above_the_root(project, plugins):
-    project.write({"sub/.gitignore": "/agent-config\n"})
-    assert got(run(project, plugins, "place", cwd=project.root / "sub")) == [f"{project.root}/sub", str(project.root)]
-
-
-# --- settings and models ----------------------------------------------------------------------------------------------
-
-
-def test_another_plugins_section_can_be_read(project, plugins):
-    assert got(run(project, plugins, "sections")) == ["Section(depth=3)", "None"]
-    project.write({"agent-config/config.toml": "[plugins.other]\ndepth = 7\n"})
-    assert got(run(project, plugins, "sections")) == ["Section(depth=7)", "None"]
 
 
 def test_another_plugins_wrong_section_is_told(project, plugins):
@@ -205,18 +209,6 @@ def test_another_plugins_wrong_section_is_told(project, plugins):
     finished = run(project, plugins, "sections")
     assert finished.exit_code == 3
     assert "depth" in finished.stderr
-
-
-@pytest.mark.slow
-def test_a_model_tells_what_chose_it(project, plugins):
-    assert got(run(project, plugins, "chosen")) == ["--model", "--model", "scripted"]
-    config = "[providers]\ndefault_provider = 'scripted.default'\n{}[providers.scripted.quick]\nmodel = 'quick'\n"
-    default = "default_provider in [providers], agent-config/config.toml"
-    project.write({"agent-config/config.toml": config.format("")})
-    assert got(run(project, plugins, "chosen", model="")) == [default, default, "scripted"]
-    project.write({"agent-config/config.toml": config.format("player = 'scripted.quick'\n")})
-    player = "player in [providers], agent-config/config.toml"
-    assert got(run(project, plugins, "chosen", model="")) == [default, player, "quick"]
 
 
 @pytest.mark.slow
@@ -230,12 +222,6 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
     assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
 
 
-def test_a_role_that_the_definition_does_not_name_is_refused(project, plugins):
-    finished = run(project, plugins, "unnamed_role")
-    assert finished.exit_code == 3
-    assert "'stranger', which its definition does not declare" in finished.stderr
-
-
 # --- from run to run --------------------------------------------------------------------------------------------------
 
 
@@ -244,10 +230,6 @@ def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
     assert got(run(project, plugins, "counted")) == 1
     elsewhere = project.command("--elsewhere", "counted", "--json", "--model", "scripted", plugins=[plugins], stdin=".")
     assert got(elsewhere) == 2
-
-
-def test_a_workflow_reads_runs_back(project, plugins):
-    assert got(run(project, plugins, "looked_back")) == [True, "run.started", "NotReady"]
 
 
 # --- the person, before there is a run --------------------------------------------------------------------------------

@@ -152,7 +152,6 @@ class ProjectRun:
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`."""
         self._require_writes()
-        self.changes.begin()
         with self.workspace.checkpoints.put_back(self.folder.name, paths, partial(self.keep, "put-back.diff")) as reset:
             yield reset
         if reset:
