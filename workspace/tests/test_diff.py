@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from code_commit_workspace import Change, Workspace
+from code_commit_workspace import Change, NotReady, Workspace
 
 
 @pytest.fixture
@@ -64,3 +66,17 @@ def test_what_a_change_would_do_is_shown(workspace, changes, lines):
     ours = ("diff --git", "index ", "new file mode", "deleted file mode")
     assert sorted(line for line in shown if not line.startswith(ours)) == sorted(lines)
     assert sorted(workspace.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [
+        ([Change("a", b"x" * 2**20)], 2**20 + 4096 + 8),
+        ([Change("new", b"1"), Change("a", None), Change("a/x", b"1")], 3 * 4096 + 1 + 8 + 1),
+    ],
+)
+def test_a_diff_of_too_much_is_not_made(workspace, changes, size):
+    assert workspace.diff(changes, most=size)
+    with pytest.raises(NotReady, match=re.escape(f"the diff is larger than {size // 2**20} MiB")) as told:
+        workspace.diff(changes, most=size - 1)
+    assert told.value.hint == "`git diff` shows uncommitted changes of any size"

@@ -10,6 +10,7 @@ from code_commit_workspace import (
     Git,
     NotReady,
     StatusEntry,
+    find_in_repository,
     git_status,
     require_settled,
     skipped_by_commit,
@@ -123,3 +124,11 @@ def test_a_commit_skips_what_the_repository_has_and_says_so(root, git):
     assert skipped_by_commit(git) == hooks
     plain(root, "config", "core.hooksPath", "tools/hooks")
     assert skipped_by_commit(git) == ["the hooks in the project"]
+    with pytest.raises(NotReady):
+        find_in_repository(git, root, root, hooks=True)
+
+
+@pytest.mark.parametrize(("folder", "prefix"), [("", ""), ("über/low", "über/low/")])
+def test_a_project_may_be_below_the_top_of_its_repository(root, git, folder, prefix):
+    (root.parent / "link").symlink_to(root)
+    assert find_in_repository(git, root.parent / "link" / folder, root, hooks=True) == (root / ".git", prefix)

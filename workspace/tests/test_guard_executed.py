@@ -31,7 +31,7 @@ def warnings(workspace, *changes):
         *(".envrc", "sub/.pre-commit-config.yaml", ".gitlab-ci.yml", ".devcontainer.json", ".husky/pre-push"),
         *(".vscode/tasks.json", ".github/workflows/ci.yml", ".github/actions/x/action.yml", "Jenkinsfile"),
         *("hooks/pre-commit", "tools/hooks/commit-msg", ".idea/x.xml", ".circleci/config.yml", ".GitHub/Workflows/a"),
-        *("bare/config", "bare/commondir"),
+        *("bare/config", "bare/commondir", "bare/hooks"),
     ],
 )
 def test_such_a_file_is_told_once(workspace, path):

@@ -107,6 +107,7 @@ def test_a_link_in_the_place_of_a_cache_is_left_alone(
     assert sandboxed("true").passed
     wait_for_the_search()
 
+    assert (place / "0123456789abcdef").is_symlink()
     assert (tmp_path / "other/kept").exists()
     assert (tmp_path / "other").stat().st_mode & 0o777 == 0o500
 

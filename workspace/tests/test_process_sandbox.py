@@ -262,15 +262,17 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubbl
     if runs:
         assert execute().passed
     else:
-        with pytest.raises(NotReady, match="only run in the sandbox"):
+        with pytest.raises(NotReady, match="only run in the sandbox: bubblewrap does not work") as told:
             execute()
+        assert told.value.hint == "install bubblewrap, or pass --sandbox off to run them with your rights"
 
 
 def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
-    with pytest.raises(NotReady, match="network"):
+    with pytest.raises(NotReady, match="network") as told:
         ProcessRunner(project, SandboxSettings(network=False), redactor=Redactor()).run(
             ["true"], log=tmp_path / "log", timeout=MINUTE
         )
+    assert told.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
 
 
 def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, project):
@@ -302,9 +304,10 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project,
     monkeypatch.setattr(Sandbox, "wrapper", lambda _: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"])
     runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
-    with pytest.raises(NotReady, match=r"could not be set up.*no/such/place"):
+    with pytest.raises(NotReady, match=r"could not be set up.*no/such/place") as told:
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
 
+    assert told.value.hint == "fix this, or pass --sandbox off"
     assert (tmp_path / "log").read_text().endswith("not run: the sandbox could not be set up\n")
 
 

@@ -104,6 +104,14 @@ def pipe(encoding="utf-8"):
     return reader, os.fdopen(writer, "w", encoding=encoding)
 
 
+def test_a_line_for_people_is_escaped_and_written_at_once():
+    reader, stream = pipe()
+    with stream:
+        SafeStream(stream).print("a\x1b[31m")
+        assert os.read(reader, 30) == b"a\\x1b[31m\n"
+    os.close(reader)
+
+
 def test_a_stream_is_written_until_its_reader_has_gone():
     reader, stream = pipe()
     with stream:

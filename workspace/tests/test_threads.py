@@ -80,6 +80,9 @@ def test_a_signal_waits_for_the_end_of_the_block(number):
             pass
         signal.raise_signal(number)
         assert seen[2:] == ["handled"]
+        with uninterrupted(last=True):
+            signal.raise_signal(number)
+        assert seen[3:] == []
     finally:
         signal.signal(number, before)
 
@@ -113,6 +116,35 @@ def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
         assert signal.set_wakeup_fd(-1) == -1
     finally:
         signal.signal(number, before)
+
+
+def test_blocks_around_another_are_told_too():
+    told, inner = threading.Event(), threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with call_on_interruption(told.set), call_on_interruption(inner.set):
+            signal.raise_signal(signal.SIGINT)
+            assert told.wait(PATIENCE)
+            assert inner.wait(PATIENCE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_wait_that_began_with_the_signal_is_ended():
+    def nudged(*_):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGINT, lambda *_: None), signal.getsignal(signal.SIGURG)
+    try:
+        with call_on_interruption():
+            signal.signal(signal.SIGURG, nudged)
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(InterruptedError):
+                threading.Event().wait(PATIENCE)
+            signal.signal(signal.SIGURG, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGURG) == before[1]
+    finally:
+        signal.signal(signal.SIGINT, before[0])
 
 
 def test_other_threads_leave_signals_alone():

@@ -204,6 +204,8 @@ def test_links_are_made_replaced_and_removed_on_request_alone(root, tree, tmp_pa
     (root / "to-file").symlink_to("anywhere")
     (root / "to-folder").symlink_to(tmp_path)
     (root / "to-nothing").symlink_to("/")
+    (root / "as-wanted").symlink_to("there")
+    before = (root / "as-wanted").lstat().st_ino
     replace(
         tree,
         home(root),
@@ -213,8 +215,10 @@ def test_links_are_made_replaced_and_removed_on_request_alone(root, tree, tmp_pa
             Write("to-folder", None),
             Write("to-folder/x", b"2"),
             Write("to-nothing", None),
+            Write("as-wanted", b"there", link=True),
         ],
     )
+    assert (root / "as-wanted").lstat().st_ino == before
     assert (root / "to-link").readlink() == Path("../target")
     assert picture(root)["to-file"] == ("file", b"content", 0o755)
     assert (root / "to-folder/x").read_bytes() == b"2"

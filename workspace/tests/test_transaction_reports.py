@@ -61,8 +61,9 @@ def test_a_disk_that_fails_while_files_are_restored_is_the_reason(root, later):
 
     with pytest.raises(
         NotReady, match=r"Input/output error; and some files could not be restored: .*Input/output error"
-    ):
+    ) as told:
         change(root, step)
+    assert told.value.hint == "the journal is kept: fix the cause, then run again to restore the rest"
     assert recovered(root) is not None
     assert (root / "a").read_text() == "old"
 

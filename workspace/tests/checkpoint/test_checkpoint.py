@@ -173,8 +173,9 @@ def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints
     checkpoints.take(RUN, "end")
     plant(root, {"b": b"mine", "c": b"mine", "other": b"mine"})
     before = picture(root)
-    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$"):
+    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$") as told:
         checkpoints.undo(RUN)
+    assert f"`code-commit undo {RUN} --force`" in told.value.hint
     plant(root, dict.fromkeys(many, b"mine"))
     with pytest.raises(NotReady, match=r": b, f00, .*f18 and 11 more$"):
         checkpoints.undo(RUN)

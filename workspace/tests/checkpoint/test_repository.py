@@ -81,13 +81,28 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git
         path.unlink()
     git(root, "read-tree", "--empty")
     plant(root, {"a.txt": b"2"})
-    with pytest.raises(NotReady, match="incomplete: 1 of its objects"):
+    with pytest.raises(NotReady, match="incomplete: 1 of its objects") as told:
         checkpoints.restore(lost)
+    assert "restore the files yourself" in told.value.hint
     plant(root, {"a.txt": b"committed\n"})
     start = checkpoints.take("two", "start")
     plant(root, {"a.txt": b"2"})
     assert checkpoints.restore(start) == ("a.txt",)
     assert (root / "a.txt").read_bytes() == b"committed\n"
+
+
+def test_an_object_that_vanished_since_the_latest_checkpoint_is_stored(root, checkpoints, git, plant):
+    plant(root, {"a.txt": b"staged\n"})
+    git(root, "add", "a.txt")
+    checkpoints.take(RUN, "start")
+    shutil.rmtree(root / ".git/objects")
+    (root / ".git/objects").mkdir()
+    git(root, "read-tree", "--empty")
+    plant(root, {"b.txt": b"1"})
+    end = checkpoints.take(RUN, "end")
+    plant(root, {"a.txt": b"2", "b.txt": b"2"})
+    assert checkpoints.restore(end) == ("a.txt", "b.txt")
+    assert (root / "a.txt").read_bytes() == b"staged\n"
 
 
 def test_runs_are_forgotten(checkpoints, root):

@@ -81,6 +81,14 @@ def test_what_a_block_changes_elsewhere_is_put_back(root, checkpoints, saved, pl
     assert (root / "mine").read_bytes() == b"2"
 
 
+def test_a_diff_of_too_much_is_refused(checkpoints, saved):
+    for diff in (checkpoints.diff, checkpoints.patch):
+        whole = diff(*saved)
+        assert diff(*saved, most=len(whole)) == whole
+        with pytest.raises(NotReady, match="the diff is larger than 0 MiB"):
+            diff(*saved, most=len(whole) - 1)
+
+
 def test_a_copy_has_every_file_of_the_checkpoint(checkpoints, saved, tmp_path):
     into = tmp_path / "copy"
     into.mkdir()

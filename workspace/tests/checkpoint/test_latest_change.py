@@ -1,0 +1,27 @@
+"""`undo` without a name takes back the latest run of whose changes some are still there."""
+
+from __future__ import annotations
+
+
+def test_the_latest_run_with_changes_that_are_still_there(root, checkpoints, plant):
+    assert checkpoints.latest_change() is None
+    plant(root, {"a": b"1", "b": b"1", "c": b"1"})
+    checkpoints.take("one", "start")
+    plant(root, {"a": b"2"})
+    checkpoints.take("one", "end")
+    plant(root, {"c": b"mine"})
+    checkpoints.take("two", "start")
+    plant(root, {"a": b"3", "b": b"2"})
+    checkpoints.take("two", "end")
+    assert checkpoints.latest_change() == "two"
+    checkpoints.undo("two", ["b"])
+    plant(root, {"a": b"mine"})
+    assert checkpoints.latest_change() == "two", "an edit of its change does not undo it"
+    checkpoints.undo("two", force=True)
+    assert checkpoints.latest_change() == "one"
+    checkpoints.undo("one")
+    assert checkpoints.latest_change() is None
+    plant(root, {"a": b"3"})
+    assert checkpoints.latest_change() == "two"
+    checkpoints.undo("one", force=True)
+    assert checkpoints.latest_change() is None, "the undo of an earlier run undid the later one"

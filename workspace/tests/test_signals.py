@@ -1,0 +1,104 @@
+"""Ctrl-C and SIGTERM end what the main thread does, also where Python would drop the exception."""
+
+from __future__ import annotations
+
+import atexit
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from code_commit_workspace import forget_partial_imports, raise_on_signals, signaled, signals
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """What was called: the function for each signal, and what follows at exit."""
+    found: list[object] = []
+    before = {number: signal.getsignal(number) for number in (*signals.SIGNALS, signal.SIGALRM)}
+    monkeypatch.setattr(atexit, "register", lambda *call: found.append(call))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: found.append(unraisable.exc_type))
+    monkeypatch.setattr(signals, "_arrived", signals._arrived)
+    yield found
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_each_signal_raises_unless_it_is_ignored(calls, monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: 100.0)
+    monkeypatch.setattr(signals, "time", clock)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    raise_on_signals(lambda: calls.append("before"))
+    assert not signaled()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    signal.raise_signal(signal.SIGHUP)
+    at_exit = [(signal.signal, number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert calls == [*at_exit, "before", "before"]
+    clock.monotonic = lambda: 101.9
+    assert signaled()
+    clock.monotonic = lambda: 102.0
+    assert not signaled()
+
+
+def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
+    raise_on_signals(lambda: calls.append("before"))
+    del calls[:]
+    code = compile("raise_signal(15); calls.append('after')", "<frozen importlib._bootstrap>", "exec")
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
+        exec(code, {"raise_signal": signal.raise_signal, "calls": calls})
+        threading.Event().wait(60)
+    assert calls == ["before", "after", "before"]
+
+
+def test_a_signal_does_not_wait_for_ever(calls, monkeypatch):
+    monkeypatch.setattr(signals, "_PAUSE", 60)
+    raise_on_signals(lambda: None)
+    handler = signal.getsignal(signal.SIGTERM)
+    importing = SimpleNamespace(f_code=SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))
+    for _ in range(2):
+        for _ in range(signals._PAUSES - 1):
+            handler(signal.SIGTERM, importing)
+        with pytest.raises(KeyboardInterrupt):
+            handler(signal.SIGTERM, importing)
+    with pytest.raises(KeyboardInterrupt):
+        handler(signal.SIGTERM, None)
+
+
+class Dying:
+    """Something whose end calls a function."""
+
+    def __init__(self, end):
+        self._end = end
+
+    def __del__(self):
+        self._end()
+
+
+def test_an_interruption_that_python_drops_is_raised_again(calls):
+    raise_on_signals(lambda: calls.append("before"))
+    del calls[:]
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    for end in (interrupt, lambda: 1 // 0):
+        Dying(end)
+    assert calls == [KeyboardInterrupt, ZeroDivisionError], "no signal came"
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
+        Dying(lambda: signal.raise_signal(signal.SIGTERM))
+        threading.Event().wait(60)
+    Dying(lambda: 1 // 0)
+    assert calls[2:] == ["before", "before", ZeroDivisionError]
+
+
+def test_modules_whose_package_was_not_imported_are_forgotten(monkeypatch):
+    modules = dict.fromkeys(["whole", "whole.part", "broken.part", "broken.part.inner", "alone"])
+    monkeypatch.setattr(signals, "sys", SimpleNamespace(modules=modules))
+    forget_partial_imports()
+    assert list(modules) == ["whole", "whole.part", "alone"]
