@@ -109,3 +109,10 @@ def test_a_closed_folder_may_be_closed_again(folder):
     folder.close()
     folder.close()
     assert len([*Path("/dev/fd").iterdir()]) == before - 1
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a\nb", "é" * 101])
+def test_a_name_that_is_not_plain_is_refused(folder, name):
+    assert folder.reserve("é" * 100) == 1
+    with pytest.raises(ValueError, match="invalid name for a file or folder of output: "):
+        folder.reserve(name)

@@ -67,6 +67,7 @@ def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
     assert told.value.message == "the change could not be staged in the journal: Permission denied"
     assert told.value.hint == "no file was changed; fix the cause, then run again"
     assert not (closed / "made").exists()
+    assert list((closed / HOME / "journal").iterdir()) == []
 
 
 @pytest.mark.parametrize(

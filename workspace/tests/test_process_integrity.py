@@ -92,7 +92,7 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
         ("echo '[core] hooksPath=x' >> .git/config", {".git/config"}),
         ("echo x > .git/config.worktree", {".git/config.worktree"}),
         ("echo x > .git/hooks/post-checkout", {".git/hooks/post-checkout"}),
-        ("chmod +x .git/hooks/pre-commit.sample", {".git/hooks/pre-commit.sample"}),
+        ("chmod o+x .git/hooks/pre-commit.sample", {".git/hooks/pre-commit.sample"}),
         ("mv .git/hooks .git/h; ln -s h .git/hooks", {".git/hooks"}),
         ("echo '*.key -filter' > .git/info/attributes", {".git/info/attributes"}),
         ("echo > .git/info/exclude", {".git/info/exclude"}),
@@ -120,7 +120,7 @@ def test_changes_to_what_checks_the_project_are_reported(tampered, script, names
     [
         "true",
         "echo 'int x;' > src/main.c; rm -r sub/deep; mkdir target; echo '*' > target/.gitignore",
-        "touch build.sh .gitignore .git/config; chmod +x build.sh",
+        "touch build.sh .gitignore .git/config; chmod +x build.sh; chmod go+w .git/hooks/*",
         "cp -p .gitignore x; rm .gitignore; mv x .gitignore",
         "echo x > .git/HEAD; mkdir -p .git/objects/ab; echo > .git/objects/ab/cd; echo > .git/index",
         "echo x > logs/new; echo '*' > logs/.gitignore",

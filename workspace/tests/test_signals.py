@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
     del calls[:]
     code = compile("raise_signal(15); calls.append('after')", "<frozen importlib._bootstrap>", "exec")
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
-        exec(code, {"raise_signal": signal.raise_signal, "calls": calls})
+        FunctionType(code, {"raise_signal": signal.raise_signal, "calls": calls})()
         threading.Event().wait(60)
     assert calls == ["before", "after", "before"]
 

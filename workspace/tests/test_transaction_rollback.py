@@ -65,7 +65,8 @@ def home(root: Path) -> Path:
 
 def test_what_was_not_changed_yet_is_not_touched(root):
     before = state(root / "d/b")
-    assert stat.S_IMODE((home(root) / "journal/active").stat().st_mode) == 0o700
+    for path, mode in {"journal/active": 0o700, "journal/active/plan": 0o600}.items():
+        assert stat.S_IMODE((home(root) / path).stat().st_mode) == mode
     with ProjectTree(root) as tree:
         handles = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
         assert recover(tree, home(root)) == (

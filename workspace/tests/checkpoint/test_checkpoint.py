@@ -155,14 +155,15 @@ def test_odd_names_links_and_modes(root, checkpoints):
 
 
 def test_permission_bits_that_git_does_not_know_come_back(root, checkpoints, plant):
-    plant(root, {"a": b"1", "b": b"2"})
+    plant(root, {"a": b"1", "b": b"2", "c": b"3"})
     (root / "a").chmod(0o600)
     start = checkpoints.take(RUN, "start")
     (root / "a").chmod(0o644)
     (root / "b").chmod(0o660)
+    (root / "c").chmod(0o645)
     checkpoints.take(RUN, "end")
-    assert checkpoints.restore(start) == ("a", "b")
-    assert [stat.S_IMODE((root / name).stat().st_mode) for name in "ab"] == [0o600, 0o644]
+    assert checkpoints.restore(start) == ("a", "b", "c")
+    assert [stat.S_IMODE((root / name).stat().st_mode) for name in "abc"] == [0o600, 0o644, 0o644]
 
 
 def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints, plant):
