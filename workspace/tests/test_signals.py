@@ -56,16 +56,17 @@ def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
     assert calls == ["before", "after", "before"]
 
 
-def test_a_signal_does_not_wait_for_ever(calls, monkeypatch):
+@pytest.mark.parametrize("file", ["<frozen importlib._bootstrap>", signals.__file__])
+def test_a_signal_does_not_wait_for_ever(calls, monkeypatch, file):
     monkeypatch.setattr(signals, "_PAUSE", 60)
     raise_on_signals(lambda: None)
     handler = signal.getsignal(signal.SIGTERM)
-    importing = SimpleNamespace(f_code=SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))
+    frame = SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
     for _ in range(2):
         for _ in range(signals._PAUSES - 1):
-            handler(signal.SIGTERM, importing)
+            handler(signal.SIGTERM, frame)
         with pytest.raises(KeyboardInterrupt):
-            handler(signal.SIGTERM, importing)
+            handler(signal.SIGTERM, frame)
     with pytest.raises(KeyboardInterrupt):
         handler(signal.SIGTERM, None)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_NOT_IN = {"<frozen importlib._bootstrap>", __file__}  # the import system, and the functions below
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -31,7 +31,7 @@ def raise_on_signals(before: Callable[[], object]) -> None:
         nonlocal tries
         before()
         _arrived, tries = time.monotonic(), tries + 1
-        if frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM and tries < _PAUSES:
+        if frame is not None and frame.f_code.co_filename in _NOT_IN and tries < _PAUSES:
             _repeat(number)
         else:
             tries = 0
