@@ -55,7 +55,7 @@ TAKE_BACK = "`code-commit undo` reverts the changes"
         ([RED, RED.replace("bad", "worse")], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
         ([RED, "no"], "the last response cannot be applied: there is no file replacement"),
         ([RED, RED], "the last response cannot be applied: the response changes nothing"),
-        ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh:"),
+        ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh: Responses cannot change it"),
     ],
     ids=["red twice", "no block", "nothing new", "refused path"],
 )
@@ -64,6 +64,7 @@ def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(chan
     assert finished.exit_code == 1
     first, *others = lines_after(finished.stderr, "the build is red: build.sh ended with exit code 1 after 2 attempts")
     assert summary in first
+    assert ".;" not in first
     content = change.project.read("a.txt").strip()
     assert others[:4] == [line.replace("bad", content) for line in CHANGED]
     assert others[4].startswith("hint: ")

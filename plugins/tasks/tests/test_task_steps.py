@@ -180,9 +180,12 @@ def test_a_temporary_failure_of_the_service_counts_as_an_attempt(work) -> None:
 
 def test_a_service_that_keeps_failing_ends_the_task(work) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
-    work.server.script(*[Reply.error(503)] * 3)
-    assert work().exit_code == 4
+    work.server.script(*[Reply.error(503, "overloaded")] * 3)
+    done = work()
+    assert done.exit_code == 4
     assert len(work.server.requests) == 3
+    assert done.stderr.count("attempt 3 failed: the model could not be reached\n") == 1
+    assert done.stderr.count("overloaded") == 3  # once for each attempt
 
 
 def test_a_rejected_key_is_not_retried(work) -> None:

@@ -165,7 +165,7 @@ def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: Proc
         ResponseRefused: no response was applied.
     """
     after = f"after {attempts} attempt{'s' * (attempts > 1)}"
-    reason = f"; {unusable.message}" if unusable else ""
+    reason = f"; {unusable.message.rstrip('.')}" if unusable else ""
     if isinstance(unusable, UnusableResponse):
         text = f"no response can be applied {after}: {unusable.message}"
         reason = f"; the last response cannot be applied: {unusable.message}"

@@ -16,6 +16,7 @@ from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
 from code_commit_toolbox.shortening import head_and_tail
 
+_UNREACHED = "the model could not be reached"
 _REASON_SHOWN = 300  # characters of a reason in messages
 
 
@@ -93,7 +94,8 @@ class Steps:
             except ProviderFailed as failed:
                 if not failed.may_pass:
                     raise
-                self._record(node, attempt, f"the model could not be reached: {failed.message}")
+                # The host shows the message.
+                self._record(node, attempt, f"{_UNREACHED}: {failed.message}", shown=_UNREACHED)
                 last = failed
             else:
                 node.passed, node.result = True, result
@@ -221,11 +223,11 @@ class Steps:
             return False
         return not self.requirements.unmet(node.step.exit_requirement, node.result)
 
-    def _record(self, node: Node, attempt: Attempt, reason: str) -> None:
+    def _record(self, node: Node, attempt: Attempt, reason: str, shown: str = "") -> None:
         attempt.passed, attempt.reason = not reason, reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
         if reason:
-            self._log(node, f"   attempt {attempt.number} failed: {reason[:_REASON_SHOWN]}")
+            self._log(node, f"   attempt {attempt.number} failed: {shown or reason[:_REASON_SHOWN]}")
         elif node.place:
             self._log(node, "   passed")
         self.save()
