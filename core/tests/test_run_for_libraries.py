@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -220,6 +221,38 @@ def test_a_warning_tells_of_a_diff_that_is_too_large_for_the_log(run, tmp_path, 
         f"{name} is not in the log: the diff is larger than 8 MiB" for name in left_out
     ]
     assert not list(project.run_folder.glob("*.diff"))
+
+
+def test_a_diff_that_git_cannot_make_costs_a_warning_and_not_the_change(run, tmp_path):
+    install_plugin(tmp_path / "plugins", "sink", SINK)
+    git = shutil.which("git")
+    broken = tmp_path / "bin" / "git"
+    broken.parent.mkdir()
+    broken.write_text(
+        f'#!/bin/sh\nfor word; do [ "$word" != --no-ext-diff ] || {{ echo no >&2; exit 128; }}; done\nexec {git} "$@"\n'
+    )
+    broken.chmod(0o755)
+    code = "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])"
+    project, finished = run(code, "--sandbox", "off", environ={"PATH": f"{broken.parent}:{os.environ['PATH']}"})
+    assert (finished.exit_code, project.read("made.txt")) == (0, "x"), finished.stderr
+    [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
+    assert (applied["written"], applied["diff"]) == (["made.txt"], None)
+    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    for name in ("changes.diff", "all-changes.diff"):
+        assert any(text.startswith(f"{name} is not in the log: ") for text in warnings), warnings
+
+
+def test_a_checkpoint_that_takes_long_is_announced(run, tmp_path):
+    with (tmp_path / "project/large.bin").open("wb") as file:
+        file.truncate(128 * 2**20)
+    project, first = run(
+        "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])", "--sandbox", "off"
+    )
+    second = project.command(*COMMAND, "--sandbox", "off", plugins=[tmp_path / "plugins"])
+    expected = "saving 0.1 GB for `undo`; the largest file that git does not ignore is large.bin"
+    for finished, times in ((first, 1), (second, 0)):  # the second run finds the file unchanged
+        assert finished.exit_code == 0, finished.stderr
+        assert [event["data"].get("text") for event in finished.events].count(expected) == times
 
 
 def test_the_password_of_a_proxy_is_in_no_file(run):

@@ -80,3 +80,8 @@ def test_a_diff_of_too_much_is_not_made(workspace, changes, size):
     with pytest.raises(NotReady, match=re.escape(f"the diff is larger than {size // 2**20} MiB")) as told:
         workspace.diff(changes, most=size - 1)
     assert told.value.hint == "`git diff` shows uncommitted changes of any size"
+
+
+def test_a_diff_that_cannot_be_written_is_an_error(workspace):
+    with pytest.raises(NotReady, match="the diff cannot be made: "):
+        workspace.diff([Change("x" * 300, b"x")])

@@ -25,20 +25,23 @@ def unified_diff(
     The old content is left out where a file and a folder swap places, or a file is unreadable. `writable`: see `Git`.
 
     Raises:
-        NotReady: the old and new files have more than `most` bytes.
+        NotReady: the old and new files have more than `most` bytes, git fails, or the temporary folder is full.
     """
     if most is not None and sum(_BLOCK + len(each.content or b"") + _size(tree, each.path) for each in changes) > most:
         raise too_large(most)
-    with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
-        for change in changes:
-            with suppress(OSError):
-                _put(Path(scratch, "a", change.path), tree.read(change.path))
-            _put(Path(scratch, "b", change.path), change.content)
-        for side in ("a", "b"):
-            Path(scratch, side).mkdir(exist_ok=True)
-        # git exits with 1 when there is a difference.
-        shown = Git(tree.root, writable=writable).run(["-C", scratch, *_DIFF, "a", "b"], check=False, env=NO_REPOSITORY)
-    return shown.decode("utf-8", "replace")
+    try:
+        with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
+            for change in changes:
+                with suppress(OSError):
+                    _put(Path(scratch, "a", change.path), tree.read(change.path))
+                _put(Path(scratch, "b", change.path), change.content)
+            for side in ("a", "b"):
+                Path(scratch, side).mkdir(exist_ok=True)
+            git = Git(tree.root, writable=writable)
+            # git exits with 1 when there is a difference.
+            return git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY).decode("utf-8", "replace")
+    except OSError as error:
+        raise NotReady(f"the diff cannot be made: {error}", hint="free space in the temporary folder") from error
 
 
 def too_large(most: int) -> NotReady:

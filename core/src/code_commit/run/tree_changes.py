@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from code_commit.log.run_log import RunLog
@@ -20,8 +20,7 @@ class TreeChanges:
     """
 
     def __init__(self, workspace: Workspace, log: RunLog) -> None:
-        self._workspace = workspace
-        self._log = log
+        self._workspace, self._log = workspace, log
         self.lock = threading.RLock()
         self.start: str | None = None
         self.unsaved: set[str] | None = set()
@@ -36,17 +35,20 @@ class TreeChanges:
     def begin(self) -> None:
         """Take the checkpoint from before the first write, unless there is one."""
         if self.start is None:
-            self.start = self._latest = self._workspace.checkpoints.take(self._log.run, "start")
+            self.start = self._latest = self._take("start")
 
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
         with self.lock:
             ours = None if self.running or self._workspace.started else self.unsaved
-            before, self._latest = self._latest, self._workspace.checkpoints.take(self._log.run, label, written=ours)
+            before, self._latest = self._latest, self._take(label, ours)
             self.unsaved = set()
             if ours is None:
                 for text in self._workspace.executed(self._workspace.checkpoints.written(before, self._latest)):
                     self._log.add_warning(text)
+
+    def _take(self, label: str, written: Collection[str] | None = None) -> str:
+        return self._workspace.checkpoints.take(self._log.run, label, written=written, warn=self._log.add_warning)
 
     def add(self, paths: Iterable[str]) -> None:
         """Note that the run wrote or deleted the files at `paths`."""
@@ -82,8 +84,7 @@ class TreeChanges:
             if self.start is not None:
                 self.unsaved = None
                 paths = self._workspace.checkpoints.restore(self.start)
-                self.unsaved = set()
-                self._latest = self.start
+                self.unsaved, self._latest = set(), self.start
                 self._log.emit(ChangesUndone(paths, reason))
 
     def paths(self) -> tuple[str, ...]:

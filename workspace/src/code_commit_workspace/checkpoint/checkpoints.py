@@ -39,10 +39,13 @@ class Checkpoints:
         self._labels: dict[str, list[str]] = {}
         self._trees: dict[str, str] = {}  # of the commits made here
 
-    def take(self, run: str, label: str, *, written: Collection[str] | None = None) -> str:
+    def take(
+        self, run: str, label: str, *, written: Collection[str] | None = None, warn: Callable[[str], object] = str
+    ) -> str:
         """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
 
         With `written`, files that are new since the latest checkpoint taken here are saved only if they are among them.
+        `warn` is called with a text before files are read that take seconds.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -56,7 +59,7 @@ class Checkpoints:
         labels = self._labels[run]
         names = itertools.chain([label], (f"{label}-{n}" for n in itertools.count(2)))
         free = next(name for name in names if name not in labels)
-        snapshot, _files = self._snapshots.look(written)
+        snapshot, _files = self._snapshots.look(written, warn)
         commit = self._snapshots.keep(snapshot, subject=str(len(labels) + 1))
         self._trees[commit] = snapshot.tree
         self._repository.set_ref(f"{REFS}{run}/{free}", commit)

@@ -116,6 +116,14 @@ class PrivateRepository:
         except FileNotFoundError:
             return 0
 
+    @property
+    def index_time(self) -> int:
+        """Return when the index was written, in nanoseconds; 0 without one. Files changed since will be read."""
+        try:
+            return (self.path / "index").stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
     def forget_index(self) -> None:
         """Forget the files' times and sizes; the next snapshot reads all files."""
         (self.path / "index").unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ class Snapshot:
 
 # git makes folders for a batch of objects, which takes longer than flushing a few objects one by one.
 _FEW = 16
+_MUCH = 128 * 1024 * 1024  # bytes, which git reads and compresses in about two seconds
 _EACH_BY_ITSELF = ("-c", "core.fsyncMethod=fsync")
 
 
@@ -39,8 +40,10 @@ class Snapshots:
         self._seen: Mapping[str, tuple[int, ...]] = {}  # the states of the files in `_tree_seen`
         self._tree_seen = ""
 
-    def look(self, written: Collection[str] | None = None) -> tuple[Snapshot, dict[str, os.stat_result]]:
-        """Take a snapshot; return it and the status of each file in it.
+    def look(
+        self, written: Collection[str] | None = None, warn: Callable[[str], object] = str
+    ) -> tuple[Snapshot, dict[str, os.stat_result]]:
+        """Take a snapshot; return it and the status of each file in it. `warn` of files that take seconds to read.
 
         With `written`, the only files that may be new since the latest snapshot, git does not look for others.
 
@@ -55,6 +58,8 @@ class Snapshots:
         if self._tree_seen and self._seen == states:
             return Snapshot(self._tree_seen, modes_of(files), taken), files
         self._tree_seen = ""
+        if text := self._much_to_read(files):
+            warn(text)
         try:
             tree = self._write_tree(frozenset(files))
         except GitError:
@@ -68,6 +73,15 @@ class Snapshots:
             if all(status.st_ctime_ns < now for status in files.values()):
                 self._seen, self._tree_seen = states, tree
         return Snapshot(tree, modes_of(files), taken), files
+
+    def _much_to_read(self, files: Mapping[str, os.stat_result]) -> str:
+        since = self._repository.index_time
+        sizes = {path: status.st_size for path, status in files.items() if status.st_ctime_ns >= since}
+        total = sum(sizes.values())
+        if total < _MUCH:
+            return ""
+        largest = max(sizes, key=sizes.__getitem__)
+        return f"saving {total / 1e9:.1f} GB for `undo`; the largest file that git does not ignore is {largest}"
 
     def _visible(self) -> Collection[str]:
         return visible(self._git, self._repository.path.parent.parent.name)

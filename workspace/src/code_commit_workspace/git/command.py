@@ -113,6 +113,7 @@ class Git:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         check: bool = True,
+        passing: int = 0,
         hooks: bool = False,
         timeout: float = 600,
         reads_only: bool = False,
@@ -120,9 +121,10 @@ class Git:
     ) -> bytes:
         """Run `git *args` and return its standard output. If it is longer than `most` bytes, return at least one more.
 
-        `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code is ignored. With
-        `hooks`, the repository's hooks run, and commits are signed if configured. With `reads_only`, only commands that
-        change nothing are allowed. Those run no filters; others run the filters in the user's own configuration.
+        `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code is ignored;
+        exit codes up to `passing` are no failure. With `hooks`, the repository's hooks run, and commits are signed if
+        configured. With `reads_only`, only commands that change nothing are allowed. Those run no filters; others run
+        the filters in the user's own configuration.
 
         Raises:
             GitError: the command failed or timed out.
@@ -133,7 +135,7 @@ class Git:
             require_reading(args)
         done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout, most=most)
         stopped = most is not None and len(done.stdout) > most
-        if check and done.returncode and not stopped:
+        if check and not 0 <= done.returncode <= passing and not stopped:
             raise failure(args, done)
         return done.stdout
 
