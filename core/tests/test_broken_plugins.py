@@ -380,14 +380,34 @@ def test_a_broken_run_token_is_named(tmp_path):
     assert "the provider odd of code-commit-odd cannot be created: ZeroDivisionError" in done.stderr
 
 
-def test_debug_shows_the_traceback_of_a_path_rule(tmp_path):
+FAILING = """
+class Sink:
+    def receive(self, record):
+        raise KeyError("in the sink")
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Sink()]
+
+@hookimpl
+def code_commit_after_run():
+    raise KeyError("after the run")
+"""
+
+
+def test_debug_shows_the_tracebacks_of_a_path_rule_and_other_code_of_plugins(tmp_path):
     work = "run.check([Change('a.txt', b'new')]); return Result(Outcome.REACHED, 'ok')"
     code = WORKFLOW.replace("writes=False", "writes=True").format(run=work)
     rule = RULE.format(judge="raise KeyError('in the rule')").partition("hookimpl\n")[2]
     project = Project.create(tmp_path)
-    plugins = install_plugin(tmp_path / "plugins", "odd", code + rule, group="code_commit.path_rules")
+    plugins = install_plugin(tmp_path / "plugins", "odd", code + rule + FAILING, group="code_commit.path_rules")
     quiet = project.command("--odd", plugins=[plugins])
     shown = project.command("--odd", "--debug", plugins=[plugins])
     assert (quiet.exit_code, shown.exit_code) == (0, 0), shown.stderr
     assert "Traceback" not in quiet.stderr
     assert "in judge\n    raise KeyError('in the rule')" in shown.stderr
+    assert 'in receive\n    raise KeyError("in the sink")' in shown.stderr
+    assert 'in code_commit_after_run\n    raise KeyError("after the run")' in shown.stderr
+    assert shown.stderr.count("Traceback") == 3

@@ -12,16 +12,49 @@ import pytest
 from code_commit_testing import Project, install_plugin
 
 WRONG = """\
-from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Check, CheckDefinition, hookimpl
 @hookimpl
 def code_commit_checks():
-    return ["no check", CheckDefinition("state", "wrong_plugin:state"), CheckDefinition("two", "wrong_plugin:two")]
+    return ["no check", *(CheckDefinition(name, f"wrong_plugin:{name}") for name in ("state", "two", "asked"))]
 def state(host, context):
     yield Check("good", "never seen")
 def two(host, context):
     yield Check("ok", "first\\nsecond")
     yield Check("skipped", "nothing to see", "look elsewhere")
+def asked(host, context):
+    yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
+"""
+EXACT = """\
+from types import SimpleNamespace
+from pydantic import BaseModel
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+class Config(BaseModel):
+    model: str = "short"
+    exact: str | int = "exact-1"
+def made(config):
+    return SimpleNamespace(model=config.exact, complete=print, close=print)
+@hookimpl
+def code_commit_providers():
+    more = dict(config="exact_plugin:Config", factory="exact_plugin:made", windows={"exact-1": 9, "short": 5})
+    return [ProviderDefinition("exact", {"short": ()}, "", None, None, ("a", "{key}"), **more)]
+"""
+CHECKS = """\
+from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
+@hookimpl
+def code_commit_checks():
+    return [CheckDefinition(name, f"own_plugin:{name}") for name in ("fine", "broken", "unready", "odd", "after")]
+def fine(host, context):
+    print("to stdout")
+    yield Check("warning", f"asks {context.model}", "look", {"builds": context.builds})
+def broken(host, context):
+    yield Check("ok", "as far as here")
+    raise RuntimeError("what a pity")
+def unready(host, context):
+    raise NotReady("there is no coffee", hint="make some")
+def odd(host, context):
+    return [Check("ok", "odd", data={"set": {1}})]
+def after(host, context):
+    raise NotReady("there is no coffee", hint="make some")
 """
 
 
@@ -29,13 +62,27 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     project = Project.create(tmp_path / "made")
     project.write({"agent-config/config.toml": "[sandbox]\nmode = 'off'\n"})
     plugins = [install_plugin(tmp_path / "plugins", "wrong", WRONG)]
-    finished = project.command("doctor", "--no-build", "--json", "--model", "scripted", plugins=plugins)
+    install_plugin(plugins[0], "exact", EXACT)
+    install_plugin(plugins[0], "own", CHECKS, distribution="acme-own")
+    finished = project.command("doctor", "--no-build", "--json", "--model", "short", plugins=plugins)
     found: dict[str, list[tuple[str, str, str]]] = {}
     for line in finished.document["checks"]:
         found.setdefault(line["name"], []).append((line["state"], line["text"], line["hint"]))
     assert finished.exit_code == 3
     assert found["sandbox"] == [("warning", "off, by the setting sandbox.mode", "remove the setting")]
-    assert found["address"] == [("ok", "scripted has none", "")]
+    assert found["address"] == [("ok", "exact has none", "")]
+    assert found["key"] == [("ok", "exact.default needs no key", "")]
+    assert found["model"] == [("ok", "exact-1 of exact (--model)", "")]
+    assert found["asked"] == [("ok", "'exact-1' 9 False", "")]
+    assert found["fine"] == [("warning", "asks exact-1", "look")]
+    assert found["broken"][0][:2] == ("ok", "as far as here")
+    assert found["broken"][1][:2] == ("problem", "the check of acme-own failed: RuntimeError: what a pity")
+    assert found["unready"] == [("problem", "there is no coffee", "make some")]
+    assert found["odd"][0][0] == "problem"
+    assert found["after"] == [("skipped", "not checked, see unready", "")]
+    (fine,) = [line for line in finished.document["checks"] if line["name"] == "fine"]
+    assert (fine["plugin"], fine["data"]) == ("acme-own", {"builds": False})
+    assert "to stdout" in finished.stderr
     assert found["two"] == [("ok", "first\nsecond", ""), ("skipped", "nothing to see", "look elsewhere")]
     (state,) = found["state"]
     told = "the state of a Check is ok, warning, problem or skipped, not 'good'"
@@ -44,7 +91,7 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     assert any("a check must be a CheckDefinition, not 'no check'" in text for text in failed)
     assert finished.document["problems"] == sum(kind == "problem" for lines in found.values() for kind, _, _ in lines)
     assert finished.document["warnings"] == sum(kind == "warning" for lines in found.values() for kind, _, _ in lines)
-    people = project.command("doctor", "--no-build", "--model", "scripted", plugins=plugins)
+    people = project.command("doctor", "--no-build", "--model", "short", plugins=plugins)
     lines = people.stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.split()[:2] == ["ok", "two"])
     column = lines[at].index("first")
@@ -117,22 +164,6 @@ def test_a_check_knows_the_model_and_whether_to_build(doctor):
     assert doctor("--no-build", "--model", "no-such")[1]["asked"][0][1] == "'' None False"
 
 
-EXACT = """\
-from types import SimpleNamespace
-from pydantic import BaseModel
-from code_commit.plugin_api import ProviderDefinition, hookimpl
-class Config(BaseModel):
-    model: str = "short"
-    exact: str | int = "exact-1"
-def made(config):
-    return SimpleNamespace(model=config.exact, complete=print, close=print)
-@hookimpl
-def code_commit_providers():
-    more = dict(config="exact_plugin:Config", factory="exact_plugin:made", windows={"exact-1": 9, "short": 5})
-    return [ProviderDefinition("exact", {"short": ()}, "", None, None, ("a", "{key}"), **more)]
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)])
 def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window, project):
@@ -195,3 +226,4 @@ def test_the_last_line_counts_problems_and_warnings(doctor, settings, words, exi
     project.write({"agent-config/config.toml": settings})
     finished = project.command("doctor", "--no-build", *words, plugins=plugins)
     assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (exit_code, last), finished.stdout
+    assert ("'' None False" in finished.stdout) == ("no-such" in words)

@@ -12,13 +12,36 @@ import pytest
 from code_commit_testing import Finished, Project, install_plugin
 
 PLUGIN = """
+import json
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, Flag, LimitReached, MessageLogged, Outcome, Result, WorkflowDefinition, hookimpl,
+    Change, CommandDefinition, Flag, LimitReached, MessageLogged, Outcome, Result, WorkflowDefinition, hookimpl,
 )
 
 class Options(BaseModel):
     alone: bool = False
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("each", "start runs", "ends_plugin:each", "ends_plugin:arguments")]
+
+def arguments(parser):
+    parser.add_argument("cases")
+
+def each(host, arguments):
+    global code
+    ends = []
+    for words, code, build in json.loads(arguments.cases):
+        for name, text in {"a.txt": "old", "build.sh": build}.items():
+            (host.root / name).write_text(f"{text}\\n")
+        (host.root / "b.txt").unlink(missing_ok=True)
+        done = host.start(host.parse([*words, "--sandbox", "off"]), quiet=True)
+        events = [json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()]
+        document = json.loads((done.folder / "run.json").read_text())
+        ends.append({"exit_code": done.exit_code, "summary": done.summary, "hint": done.hint, "notes": done.notes,
+                     "events": events, "document": document, "a.txt": (host.root / "a.txt").read_text()})
+    host.out.document(ends)
+    return 0
 
 @hookimpl
 def code_commit_workflows():
@@ -35,6 +58,7 @@ def change(run):
 def work(run):
     CODE
 """
+WORK = "names = {**globals(), 'run': run}; exec(code, names); return names['given']"
 UNDO = "`code-commit undo` reverts the changes"
 
 
@@ -50,15 +74,27 @@ def run(project: Project, tmp_path):
     return run
 
 
+@pytest.fixture
+def end_each(project: Project, tmp_path):
+    """Return a function that runs workflows in one process: words, code and build of each; it returns their ends."""
+
+    def end_each(*cases: tuple[str, str, str]) -> list[dict[str, Any]]:
+        plugins = install_plugin(tmp_path / "plugins", "ends", PLUGIN.replace("CODE", WORK))
+        given = [(words.split(), code, build) for words, code, build in cases]
+        finished = project.command("each", json.dumps(given), plugins=[plugins])
+        assert finished.exit_code == 0, finished.stderr
+        return [end | {"data": end["events"][-1]["data"]["data"]} for end in finished.document]
+
+    return end_each
+
+
 def hints(finished: Finished) -> list[str]:
     return [line for line in finished.stderr.splitlines() if line.startswith("hint: ")]
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("build", ["echo first; echo last; exit 1\n", "exit 1\n"])
-def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project, build):
+def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project):
     code = "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"
-    finished, end = run(code, build=build)
+    finished, end = run(code, build="echo first; echo last; exit 1\n")
     assert (finished.exit_code, end["outcome"], end["summary"]) == (1, "not_reached", "red")
     assert (end["data"]["a"], end["data"]["changed"]) == (1, ["a.txt", "b.txt"])
     assert end["data"]["hint"].startswith("look; ")
@@ -67,79 +103,75 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     shows = find_spec("code_commit_history") is not None  # has the command
     assert ("; `code-commit runs diff` shows them, " in hints(finished)[0]) == shows
     log = f"logs/{project.run_folder.name}/build.txt"
-    lines = [f"the last lines of {log}:", "  first", "  last"] if "echo" in build else ["the build printed nothing"]
+    lines = [f"the last lines of {log}:", "  first", "  last"]
     said = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))
     assert f"error: red\n{said}hint: " in finished.stderr
     assert [each["data"]["last_lines"] for each in finished.events if each["kind"] == "process.finished"] == [
-        "first\nlast" if "echo" in build else ""
+        "first\nlast"
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("code", ["run.build()", "pass"])
-def test_a_green_build_or_none_is_not_explained(run, code):
-    finished, end = run(f"change(run); {code}; return Result(Outcome.NOT_REACHED, 'no')")
-    assert (end["data"]["changed"], "the build printed nothing" in finished.stderr) == (["a.txt", "b.txt"], False)
+GREEN, RED = "exit 0", "exit 1"
+MISSED = "; given = Result(Outcome.NOT_REACHED, 'no')"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("workflow", "code", "told"),
-    [
-        ("--work", "change(run)", [UNDO]),
-        ("--work", "change(run); more['hint'] = 'commit'", ["commit"]),
-        ("--work", "pass", []),
-        ("--talk", "change(run)", []),  # the person was asked about them
-    ],
-)
-def test_a_run_that_reached_its_goal_may_be_undone(run, workflow, code, told):
-    finished, end = run(f"more = {{}}; {code}; return Result(Outcome.REACHED, 'done', **more)", workflow)
-    assert (finished.exit_code, end["data"]) == (0, {})
-    assert [line.removeprefix("hint: ").rpartition(", ")[2] for line in hints(finished)] == told
+def test_a_build_is_explained_if_it_is_red(end_each):
+    green, none, red = end_each(
+        ("--work", f"change(run); run.build(){MISSED}", GREEN),
+        ("--work", f"change(run){MISSED}", GREEN),
+        ("--work", f"change(run); run.build(){MISSED}", RED),
+    )
+    assert [end["exit_code"] for end in (green, none, red)] == [1, 1, 1]
+    stay = "files stay changed: a.txt, b.txt"
+    assert [end["notes"] for end in (green, none, red)] == [[stay], [stay], ["the build printed nothing", stay]]
+    assert {tuple(end["data"]["changed"]) for end in (green, none, red)} == {("a.txt", "b.txt")}
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize(
-    ("code", "exit_code", "summary", "hint"),
-    [
-        ("raise LimitReached('too dear', hint='pay')", 6, "too dear", "pay; "),
-        ("raise OSError(28, 'No space left on device')", 3, "No space left on device", None),
-        (
-            "raise ValueError('a bug')",
-            70,
-            "internal error in a workflow of code-commit-ends: ValueError: a bug",
-            "this is a bug; --debug shows where; ",
-        ),
-    ],
-)
-def test_an_error_ends_the_run_with_its_code_and_hint(run, project, code, exit_code, summary, hint):
-    finished, end = run(f"change(run)\n{code}")
-    assert (finished.exit_code, end["exit_code"]) == (exit_code, exit_code), finished.stderr
-    assert summary in end["summary"]
-    assert end["data"]["changed"] == ["a.txt", "b.txt"]
-    assert hint is None or end["data"]["hint"].startswith(hint)
-    assert end["data"]["hint"].endswith(UNDO)
-    assert "Traceback" not in finished.stderr
-    document = json.loads((project.run_folder / "run.json").read_bytes())
-    assert (document["exit_code"], document["data"]) == (exit_code, end["data"])
+def test_a_run_that_reached_its_goal_may_be_undone(end_each):
+    reached = "; given = Result(Outcome.REACHED, 'done', hint={!r})"
+    ends = end_each(
+        ("--work", "change(run)" + reached.format(""), GREEN),
+        ("--work", "change(run)" + reached.format("commit"), GREEN),
+        ("--work", "pass" + reached.format(""), GREEN),
+        ("--talk", "change(run)" + reached.format(""), GREEN),  # the person was asked about them
+    )
+    assert [end["hint"].rpartition(", ")[2] for end in ends] == [UNDO, "commit", "", ""]
+    assert [(end["exit_code"], end["data"], end["notes"]) for end in ends] == [(0, {}, [])] * 4
 
 
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("workflow", "code", "undone", "content"),
-    [
-        ("--work", "change(run); run.execute(['sh', '-c', 'echo x > c.txt'], timeout=60)", [["a.txt", "b.txt", "c.txt"]], "old\n"),
-        ("--work", "pass", [], "old\n"),
-        ("--talk", "change(run)", [], "new\n"),
-    ],
-)  # fmt: skip
-def test_files_are_restored_where_it_was_asked_for(run, project, workflow, code, undone, content):
-    finished, end = run(f"{code}; return Result(Outcome.NOT_REACHED, 'no')", workflow, "--on-failure", "restore")
-    told = [each["data"] for each in finished.events if each["kind"] == "changes.undone"]
-    assert [each["paths"] for each in told] == undone
-    assert {each["reason"] for each in told} <= {"the goal was not reached"}
-    assert (finished.exit_code, project.read("a.txt")) == (1, content)
-    assert end["data"].get("changed", []) == (["a.txt", "b.txt"] if content == "new\n" else [])
+def test_an_error_ends_the_run_with_its_code_and_hint(end_each):
+    bug = "internal error in a workflow of code-commit-ends: ValueError: a bug"
+    limit, full, internal = end_each(
+        ("--work", "change(run)\nraise LimitReached('too dear', hint='pay')", GREEN),
+        ("--work", "change(run)\nraise OSError(28, 'No space left on device')", GREEN),
+        ("--work", "change(run)\nraise ValueError('a bug')", GREEN),
+    )
+    assert [end["exit_code"] for end in (limit, full, internal)] == [6, 3, 70]
+    assert (limit["summary"], internal["summary"]) == ("too dear", bug)
+    assert "No space left on device" in full["summary"]
+    assert limit["data"]["hint"].startswith("pay; ")
+    assert internal["data"]["hint"].startswith("this is a bug; --debug shows where; ")
+    for end in (limit, full, internal):
+        assert end["data"]["changed"] == ["a.txt", "b.txt"]
+        assert end["data"]["hint"] == end["hint"]
+        assert end["hint"].endswith(UNDO)
+        assert (end["document"]["exit_code"], end["document"]["data"]) == (end["exit_code"], end["data"])
+
+
+def test_files_are_restored_where_it_was_asked_for(end_each):
+    made = "run.execute(['sh', '-c', 'echo x > c.txt'], timeout=60)"
+    work, nothing, talk = end_each(
+        ("--work --on-failure restore", f"change(run); {made}{MISSED}", GREEN),
+        ("--work --on-failure restore", f"pass{MISSED}", GREEN),
+        ("--talk --on-failure restore", f"change(run){MISSED}", GREEN),
+    )
+    undone = [
+        [(each["data"]["paths"], each["data"]["reason"]) for each in end["events"] if each["kind"] == "changes.undone"]
+        for end in (work, nothing, talk)
+    ]
+    assert undone == [[(["a.txt", "b.txt", "c.txt"], "the goal was not reached")], [], []]
+    assert [(end["exit_code"], end["a.txt"]) for end in (work, nothing, talk)] == [(1, "old\n")] * 2 + [(1, "new\n")]
+    assert [end["data"].get("changed", []) for end in (work, nothing, talk)] == [[], [], ["a.txt", "b.txt"]]
 
 
 def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project):

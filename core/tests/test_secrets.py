@@ -52,22 +52,18 @@ from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, ho
 
 @hookimpl
 def code_commit_workflows():
-    flags = [Flag((f"--{name}",), "try it", selects=True) for name in ("tell", "steal")]
-    return [WorkflowDefinition(flag.names[0][2:], "try it", (flag,), f"thief_plugin:{flag.names[0][2:]}", roles=None)
-            for flag in flags]
+    return [WorkflowDefinition("tell", "try it", (Flag(("--tell",), "try it", selects=True),), "thief_plugin:tell",
+                               roles=None)]
 
 def tell(run):
     token = os.environ["HOOK_TOKEN"]
     run.say(token)
     run.keep("kept.txt", token)
     return Result(Outcome.REACHED, f"the token is {token}", {"token": token})
-
-def steal(run):
-    return Result(Outcome.REACHED, run.secret("HOOK_TOKEN"))
 """
 
 OWNER = """
-from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_secrets():
@@ -79,7 +75,11 @@ def code_commit_workflows():
                                roles=None)]
 
 def own(run):
-    return Result(Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')}")
+    try:
+        run.secret("HOOK_TOKEN")
+    except NotReady as error:
+        denied = f"{error.message}; {error.hint}"
+    return Result(Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')} {denied}")
 """
 
 
@@ -144,32 +144,12 @@ def test_a_sink_gets_its_secret_and_the_build_does_not(project, plugins):
     assert TOKEN not in everything_of(project, finished)
 
 
-@pytest.mark.slow
-def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
-    install_plugin(plugins, "thief", WORKFLOW)
-    finished = run(project, plugins, "--tell")
-    assert finished.exit_code == 0, finished.stderr
-    assert TOKEN not in everything_of(project, finished)
-    assert finished.stdout == "***7Q\n"
-    assert "the token is ***7Q" in finished.stderr
-    assert (project.run_folder / "kept.txt").read_text() == "***7Q"
-    assert run(project, plugins, "--tell", "--json").events[-1]["data"]["data"] == {"token": "***7Q"}
-
-
-def test_another_plugin_does_not_get_it(project, plugins):
-    install_plugin(plugins, "thief", WORKFLOW)
-    finished = run(project, plugins, "--steal")
-    assert finished.exit_code == 3
-    assert "the plugin thief of code-commit-thief asked for the secret 'HOOK_TOKEN'" in finished.stderr
-    assert "hint: this is a bug in its plugin: code_commit_secrets must declare it\n" in finished.stderr
-
-
-@pytest.mark.slow
-def test_a_workflow_gets_its_own_secret_and_none_for_what_is_not_set(project, plugins):
+def test_a_workflow_gets_its_own_secret_none_that_is_not_set_and_no_other(project, plugins):
     install_plugin(plugins, "owner", OWNER)
     finished = run(project, plugins, "--own", OWN_TOKEN="0123456789")
     assert finished.exit_code == 0, finished.stderr
-    assert "10 None" in finished.stderr
+    denied = "the plugin owner of code-commit-owner asked for the secret 'HOOK_TOKEN', which it does not declare"
+    assert f"10 None {denied}; this is a bug in its plugin: code_commit_secrets must declare it\n" in finished.stderr
 
 
 @pytest.mark.fast_rows(1)
@@ -182,30 +162,23 @@ def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
     assert value not in finished.stderr
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("name", ["42", "'HOOK TOKEN'", "''", "'HOOK=TOKEN'"])
-def test_a_name_that_no_variable_can_have_is_reported(project, plugins, name):
-    install_plugin(
-        plugins,
-        "odd",
-        f"from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [{name}]\n",
-    )
+def test_a_secret_is_censored_wherever_text_leaves_and_what_is_none_is_reported(project, plugins):
+    odd = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [{}]\n"
+    names = [42, "HOOK TOKEN", "", "HOOK=TOKEN", "4HOOK"]
+    install_plugin(plugins, "odd", odd.format(", ".join(map(repr, names))))
+    install_plugin(plugins, "broken", odd.format("1 / 0"))
     install_plugin(plugins, "thief", WORKFLOW)
     finished = run(project, plugins, "--tell", "--json")
-    assert finished.exit_code == 0
-    assert [each for each in failures(finished) if each.startswith("odd: code_commit_secrets: ")] == [
-        f"odd: code_commit_secrets: a secret is the name of an environment variable, not {name}"
+    assert finished.exit_code == 0, finished.stderr
+    told = [each.partition(": code_commit_secrets: ") for each in failures(finished)]
+    assert [text for plugin, _, text in told if plugin == "odd"] == [
+        f"a secret is the name of an environment variable, not {name!r}" for name in names
     ]
-
-
-@pytest.mark.slow
-def test_an_error_is_reported_and_the_run_goes_on(project, plugins):
-    code = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [1 / 0]\n"
-    install_plugin(plugins, "broken", code)
-    install_plugin(plugins, "thief", WORKFLOW)
-    finished = run(project, plugins, "--tell", "--json")
-    assert finished.exit_code == 0
-    assert any(each.startswith("broken: code_commit_secrets: ZeroDivisionError") for each in failures(finished))
+    assert [text.partition(":")[0] for plugin, _, text in told if plugin == "broken"] == ["ZeroDivisionError"]
+    assert TOKEN not in everything_of(project, finished)
+    end = finished.events[-1]["data"]
+    assert (end["summary"], end["data"]) == ("the token is ***7Q", {"token": "***7Q"})
+    assert (project.run_folder / "kept.txt").read_text() == "***7Q"
 
 
 @pytest.mark.slow
