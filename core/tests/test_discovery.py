@@ -105,9 +105,10 @@ FAULTS = [
     ),
     (
         "",
-        "[code_commits]\none = m\n[code-commit.path-rule]\ntwo = m\n[console_scripts]\nx = m",
+        "[code_commits]\none = m\n[code-commit.path-rule]\ntwo = m\n[code_commit.providers]\nz = m\n[console_scripts]\nx = m",
         [
             ("dependent", "entry points", "there is no group code-commit.path-rule; did you mean code_commit.path_rules?", False),
+            ("dependent", "entry points", "there is no group code_commit.providers; did you mean code_commit?", False),
             ("dependent", "entry points", "there is no group code_commits; did you mean code_commit?", False),
         ],
     ),

@@ -159,4 +159,5 @@ def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
         if applies and not each.specifier.contains(__version__, prereleases=True):
             yield "version", f"it needs code-commit {each.specifier}, and {__version__} is installed"
     for group in wrong_groups(distribution):
-        yield "entry points", f"there is no group {group}{did_you_mean(group, GROUPS)}"
+        meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
+        yield "entry points", f"there is no group {group}{meant}"
