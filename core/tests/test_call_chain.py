@@ -73,16 +73,6 @@ def test_lost_tries_count_in_a_run(project, asking, server):
 
 
 @pytest.mark.slow
-def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project, asking, server):
-    finished = run(project, asking, server, "--max-cost", "0.0001")
-    assert (finished.exit_code, server.requests) == (6, []), finished.stderr
-    assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
-    assert "cost: " not in finished.stderr, "no call was made"
-    document = json.loads((project.run_folder / "run.json").read_text())
-    assert document["calls"] == {"started": 0, "finished": 0, "failed": 0, "unknown": 0}
-
-
-@pytest.mark.slow
 def test_what_the_service_did_not_work_on_costs_nothing(project, asking, server):
     server.script(Reply.error(429, retry_after="0"), Reply.error(401), Reply("good"))
     finished = run(project, asking, server, "--max-cost", "0.4")
@@ -125,6 +115,10 @@ def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
     assert f"could cost up to {cost} (" in finished.stderr
     assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
+    assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
+    assert "cost: " not in finished.stderr, "no call was made"
+    document = json.loads((project.run_folder / "run.json").read_text())
+    assert document["calls"] == {"started": 0, "finished": 0, "failed": 0, "unknown": 0}
 
 
 MEMORY = """
@@ -206,31 +200,53 @@ def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
     assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
-@pytest.mark.slow
-def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, asking, server):
+TOLL = """
+from code_commit.plugin_api import *
+
+@hookimpl
+def code_commit_secrets():
+    return ["TOLL_TOKEN"]
+
+@hookimpl
+def code_commit_settings():
+    return "toll_plugin:Toll"
+
+def __getattr__(name):
+    from pydantic import create_model
+    return create_model("Toll", gate=(str, "north"))
+
+@hookimpl
+def code_commit_model_layers(settings, secret):
+    def layer(call, next):
+        call.warn(f"{settings.gate} {len(secret('TOLL_TOKEN'))}")
+        return next(call)
+    return [layer]
+"""
+
+
+def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_asked(project, asking, server):
     for name in ("zoo", "ark", "mid"):
         add_layers(asking, name, "return [tag, tag]")
-    server.script(Reply("1"), Reply("2"))
-    finished = run(project, asking, server)
-    assert answers(finished) == ["ark(ark(mid(mid(zoo(zoo(1))))))", "ark(ark(mid(mid(zoo(zoo(2))))))"]
-
-
-@pytest.mark.slow
-def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project, asking, server):
-    add_layers(asking, "keeper", "return [cache]")
+    add_layers(asking, "zz-keeper", "return [cache]")
+    install_plugin(asking, "toll", TOLL)
     server.script(Reply("1"))
+    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "TOLL_TOKEN": "toll-canary-0123456789"}
+    command = ("--ask", "--json", "--model", "loopback/gpt-5", "--max-cost", "0.4")
     began = time.monotonic()
-    finished = run(project, asking, server, "--max-cost", "0.4")
+    finished = project.command(*command, plugins=[asking], environ=environ)
     took = time.monotonic() - began
-    assert answers(finished) == ["1", "1"]
+    assert answers(finished) == ["ark(ark(mid(mid(zoo(zoo(1))))))"] * 2
     first, second = of_kind(finished, "call.finished")
     assert (first["cost_usd"] > 0, second["cost_usd"]) == (True, 0.0)
     assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
     assert first["seconds"] == round(first["seconds"], 3) < took
-    warnings = [each["text"] for each in of_kind(finished, "message")]
-    assert warnings == ["default loopback gpt-5 ask 1 inf", "default loopback gpt-5 ask 2 inf"]
-    assert {each["level"] for each in of_kind(finished, "message")} == {"warning"}
-    assert (project.run_folder / "2-ask-response.txt").read_text() == "1"
+    messages = of_kind(finished, "message")
+    assert [each["text"] for each in messages] == [
+        *("north 22", "default loopback gpt-5 ask 1 inf"),
+        *("north 22", "default loopback gpt-5 ask 2 inf"),
+    ]
+    assert {each["level"] for each in messages} == {"warning"}
+    assert (project.run_folder / "2-ask-response.txt").read_text() == answers(finished)[0]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +260,7 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
 )
 def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, asking, server, layer, says):
     add_layers(asking, "odd", f"return [{layer}]")
-    add_layers(asking, "outer", "return [through]")  # which is not to blame
+    add_layers(asking, "around", "return [through]")  # which is not to blame
     finished = run(project, asking, server)
     assert (finished.exit_code, server.requests) == (4, []), finished.stderr
     assert says in finished.stderr
@@ -285,41 +301,6 @@ def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives
     assert answers(run(project, asking, server, "--disable-plugin", "odd")) == ["1", "2"]
 
 
-@pytest.mark.slow
-def test_a_layer_gets_its_section_and_its_secret(project, asking, server):
-    code = """
-import os
-from code_commit.plugin_api import *
-
-@hookimpl
-def code_commit_secrets():
-    return ["TOLL_TOKEN"]
-
-@hookimpl
-def code_commit_settings():
-    return "toll_plugin:Toll"
-
-def __getattr__(name):
-    from pydantic import create_model
-    return create_model("Toll", gate=(str, "north"))
-
-@hookimpl
-def code_commit_model_layers(settings, secret):
-    def layer(call, next):
-        call.warn(f"{settings.gate} {len(secret('TOLL_TOKEN'))}")
-        return next(call)
-    return [layer]
-"""
-    install_plugin(asking, "toll", code)
-    server.script(Reply("1"), Reply("2"))
-    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "TOLL_TOKEN": "toll-canary-0123456789"}
-    command = ("--ask", "--json", "--model", "loopback/gpt-5")
-    finished = project.command(*command, plugins=[asking], environ=environ)
-    assert answers(finished) == ["1", "2"]
-    assert [each["text"] for each in of_kind(finished, "message")] == ["north 22", "north 22"]
-
-
-@pytest.mark.slow
 def test_a_factory_gets_the_root_if_it_asks_for_it(project, asking, server):
     code = """
 from dataclasses import replace

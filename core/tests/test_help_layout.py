@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from string import ascii_lowercase
 from types import ModuleType
 
 import pytest
@@ -45,6 +46,12 @@ flags:
   --long-flag-name LONG-VALUE
                       what it is for
 
+more:
+  a b c d e f g h i j k l m n o p q r s
+  t u v w x y z
+
+  --more              more of it
+
 The end of it is wrapped as well, as it
 should be.
 """
@@ -56,6 +63,8 @@ def test_paragraphs_are_wrapped_and_indented_lines_are_not(monkeypatch) -> None:
     parser = Parser(prog="prog", usage="prog [flags] file", description=DESCRIPTION, epilog=end)
     parser.add_argument("file", help="a file")
     parser.add_argument("--long-flag-name", metavar="LONG-VALUE", help="what it is for")
+    group = parser.add_argument_group("more", " ".join(ascii_lowercase))
+    group.add_argument("--more", action="store_true", help="more of it")
     assert parser.format_help() == HELP
 
 

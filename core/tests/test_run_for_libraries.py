@@ -77,8 +77,10 @@ def test_nothing_else_is_added_to(run):
 @pytest.mark.parametrize(("sandbox", "exit_code"), [("auto", 3), ("off", 0)])
 @pytest.mark.parametrize("step", ["execute(['true'], timeout=60).exit_code", "start_process(['true']).wait(60)"])
 def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, step, sandbox, exit_code):
-    _, finished = run(f"given = run.{step}", "--sandbox", sandbox, environ=no_sandbox)
+    _, finished = run(f"run.build(); given = run.{step}", "--sandbox", sandbox, environ=no_sandbox)
     assert finished.exit_code == exit_code
+    built = next(event["data"] for event in finished.events if event["kind"] == "process.finished")
+    assert (built["log"], built["exit_code"]) == ("build.txt", 0)  # the project's own build needs no consent
     says = "commands that a model chooses only run in the sandbox: "
     assert (says in finished.stderr) == (exit_code == 3)
 

@@ -27,6 +27,30 @@ def code_commit_after_run():
 """
 
 
+LOOKS = """
+import os, runpy, sys
+sys.argv[1:] = ["--version"]
+try:
+    runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
+except SystemExit as end:
+    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
+    open("streams", "w").write(f"{end.code} {streams} {sys.stdin.readable()} {sys.stderr.writable()}")
+"""
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "2>&-"])
+def test_closed_streams_are_opened_on_the_null_device(project, closed):
+    done = subprocess.run(
+        ["bash", "-c", f'"$0" -P -c "$1" {closed}', sys.executable, LOOKS],
+        cwd=project.root,
+        env=project.environment({}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    assert (done.returncode, project.read("streams")) == (0, f"0 {[('/dev/null', True)] * 3} True True")
+
+
 def in_a_shell(
     project: Project, script: str, *, cwd: Path | None = None, plugins: str = ""
 ) -> subprocess.CompletedProcess[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
 
 import pytest
 
-from code_commit_testing import Reply, Stream
+from code_commit_testing import Reply, Stream, install_plugin
 
 KEY = "sk-canary-0123456789"
 ALWAYS = {"CODE_COMMIT_STREAM": "always"}
@@ -41,23 +42,44 @@ def named(stream: str) -> str:
     return config + (f'stream = "{stream}"\n' if stream else "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("config", "environ", "streamed"),
-    [
+EACH = """
+import json, os
+from code_commit.plugin_api import CommandDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("each", "start runs", "each_plugin:each", "each_plugin:arguments")]
+
+def arguments(parser):
+    parser.add_argument("cases")
+
+def each(host, arguments):
+    for config, environ in json.loads(arguments.cases):
+        (host.root / "agent-config/config.toml").write_text(config)
+        os.environ.update(environ)
+        assert host.start(host.parse(["--ask", "--model", "openai.mine"]), quiet=True).exit_code == 0
+        for name in environ:
+            del os.environ[name]
+    return 0
+"""
+
+
+def test_the_setting_and_the_named_config_decide(project, asking, server):
+    cases = [
         (named(""), {}, False),  # nobody watches
         ('stream = "always"\n' + named(""), {}, True),
         (named(""), ALWAYS, True),
         (named("never"), ALWAYS, False),
         (named("always"), {}, True),
         (named("always"), {"CODE_COMMIT_PROVIDERS__OPENAI__MINE__STREAM": "never"}, False),
-    ],
-)
-def test_the_setting_and_the_named_config_decide(ask, server, config, environ, streamed):
-    server.script("one", "two")
-    finished = ask("--json", model="openai.mine", config=config, **environ)
-    assert (finished.exit_code, answers(finished)) == (0, ["one", "two"]), finished.stderr
-    assert streams(server) == [streamed] * 2
+    ]
+    install_plugin(asking, "each", EACH)
+    project.write({"agent-config/config.toml": ""})
+    server.script(*["yes"] * 2 * len(cases))
+    given = [(config.replace("ADDRESS", server.url("openai")), environ) for config, environ, _ in cases]
+    finished = project.command("each", json.dumps(given), plugins=[asking])
+    assert finished.exit_code == 0, finished.stderr
+    assert streams(server) == [streamed for *_, streamed in cases for _ in range(2)]
 
 
 @pytest.mark.fast_rows(1)

@@ -86,7 +86,13 @@ def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
 def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
     run = change("a.txt", "b.txt", "c/d.txt", "c/e.txt")
     assert "changed nothing at nowhere" in project.command("undo", "nowhere").stderr
-    for words, restored in ((["b.txt"], ["b.txt"]), ([run[:-1], "c"], ["c/d.txt", "c/e.txt"]), (["latest"], ["a.txt"])):
+    project.write({"b.txt": "newer"})
+    assert "files were changed since" in project.command("undo", "b.txt").stderr
+    for words, restored in (
+        (["b.txt", "--force"], ["b.txt"]),
+        ([run[:-1], "c"], ["c/d.txt", "c/e.txt"]),
+        (["latest"], ["a.txt"]),
+    ):
         finished = project.command("undo", *words, "--json")
         assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
 
