@@ -134,9 +134,12 @@ def test_a_run_that_reached_its_goal_may_be_undone(end_each):
         ("--work", "change(run)" + reached.format("commit"), GREEN),
         ("--work", "pass" + reached.format(""), GREEN),
         ("--talk", "change(run)" + reached.format(""), GREEN),  # the person was asked about them
+        ("--work", "run.build()" + reached.format(""), GREEN),
+        ("--work", "run.build()" + reached.format(""), "touch c.txt\n"),
+        ("--work", "change(run); run.build()" + reached.format(""), "rm b.txt; git checkout -q a.txt\n"),
     )
-    assert [end["hint"].rpartition(", ")[2] for end in ends] == [UNDO, "commit", "", ""]
-    assert [(end["exit_code"], end["data"], end["notes"]) for end in ends] == [(0, {}, [])] * 4
+    assert [end["hint"].rpartition(", ")[2] for end in ends] == [UNDO, "commit", "", "", "", UNDO, ""]
+    assert [(end["exit_code"], end["data"], end["notes"]) for end in ends] == [(0, {}, [])] * 7
 
 
 def test_an_error_ends_the_run_with_its_code_and_hint(end_each):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
@@ -77,10 +76,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             run = assemble_run(plan, registry, workspace, keys, log, services)
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
+            with _clean_up(run, plan, on_failure, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
-                state.may_undo = state.reached and run.changes.has_any and not plan.workflow.interactive
         recorded = True
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return state.ending()
@@ -158,7 +156,7 @@ def _record_ending(state: _RunState) -> Iterator[_RunState]:
 
 
 @contextmanager
-def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunState) -> Iterator[None]:
+def _clean_up(run: ProjectRun, plan: RunPlan, on_failure: str, state: _RunState) -> Iterator[None]:
     """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`.
 
     An error in one step does not skip the next. The first error is the run's.
@@ -174,6 +172,7 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
             run.changes.undo("the goal was not reached")
     with state.keep_error(), uninterrupted():  # a second Ctrl-C must not hide what stays changed
         run.changes.save_end()
+        state.may_undo = state.reached and not plan.workflow.interactive and run.changes.has_any()
         if not state.reached:
             state.changed = run.changes.paths()
             if (red := run.last_build) and not red.passed:
@@ -183,7 +182,7 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
     with state.keep_error():
         run.keep_whole_diff()
     with state.keep_error():
-        _call_after_run(run, state, settings.after_run_timeout_seconds)
+        _call_after_run(run, state, plan.settings.after_run_timeout_seconds)
 
 
 def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:

@@ -27,10 +27,11 @@ class TreeChanges:
         self.running: set[str] = set()  # processes, by the names of their logs; they may write anything
         self._latest = ""  # the checkpoint taken or restored last
 
-    @property
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
-        return self.start is not None and (self.unsaved != set() or self.start != self._latest)
+        if self.start and self.unsaved == set():
+            return not self._workspace.checkpoints.equal(self.start, self._latest)
+        return bool(self.start)
 
     def begin(self) -> None:
         """Take the checkpoint from before the first write, unless there is one."""

@@ -87,9 +87,10 @@ class Checkpoints:
         return tuple(difference.path for difference in self._differences(old, new) if not difference.removed)
 
     def _differences(self, old: str, new: str) -> list[Difference]:
-        return [] if self._equal(old, new) else self._saved.differences(old, new)
+        return [] if self.equal(old, new) else self._saved.differences(old, new)
 
-    def _equal(self, old: str, new: str) -> bool:
+    def equal(self, old: str, new: str) -> bool:
+        """Return whether two commits are known to have the same tree."""
         return old == new or (old in self._trees and self._trees[old] == self._trees.get(new))
 
     def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
@@ -98,7 +99,7 @@ class Checkpoints:
         Raises:
             NotReady: git fails, or the diff is larger than `most` bytes.
         """
-        return b"" if self._equal(old, new) else self._saved.diff(old, new, most=most)
+        return b"" if self.equal(old, new) else self._saved.diff(old, new, most=most)
 
     def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
