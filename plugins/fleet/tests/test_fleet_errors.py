@@ -1,0 +1,128 @@
+"""What the actions of `fleet` refuse: wrong arguments, folders in the way, damaged files, hostile results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from code_commit_fleet.bundle import SENT_LIMIT, pack, unpack
+
+
+def test_folders_that_no_unit_can_start_from_have_their_lines(fleet):
+    one, empty, unborn = fleet.repositories("one", "empty", "unborn")
+    (one / "sub").mkdir()
+    for each in (empty, unborn):
+        shutil.rmtree(each / ".git")
+    fleet.git(unborn, "init", "-q")
+    (unborn / ".gitignore").write_text("*\n")
+    fleet.write("gone", "one/sub", "empty", "unborn")
+    fleet.file.write_text(f"{fleet.file.read_text()}\n[[repository]]\nurl = 'one'\nref = 'no-such-branch'\n")
+    done = fleet.run()
+    assert (done.exit_code, fleet.server.requests) == (3, [])
+    found = [line.strip().removeprefix("error: ") for line in done.stderr.splitlines()]
+    for line in (
+        f"fleet.toml:5: url: {fleet.folder}/gone does not exist",
+        f"fleet.toml:8: url: {one}/sub is not the top of a git repository",
+        f"fleet.toml:14: url: {unborn} has no commit",
+        f"fleet.toml:17: url: {one} has no commit 'no-such-branch'",
+    ):
+        assert line in found, (line, found)
+    assert any(line.startswith("fleet.toml:11: url: ") for line in found), found
+
+
+def test_an_action_with_wrong_arguments_changes_nothing(fleet):
+    fleet.repositories("one")
+    fleet.write("one", head="models = ['gpt-4.1', 'gpt-4o']")
+    fleet.server.script(fleet.good, fleet.good)
+    assert fleet.run("--workers", "1").exit_code == 0
+    made = fleet.folder / "fleet.fleet"
+    (fleet.folder / "there").mkdir()
+    (fleet.folder / "table.csv").touch()
+    shutil.copytree(made, fleet.folder / "before")
+    for words, code, said in (
+        ((), 2, "fleet needs an action"),
+        (("run", "fleet.toml", "--workers", "0"), 2, "expected a number of 1 or more"),
+        (("retry",), 2, "name the units to run again, or use --failed"),
+        (("retry", "one", "--failed"), 2, "name the units to run again, or use --failed"),
+        (("retry", "one", "--workers", "1", "--scheduler", "tcp://127.0.0.1:1"), 2, "cannot be used with --scheduler"),
+        (("retry", "--failed"), 0, "no unit has failed"),
+        (("show", "one"), 2, "'one' names several units"),
+        (("show", "two"), 2, "there is no unit 'two'"),
+        (("export", "--branches", "--output", "x"), 2, "--output cannot be used with --branches"),
+        (("export", "--patches", "--output", "there"), 3, "there exists"),
+        (("export", "--patches", "--output", "no/where"), 3, "no/where cannot be created: No such file"),
+        (("export", "--csv", "--output", "table.csv"), 3, "table.csv exists"),
+        (("export", "--csv", "--output", "no/where"), 3, "no/where cannot be written: No such file"),
+    ):
+        done = fleet.command(*words)
+        assert (done.exit_code, said in done.stderr) == (code, True), (words, done.stderr)
+    for name in ("plan.json", "tries.jsonl", "units.jsonl"):
+        assert (made / name).read_bytes() == (fleet.folder / "before" / name).read_bytes()
+
+
+def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
+    fleet.repositories("one")
+    fleet.write("one")
+    fleet.server.script(fleet.good)
+    assert fleet.run().exit_code == 0
+    made = fleet.folder / "fleet.fleet"
+    unit = fleet.lines[0]["unit"]
+    with (made / "units.jsonl").open("a") as file:
+        file.write(json.dumps({"unit": unit, "outcome": "lost"}) + '\n{"unit"')
+    shown = fleet.command("show", unit[:5], "--json")
+    assert [each["outcome"] for each in shown.document["tries"]] == ["reached"]
+    (made / "units" / unit / "change.patch").unlink()
+    done = fleet.command("export", "--patches")
+    assert (done.exit_code, "change.patch cannot be read: No such file" in done.stderr) == (3, True)
+    for text in ("{", "[]", '{"units": [{"unit": "x"}], "pilot": 0}', '{"units": []}'):
+        (made / "plan.json").write_text(text)
+        done = fleet.command("status")
+        assert (done.exit_code, "plan.json cannot be read: " in done.stderr) == (3, True), (text, done.stderr)
+    made.rename(fleet.folder / "elsewhere")
+    made.symlink_to("elsewhere")
+    done = fleet.run()
+    assert (done.exit_code, f"{made} is a link" in done.stderr) == (3, True)
+    made.unlink()
+    made.touch()
+    done = fleet.run()
+    assert (done.exit_code, f"{made} cannot be used: File exists" in done.stderr) == (3, True)
+    assert len(fleet.server.requests) == 1
+
+
+GOOD = pack({"unit": "u"}, [("change.patch", b"patch\n"), ("run/empty.txt", b"")])
+
+
+def head(**more) -> bytes:
+    return json.dumps({"record": {}, "files": [], **more}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"x" * (SENT_LIMIT + 1), f"the result has {SENT_LIMIT + 1} bytes"),
+        (b"x" * 99, "the result has no record"),
+        (b"{}\n", "the result has no record: 'record'"),
+        (b"[" * 100_000 + b"\n", "the result has no record: "),
+        (head(record=7), "the result is malformed"),
+        (head(files=[["a", -1], ["b", 1]]), "the result is malformed"),
+        (head(files=[["a", 2**40]]), "the result is malformed"),
+        (head(files=[["../a", 1]]), "the result has a file named '../a'"),
+        (head(files=[["run/.git", 1]]), "the result has a file named 'run/.git'"),
+        (GOOD[: GOOD.index(b"\n") + 5], "the result is cut short"),
+        (GOOD.partition(b"\n")[0] + b"\nnothing that zlib wrote", "the result is damaged: "),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_result_that_a_worker_did_not_pack_is_refused(tmp_path, data, said):
+    with pytest.raises(ValueError) as refused:
+        unpack(data, tmp_path / "unit")
+    assert str(refused.value).startswith(said)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_result_keeps_its_files(tmp_path):
+    assert unpack(GOOD, tmp_path) == {"unit": "u"}
+    assert (tmp_path / "change.patch").read_bytes() == b"patch\n"
+    assert (tmp_path / "run/empty.txt").read_bytes() == b""
