@@ -265,3 +265,13 @@ def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints, git, pla
     git(store, "fsck", "--strict", "--full")
     assert git(store, "rev-parse", f"refs/runs/{RUN}/start").decode().strip() == commit
     assert not list(store.rglob("*.lock")) + list(store.rglob("tmp_*"))
+
+
+def test_what_a_killed_run_left_of_an_object_is_no_obstacle(root, checkpoints):
+    checkpoints.take(RUN, "start")
+    for number in range(256):
+        folder = root / f"agent-config/.code-commit/checkpoint.git/objects/{number:02x}"
+        folder.mkdir(exist_ok=True)
+        (folder / "tmp_obj_commit").write_bytes(b"half")
+    commit = checkpoints.take(RUN, "end")
+    assert checkpoints.of_run(RUN)[1] == ("end", commit)

@@ -28,7 +28,7 @@ def parse_config(text: str, name: str) -> list[Entry]:
     found: list[Entry] = []
     section = ""
     text = text.removeprefix("\ufeff")
-    at = _end(_BLANK.match(text, 0))
+    at = _after_blanks(text, 0)
     while at < len(text):
         if header := _SECTION.match(text, at):
             section = header["section"].lower()
@@ -40,7 +40,7 @@ def parse_config(text: str, name: str) -> list[Entry]:
             found.append((f"{section}.{key['key'].lower()}", value))
         else:
             raise _bad(text, at, name)
-        at = _end(_BLANK.match(text, at))
+        at = _after_blanks(text, at)
     return found
 
 
@@ -68,8 +68,8 @@ def _value(text: str, at: int, name: str) -> tuple[str, int]:
     return value[:kept], at
 
 
-def _end(found: re.Match[str] | None) -> int:
-    return found.end() if found else 0
+def _after_blanks(text: str, at: int) -> int:
+    return next(_BLANK.finditer(text, at)).end()  # there may be none of them
 
 
 def _bad(text: str, at: int, name: str) -> GitError:
