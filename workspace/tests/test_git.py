@@ -43,13 +43,13 @@ def test_git_may_be_asked_without_a_command(root):
 def test_a_new_repository_holds_all_files(tmp_path, home):
     (tmp_path / "p/deep").mkdir(parents=True)
     (tmp_path / "p/deep/a.txt").write_bytes(b"one\r\n")
+    (tmp_path / "p/.gitattributes").write_text("* filter=upper\n")
+    (home / ".gitconfig").write_text('[filter "upper"]\nclean = tr a-z A-Z\n')
     git = Git(tmp_path / "p")
     git.init()
     git.commit_all("The start", author="maker")
-    assert git.run(["log", "--format=%an: %s", "--name-only"]).split(b"\n")[:3] == [
-        b"maker: The start",
-        b"",
-        b"deep/a.txt",
+    assert git.run(["log", "--format=%an: %s", "--name-only"]).split(b"\n")[:4] == [
+        *(b"maker: The start", b"", b".gitattributes", b"deep/a.txt"),
     ]
     assert git.run(["show", "HEAD:deep/a.txt"]) == b"one\r\n"
 

@@ -83,6 +83,14 @@ def test_a_log_is_written_as_output_comes_and_holds_no_key(tmp_path):
     assert list(tmp_path.iterdir()) == [log]
 
 
+def test_output_is_kept_even_if_its_file_is_removed_meanwhile(tmp_path):
+    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10) as record:
+        record.outputs[1].feed(b"bad")
+        (tmp_path / "log.stderr").unlink()
+        assert record.finish() == (b"", b"bad")
+    assert (tmp_path / "log").read_text().endswith("--- stderr ---\nbad\n")
+
+
 def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")

@@ -107,6 +107,7 @@ def pipe(encoding="utf-8"):
 def test_a_line_for_people_is_escaped_and_written_at_once():
     reader, stream = pipe()
     with stream:
+        os.set_blocking(reader, False)
         SafeStream(stream).print("a\x1b[31m")
         assert os.read(reader, 30) == b"a\\x1b[31m\n"
     os.close(reader)

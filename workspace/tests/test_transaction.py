@@ -1,8 +1,10 @@
 """A set of changes is applied completely or not at all: the main path, modes, folders, refusals."""
 
 import errno
+import fcntl
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -328,6 +330,15 @@ def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
         (home(root) / "lock").write_bytes(text)
         with pytest.raises(NotReady, match=r"another run holds the lock of this project$"):
             ProjectLock(home(root)).__enter__()
+
+
+def test_a_file_system_that_cannot_lock_is_named(root, monkeypatch):
+    def fail(*_args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(NotReady, match=re.escape(f"the lock {home(root)}/lock cannot be taken: No locks available")):
+        ProjectLock(home(root)).__enter__()
 
 
 @pytest.mark.skipif(not HANDLES.is_dir(), reason="looks for open handles in /proc")

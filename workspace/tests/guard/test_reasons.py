@@ -61,7 +61,8 @@ def test_a_path_may_be_as_long_as_systems_allow(guard, root, letter):
     begin = ("a" * 99 + "/") * 39 + letter
     fits = begin + "b" * (most - len(os.fsencode(begin)))
     deep = "/".join("a" * 101)
-    assert [refusal.reason for refusal in guard.check([Change(path, b"") for path in (fits, f"{fits}b", deep)])] == [
+    paths = (fits, f"{fits}b", deep, "a/" + letter * (255 // len(letter.encode())) + "a" * (letter == "é"))
+    assert [refusal.reason for refusal in guard.check([Change(path, b"") for path in paths])] == [
         f"The path is {most + 1} bytes long; at most {most} are allowed."
     ]
 
