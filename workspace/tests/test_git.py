@@ -141,7 +141,8 @@ def test_git_is_never_taken_from_the_project(root, tmp_path, monkeypatch, folder
     (root / ".venv/bin").mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(root)
-    for program in (root / "git", root / ".venv/bin/git"):
+    monkeypatch.chdir(tmp_path)
+    for program in (tmp_path / "git", root / "git", root / ".venv/bin/git"):
         program.write_text("#!/bin/sh\ntouch ran\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", folder.format(root=root, link=link) + os.pathsep + os.environ["PATH"])

@@ -268,8 +268,9 @@ def test_hooks_run_where_no_model_can_write(root, home, tmp_path):
     (root / ".husky/pre-commit").symlink_to(hook)
     for place in (".husky", str(root / ".husky")):
         plain_git(root, "config", "core.hooksPath", place)
-        with pytest.raises(NotReady, match="where a model can write"):
+        with pytest.raises(NotReady, match="where a model can write") as told:
             Git(root).run(["commit", "--allow-empty", "-qm", "x"], hooks=True)
+        assert told.value.hint == "set core.hooksPath to a folder outside the project, or commit without hooks"
     assert not marker.exists()
 
 

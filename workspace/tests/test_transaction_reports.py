@@ -41,6 +41,7 @@ def fails(_what):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 @pytest.mark.parametrize("instead", ["is gone", "is no longer a folder"])
 def test_a_folder_that_somebody_took_away_is_named(root, instead):
+    (root / "d/z").write_text("old")
     if not os.fork():
         change(root, lambda what: os._exit(0) if what == "rename d/z" else None)
         os._exit(1)
@@ -48,7 +49,7 @@ def test_a_folder_that_somebody_took_away_is_named(root, instead):
     shutil.rmtree(root / "d")
     if "longer" in instead:
         (root / "d").write_text("mine")
-    with pytest.raises(NotReady, match=rf"d/n \(the folder d {instead}\)"):
+    with pytest.raises(NotReady, match=rf"d/n \(the folder d {instead}\); d/z \(the folder d {instead}\)$"):
         recovered(root)
     assert (root / "a").read_text() == "old"
 
@@ -66,6 +67,16 @@ def test_a_disk_that_fails_while_files_are_restored_is_the_reason(root, later):
     assert told.value.hint == "the journal is kept: fix the cause, then run again to restore the rest"
     assert recovered(root) is not None
     assert (root / "a").read_text() == "old"
+
+
+def test_one_restored_file_is_counted(root):
+    def step(what):
+        if what in {"commit", "flush", "clear a"}:
+            fails(what)
+
+    with ProjectTree(root) as tree, pytest.raises(NotReady):
+        replace(tree, root / "agent-config/.code-commit", [Write("a", b"new")], step=step)
+    assert recovered(root) == "an earlier run was interrupted while it changed 1 file: the project is restored"
 
 
 def test_a_journal_that_cannot_be_removed_is_named(root):

@@ -56,7 +56,7 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
     kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
     current = _CurrentTree(tree, by_path, kept, over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
-    removed = {target.write.path for target in targets if target.write.content is None}
+    changed = {target.write.path for target in targets}
     gone: dict[str, int] = {}
     must_go: set[str] = set()
     for target in targets:
@@ -67,7 +67,7 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
                     gone[folder] = status.st_mode & 0o777
         elif target.before is None and (status := tree.lstat(path) if current.folder(_parent(path)) else None):
             # Only a folder can be there, and this change set must remove everything in it.
-            for folder, mode in _emptied(tree, path, status.st_mode, removed):
+            for folder, mode in _emptied(tree, path, status.st_mode, changed):
                 gone[folder] = mode
                 must_go.add(folder)
     made = {
@@ -184,11 +184,11 @@ class _CurrentTree:
             return False
 
 
-def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iterator[tuple[str, int]]:
+def _emptied(tree: ProjectTree, path: str, mode: int, changed: set[str]) -> Iterator[tuple[str, int]]:
     """Yield the folder at `path` and all folders in it, with their permission bits.
 
     Raises:
-        NotReady: a file in them is not in `removed`.
+        NotReady: a file in them is not in `changed`.
     """
     ahead = [(path, mode)]
     while ahead:
@@ -201,7 +201,7 @@ def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iter
             below = f"{path}/{name}"
             if stat.S_ISDIR(status.st_mode):
                 ahead.append((below, status.st_mode))
-            elif below not in removed:
+            elif below not in changed:
                 raise _in_the_way(path, f"it is a folder that contains {name}")
 
 
