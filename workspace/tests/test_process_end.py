@@ -293,7 +293,8 @@ def test_nothing_of_the_trial_of_the_sandbox_survives_the_host(tmp_path, mark, m
         (tmp_path / folder).mkdir()
     os.mkfifo(tmp_path / "up")
     bubblewrap = tmp_path / "bin/bwrap"
-    bubblewrap.write_text(f"#!/bin/bash\n(exec -a {mark} sleep 1000) &\necho up > {tmp_path}/up\nwait\n")
+    waiting = f"bash -c 'echo up > {tmp_path}/up; sleep 1000; true' {mark}"
+    bubblewrap.write_text(f"#!/bin/bash\n{waiting} &\nwait\n")
     bubblewrap.chmod(0o755)
     monkeypatch.setenv("PATH", f"{bubblewrap.parent}:{os.environ['PATH']}")
     runner = ProcessRunner(tmp_path / "project", SandboxSettings("require"), redactor=Redactor())
