@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from code_commit.models.call_log import CallLog
-from code_commit.plugin_api import Completion, Finish, Message, Text, Usage
+from code_commit.plugin_api import Completion, Delta, Finish, Message, ProviderFailed, Text, Usage
 from code_commit_testing import model_call
 
 DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "stop", Usage(1, 1), "scripted", {})
@@ -57,3 +59,28 @@ def test_a_build_shares_the_number_of_the_latest_call_or_in_a_thread_of_its_own(
         found += [thread.submit(lambda: calls.last_number).result() for thread in (one, other)]
         found.append(calls.last_number)
     assert found == numbers
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_reads_what_arrived_is_not_disturbed_by_the_whole_response(log, fails):
+    calls, readers = CallLog(log, numbered=True), []
+    response = log.folder / "1-ask-response.txt"
+
+    def printed(_text):  # the last time at the end of what arrived
+        if response.exists():
+            readers.append(response.open())
+
+    def answer(call):
+        call.progress(Delta("text", "do"))
+        if fails:
+            raise ProviderFailed("no more")
+        return DONE
+
+    calls.print_text.set(printed)
+    with pytest.raises(ProviderFailed) if fails else nullcontext():
+        calls.record(replace(model_call("hi"), label="ask", number=1), next=answer, service=SERVICE, watch=None)
+    for reader in readers:
+        with reader:
+            assert reader.read() in {"", "do"}
+    assert readers
+    assert response.read_text() == ("ERROR\nno more\ndo" if fails else "done")

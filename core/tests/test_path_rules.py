@@ -185,5 +185,6 @@ def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
 
 def test_plugins_names_a_rule_in_the_general_group(project, tmp_path):
     folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()"))
-    finished = project.command("plugins", plugins=[folder])
-    assert "FAILED at code_commit_path_rules: a path rule must be registered in" in finished.stdout
+    [failure] = project.command("plugins", "--json", plugins=[folder]).document["failures"]
+    assert (failure["stage"], failure["guards_paths"]) == ("code_commit_path_rules", True)
+    assert failure["error"] == "a path rule must be registered in the entry point group code_commit.path_rules"

@@ -123,7 +123,6 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
     assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [("rich", "rich-exact", 3)]
 
 
-@pytest.mark.slow
 def test_files_of_a_workflow_without_numbers_have_none(run, project: Project):
     finished = run("--unnumbered", CODE_COMMIT_HTTP__RETRIES="0")
     assert finished.exit_code == 4
