@@ -54,7 +54,7 @@ def run(project, tmp_path):
         (
             "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()",
             3,
-            "the current folder no longer exists",
+            "the current folder no longer exists: No such file or directory\nhint: change to another folder\n",
         ),
         ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
         (

@@ -267,6 +267,7 @@ def test_a_percent_sign_in_a_help_text_breaks_nothing(project, tmp_path, words):
     finished = project.command(*words, plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
     assert (finished.exit_code, finished.stderr) == (0, "")
     assert "how loud, 100" in finished.stdout
+    assert ("\n\nGreet somebody.\n\n" in finished.stdout) == ("--help" in words)
 
 
 @pytest.mark.fast_rows(2)
