@@ -23,7 +23,9 @@ def root(tmp_path):
     (root / "sub").mkdir()
     for name, target in {"a": "cache/a", "sub/a": "cache/a", "sub/b": "cache/b", "own2": "project/own"}.items():
         os.link(tmp_path / target, root / name)
-    os.link(root / "skipped/c", tmp_path / "cache/c")
+    os.mkfifo(root / "pipe")
+    for name in ("skipped/c", "pipe"):
+        os.link(root / name, tmp_path / "cache" / Path(name).name)
     (tmp_path / "cache/a").chmod(0o751)
     (root / "link").symlink_to("a")
     return root
@@ -45,7 +47,7 @@ def test_copies_keep_what_the_files_were(root, tmp_path):
     for name in ("a", "sub/a", "sub/b", "../cache/a"):
         assert (root / name).read_text() == "theirs"
     assert (copy.st_mtime_ns, stat.S_IMODE(copy.st_mode)) == (10**18, 0o751)
-    assert sorted(os.listdir(root)) == ["a", "link", "own", "own2", "skipped", "sub"]  # noqa: PTH208 - names
+    assert sorted(os.listdir(root)) == ["a", "link", "own", "own2", "pipe", "skipped", "sub"]  # noqa: PTH208 - names
     assert sorted(os.listdir(root / "sub")) == ["a", "b"]  # noqa: PTH208 - names
 
 

@@ -341,6 +341,11 @@ def test_keys_that_overlap_are_all_hidden(keys, data):
         assert not any(key in shown for key in keys)
 
 
+@pytest.mark.parametrize("text", ["abcdefga" * 3, "abcdefga" + "bcdefga" * 2, "abcdefga" * 2 + "bcdefga"])
+def test_each_place_of_a_key_is_hidden_even_if_they_overlap(text):
+    assert "bcdefg" not in Redactor(["abcdefga"]).text(text)
+
+
 def test_a_stream_holds_back_only_what_may_be_a_key():
     stream = Redactor([PLAIN]).stream()
 

@@ -265,6 +265,7 @@ def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints, git, pla
     store = root / "agent-config/.code-commit/checkpoint.git"
     git(store, "fsck", "--strict", "--full")
     assert git(store, "rev-parse", f"refs/runs/{RUN}/start").decode().strip() == commit
+    assert (store / "objects" / commit[:2] / commit[2:]).stat().st_mode & 0o777 == 0o444
     assert not list(store.rglob("*.lock")) + list(store.rglob("tmp_*"))
 
 
