@@ -25,7 +25,7 @@ PROJECT = ("--bind", "project", "project")
     ("mounts", "expected"),
     [
         ([], []),
-        ([("seen", "read-only")], []),
+        ([("project", "read-only"), ("seen/file", "hidden")], [("--ro-bind", "empty", "seen/file")]),
         ([("project", "writable")], [PROJECT]),
         ([("project", "writable"), ("project", "read-only")], []),
         ([("project", "read-only"), ("project", "writable")], [PROJECT]),
@@ -53,7 +53,10 @@ PROJECT = ("--bind", "project", "project")
         ),
         ([("secret", "hidden")], [("--perms", "0555", "--tmpfs", "secret")]),
         ([("seen/file", "hidden")], [("--ro-bind", "empty", "seen/file")]),
-        ([("secret", "hidden"), ("secret/below", "hidden")], [("--perms", "0555", "--tmpfs", "secret")]),
+        (
+            [("secret", "hidden"), ("secret/below", "hidden"), ("seen/file", "hidden")],
+            [("--perms", "0555", "--tmpfs", "secret"), ("--ro-bind", "empty", "seen/file")],
+        ),
         ([("seen", "read-only", "private")], [("--ro-bind", "private", "seen")]),
         ([("seen", "writable", "private")], [("--bind", "private", "seen")]),
         ([("seen", "writable", "private"), ("seen/file", "hidden")], [("--bind", "private", "seen")]),
