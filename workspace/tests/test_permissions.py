@@ -159,14 +159,18 @@ def test_output_that_cannot_be_written_is_told(closed):
 
 def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
     (closed / "agent-config/closed").mkdir(mode=0)
+    others = [f"agent-config/{number}/file" for number in range(8)]
+    for path in others:
+        (closed / path).parent.mkdir()
     (closed / "build.sh").chmod(0)
     check = IntegrityCheck(closed)
     before = check.seal()
     assert check.altered(before) == ()
     (closed / "build.sh").unlink()
     (closed / "build.sh").write_bytes(b"own")
-    (closed / "open/.gitignore").write_bytes(b"*")
-    assert check.altered(before) == ("build.sh", "open/.gitignore")
+    for path in (*others, "open/.gitignore"):
+        (closed / path).write_bytes(b"*")
+    assert check.altered(before) == (*others, "build.sh", "open/.gitignore")
 
 
 def test_files_in_other_folders_are_found_beside_one_that_is_closed(closed, tmp_path):

@@ -93,7 +93,7 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
         ("echo x > .git/config.worktree", {".git/config.worktree"}),
         ("echo x > .git/hooks/post-checkout", {".git/hooks/post-checkout"}),
         ("chmod o+x .git/hooks/pre-commit.sample", {".git/hooks/pre-commit.sample"}),
-        ("mv .git/hooks .git/h; ln -s h .git/hooks", {".git/hooks"}),
+        ("mv .git/hooks .git/h; ln -s h .git/hooks; ln -s ../../src .git/info/link", {".git/hooks", ".git/info/link"}),
         ("echo '*.key -filter' > .git/info/attributes", {".git/info/attributes"}),
         ("echo > .git/info/exclude", {".git/info/exclude"}),
         ("mv .git .tig; echo 'gitdir: .tig' > .git", {".git", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude"}),

@@ -160,6 +160,9 @@ def test_a_full_disk_leaves_nothing_half_written(root, checkpoints, monkeypatch,
     assert not [*private.rglob("tmp_obj_*"), *private.rglob("*.lock")]
     checkpoints.take(RUN, "end")
     assert [label for label, _ in checkpoints.of_run(RUN)] == ["start", "end"]
+    (private / "refs/runs/other").touch()
+    with pytest.raises(NotReady, match=r"cannot be used: .*(File exists|Not a directory)"):
+        checkpoints.take("other", "start")
 
 
 def test_invalid_names_are_refused(checkpoints):
