@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -197,19 +195,6 @@ sys.modules[__name__] = Odd()
     assert (failure["stage"], failure["error"]) == ("import", "RuntimeError: on purpose")
 
 
-@pytest.mark.slow
-def test_a_distribution_without_a_name_stops_no_examination(tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
-    (info,) = plugins.glob("*.dist-info")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n")
-    (info / "entry_points.txt").unlink()
-    project = Project.create(tmp_path)
-    finished = project.command("plugins", plugins=[plugins])
-    assert (finished.exit_code, finished.stderr) == (0, "")
-    doctor = project.command("plugins", "doctor", plugins=[plugins])
-    assert (doctor.exit_code, "no entry point" in doctor.stdout + doctor.stderr) == (1, True)
-
-
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
 def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')
@@ -357,18 +342,6 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": '[providers.theirs.default]\nmodel = "m"\n'})
     assert project.command("--odd", plugins=[plugins]).exit_code == 0
-
-
-@pytest.mark.slow
-def test_python_m_imports_nothing_from_the_project(tmp_path):
-    project = Project.create(tmp_path)
-    project.write({"pluggy.py": "raise SystemExit('imported')"})
-    install_plugin(project.root, "mine", "raise SystemExit('imported')")
-    command = [sys.executable, "-m", "code_commit", "plugins"]
-    done = subprocess.run(
-        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (0, False, False)
 
 
 def test_a_broken_run_token_is_named(tmp_path):

@@ -44,6 +44,8 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
     assert found["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
     assert found["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
     assert found["build.sh"][0][0] == "ok"
+    (sandbox,) = [line["data"] for line in finished.document["checks"] if line["name"] == "sandbox"]
+    assert (sandbox["mode"], sandbox["used"] in {"bubblewrap", "off"}) == ("auto", True)
     assert KEY not in finished.stdout + finished.stderr
 
 

@@ -15,7 +15,7 @@ WRONG = """\
 from code_commit.plugin_api import Check, CheckDefinition, hookimpl
 @hookimpl
 def code_commit_checks():
-    return ["no check", *(CheckDefinition(name, f"wrong_plugin:{name}") for name in ("state", "two", "asked"))]
+    return ["no check", *(CheckDefinition(name, f"wrong_plugin:{name}") for name in ("state", "two", "asked", "number"))]
 def state(host, context):
     yield Check("good", "never seen")
 def two(host, context):
@@ -23,6 +23,8 @@ def two(host, context):
     yield Check("skipped", "nothing to see", "look elsewhere")
 def asked(host, context):
     yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
+def number(host, context):
+    yield Check("ok", 5)
 """
 EXACT = """\
 from types import SimpleNamespace
@@ -74,6 +76,7 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     assert found["key"] == [("ok", "exact.default needs no key", "")]
     assert found["model"] == [("ok", "exact-1 of exact (--model)", "")]
     assert found["asked"] == [("ok", "'exact-1' 9 False", "")]
+    assert (found["number"][0][0], "`text` must be of type str, not 5" in found["number"][0][1]) == ("problem", True)
     assert found["fine"] == [("warning", "asks exact-1", "look")]
     assert found["broken"][0][:2] == ("ok", "as far as here")
     assert found["broken"][1][:2] == ("problem", "the check of acme-own failed: RuntimeError: what a pity")

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from code_commit_testing import Project, install_plugin
+
 USED = "code_commit.models.http, code_commit.log.json_lines"
 
 
@@ -31,3 +33,15 @@ def test_what_was_left_out_can_be_imported_afterwards():
 @pytest.mark.slow
 def test_what_somebody_has_imported_before_is_left_alone():
     imported(f"import rich.console, {USED}, structlog.dev\nassert structlog.dev.rich is rich")
+
+
+@pytest.mark.slow
+def test_python_m_imports_nothing_from_the_project(tmp_path):
+    project = Project.create(tmp_path)
+    project.write({"pluggy.py": "raise SystemExit('imported')"})
+    install_plugin(project.root, "mine", "raise SystemExit('imported')")
+    command = [sys.executable, "-m", "code_commit", "plugins"]
+    done = subprocess.run(
+        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (0, False, False)

@@ -84,7 +84,10 @@ def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("path", ["b.txt", ""])
 def test_a_rule_stops_the_run(commit, project, path):
-    finished = commit(f"return [Refusal({path!r}, 'tidy', 'Not today.', then='stop')]")
+    warning = "Refusal('a.txt', 'tidy', 'Careful.', then='warn')"
+    finished = commit(f"return [{warning}, Refusal({path!r}, 'tidy', 'Not today.', then='stop')]")
+    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    assert any("Careful." in text for text in warnings)
     assert (finished.exit_code, kinds(finished).count("call.started")) == (5, 1)
     assert project.read("a.txt") == "old\n"
     assert not (project.root / "b.txt").exists()

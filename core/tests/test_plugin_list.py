@@ -93,7 +93,7 @@ def test_what_a_plugin_offers_and_what_failed_is_listed(project, plugins) -> Non
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers"
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("model", "key", "row"),
     [
@@ -108,9 +108,13 @@ def test_config_says_which_key_a_run_would_use(project, tmp_path, model, key, ro
         "plugins": [install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)],
         "environ": {"CODE_COMMIT_MODEL": model},
     }
+    project.write({"agent-config/config.toml": '[providers.scripted.other]\nmodel = "größe"\n'})
     document = project.command("config", "--json", **options).document
     assert document["key"] == {"config": None, "key": None, "source": None, "problem": None, **key}
-    assert project.command("config", **options).stdout.splitlines()[-1].split(maxsplit=4) == row
+    *others, last = project.command("config", **options).stdout.splitlines()
+    assert last.split(maxsplit=4) == row
+    place = "agent-config/config.toml"
+    assert ["providers.scripted.other.model", '"größe"', place] in [line.split() for line in others]
 
 
 @pytest.mark.slow
@@ -141,3 +145,15 @@ def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(project, tmp_pat
     assert "code-commit-odd" in listed.stdout
     assert "FAILED at import" in listed.stdout
     assert project.command("--help", plugins=[folder]).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_distribution_without_a_name_stops_no_examination(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
+    (info,) = plugins.glob("*.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n")
+    (info / "entry_points.txt").unlink()
+    finished = project.command("plugins", plugins=[plugins])
+    assert (finished.exit_code, finished.stderr) == (0, "")
+    doctor = project.command("plugins", "doctor", plugins=[plugins])
+    assert (doctor.exit_code, "no entry point" in doctor.stdout + doctor.stderr) == (1, True)

@@ -125,6 +125,7 @@ def test_validated_stands_alone_and_shows_no_value() -> None:
 
 
 SETTINGS = """
+from pathlib import Path
 from pydantic import BaseModel, Field
 from code_commit.plugin_api import hookimpl
 
@@ -135,6 +136,7 @@ class Section(BaseModel):
     deep: Deep = Deep()
     token: str = "sk-secret-0123456789"
     words: list[str] = []
+    folder: Path = Path("here")
 
 @hookimpl
 def code_commit_settings():
@@ -162,6 +164,7 @@ def test_config_shows_the_settings_of_plugins_or_what_is_written(project, tmp_pa
     found = {row["name"]: (row["value"], row["origin"]) for row in rows if row["name"].startswith("plugins.")}
     assert {name: row for name, row in found.items() if ".many." in name or ".wrong." in name} == {
         "plugins.many.deep.steps": (3, "default"),
+        "plugins.many.folder": ("here", "default"),
         "plugins.many.token": ("***89", "default"),
         "plugins.many.words": (["a"], "agent-config/config.toml"),
         "plugins.wrong.words": (1, "agent-config/config.toml"),

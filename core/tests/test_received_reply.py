@@ -140,15 +140,16 @@ def stopped(reply: ReceivedReply, text: str, usage: Usage | None) -> Completion:
 @pytest.mark.parametrize(
     ("usage", "read", "written"),
     [
-        (None, {5, 6, 7}, {2, 3, 4}),
-        (Usage(input=100, output=1, cache_read=50), {100}, {2, 3, 4}),
-        (Usage(input=0, output=9), {0}, {9}),
+        (None, {5, 6, 7}, {138}),
+        (Usage(input=100, output=1, cache_read=50), {100}, {138}),
+        (Usage(input=0, output=900), {0}, {900}),
     ],
 )
 def test_a_reply_that_decides_is_stopped_with_what_arrived(receive, usage, read, written):
     reply, _ = receive("one ", ("thinking", "hm"), watch=lambda: lambda text: 2 if "two" in text else None)
-    completion = stopped(reply, "two", usage)
-    assert (completion.text, completion.finish.value, completion.model) == ("one two", "stopped_early", "scripted")
+    completion = stopped(reply, "two" * 100, usage)  # all of it counts
+    assert completion.text == "one " + "two" * 100
+    assert (completion.finish.value, completion.model) == ("stopped_early", "scripted")
     assert (completion.finish_detail, completion.raw) == ("stop_early, tokens are estimated", {})
     assert completion.usage.input in read
     assert completion.usage.output in written

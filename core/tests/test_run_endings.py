@@ -209,17 +209,19 @@ def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, pr
     assert refs == ["applied", "built", "built-2", "start"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
     [(("--free",), 3), (("--free", "--alone"), 0), (("--look",), 0)],
 )
 def test_which_runs_need_a_repository(run, project, arguments, exit_code):
     shutil.rmtree(project.root / ".git")
-    code = "run.git('log', check=False); " if "--alone" in arguments else ""
+    code = "run.git('log', check=False); change(run); " if "--alone" in arguments else ""
     finished, _ = run(f"{code}return Result(Outcome.REACHED, 'done')", *arguments)
     assert finished.exit_code == exit_code, finished.stderr
     assert ("git" in finished.stderr) == (exit_code == 3)
+    if code:
+        assert (project.command("undo").exit_code, project.read("a.txt")) == (0, "old\n")
 
 
 def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):

@@ -51,7 +51,7 @@ def test_a_file_is_read_up_to_a_limit_and_a_kept_one_can_be_added_to_without_key
         "file = run.keep('notes.jsonl', 'one\\n'); other = run.keep('notes.jsonl', 'k')\n"
         f"    run.append(file, 'two\\n'); run.append(other, 'ey={key}'); run.append(other, b'{key}')\n"
         "    read = [run.tree.read(*each) for each in (('a.txt', 2), ('a.txt', 99), ('no', 1))]\n"
-        f"    given = run.say(f'the key is {key}, {{file.name}} {{other.name}} {{read}}')",
+        f"    given = run.say(f'the key is {key}, {{file.name}} {{other.name}} {{read}}', 'bold')",
         command=COMMAND[:-1],
         files={"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'},
     )

@@ -26,7 +26,7 @@ def attempt(host, arguments):
         try:
             host.start(host.parse(["--model", model, "--query", "q"]))
         except CodeCommitError as error:
-            host.out.line(f"{type(error).__name__}: {error.message}")
+            host.out.line(f"{type(error).__name__}: {error.message}; {error.hint}")
     return 0
 """
 
@@ -36,12 +36,14 @@ def test_a_name_that_nobody_offers_or_two(project, tmp_path):
     for name in ("odd", "shared"):
         install_plugin(plugins, name, PROVIDER.format(name=name))
     names = ["nope/x", "odd", "odd.nope", "nope", "odd/", "/odd-1", "nope.default", "odd-11"]
-    finished = project.command("attempt", *names, "shared/x", plugins=[plugins])
+    finished = project.command("attempt", *names, "gpt-55", "shared/x", plugins=[plugins])
     assert finished.exit_code == 0, finished.stderr
-    *told, claimed = finished.stdout.splitlines()
+    *told, near, claimed = finished.stdout.splitlines()
     assert [line.partition(";")[0] for line in told] == [
         f"UsageError: there is no model {name!r}{' and no config [providers.odd.nope]' * (name == 'odd.nope')}"
         for name in names
     ]
+    assert "there is no model 'gpt-55'; did you mean gpt-5" in near
+    assert "pip install" not in near  # its provider is there
     assert "the model name 'shared/x' is claimed by code-commit-odd and code-commit-shared" in claimed
     assert not (project.root / "logs").exists()

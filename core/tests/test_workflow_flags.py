@@ -163,7 +163,7 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         (["plugins", "-x"], 2, "unexpected argument -x\nhint: `code-commit plugins --help`"),
         (["help", "plugin"], 2, "did you mean plugins?"),
         (["--nowhere"], 3, "there is no folder no-such-folder"),
-        (["--asking"], 3, "a workflow that is not interactive asked a question"),
+        (["--asking"], 3, "not interactive asked a question\nhint: this is a bug in its plugin\n"),
         (["--quitting"], 0, ""),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
