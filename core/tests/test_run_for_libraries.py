@@ -244,6 +244,7 @@ def test_a_diff_that_git_cannot_make_costs_a_warning_and_not_the_change(run, tmp
         assert any(text.startswith(f"{name} is not in the log: ") for text in warnings), warnings
 
 
+@pytest.mark.slow  # the text has a quick test in the workspace
 def test_a_checkpoint_that_takes_long_is_announced(run, tmp_path):
     with (tmp_path / "project/large.bin").open("wb") as file:
         file.truncate(128 * 2**20)

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from code_commit_workspace.checkpoint import snapshot
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 
@@ -24,6 +25,16 @@ def saved(root, checkpoints, plant):
     start = checkpoints.take(RUN, "start")
     plant(root, {"d/gone": None, "d/changed": b"2", "e/new": b"n"})
     return start, checkpoints.take(RUN, "end")
+
+
+def test_what_takes_long_to_save_is_announced_once(root, checkpoints, plant, monkeypatch):
+    monkeypatch.setattr(snapshot, "_MUCH", 1000)
+    plant(root, {"large": b"x" * 1000, "small": b"1"})
+    announced = []
+    for content in (b"1", b"2"):
+        plant(root, {"small": content})
+        checkpoints.take(RUN, "start", warn=announced.append)
+    assert announced == ["saving 0.0 GB for `undo`; the largest file that git does not ignore is large"]
 
 
 def test_what_the_new_tree_has_of_the_changes(checkpoints, saved):
