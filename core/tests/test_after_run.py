@@ -192,7 +192,7 @@ WRONG = {
 }
 
 
-def test_what_is_wrong_is_told_with_the_plugin(project, plugins):
+def test_errors_name_the_plugin_and_change_no_outcome(project, plugins):
     for name, (body, _) in WRONG.items():
         install_plugin(plugins, name, RETURNS.replace("BODY", body))
     finished = run(project, plugins, "--json")
@@ -200,6 +200,7 @@ def test_what_is_wrong_is_told_with_the_plugin(project, plugins):
     assert sorted(failures(finished)) == sorted(f"{name}: {told}" for name, (_, told) in WRONG.items() if told)
     messages = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
     assert messages == ["noted: said"]
+    assert finished.events[-1]["data"]["outcome"] == "reached"
     assert "never awaited" not in finished.stderr
 
 

@@ -144,7 +144,7 @@ def test_a_sink_gets_its_secret_and_the_build_does_not(project, plugins):
     assert TOKEN not in everything_of(project, finished)
 
 
-def test_a_workflow_gets_its_own_secret_none_that_is_not_set_and_no_other(project, plugins):
+def test_a_workflow_gets_its_own_secret_and_no_other(project, plugins):
     install_plugin(plugins, "owner", OWNER)
     finished = run(project, plugins, "--own", OWN_TOKEN="0123456789")
     assert finished.exit_code == 0, finished.stderr
@@ -162,7 +162,7 @@ def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
     assert value not in finished.stderr
 
 
-def test_a_secret_is_censored_wherever_text_leaves_and_what_is_none_is_reported(project, plugins):
+def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
     odd = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [{}]\n"
     names = [42, "HOOK TOKEN", "", "HOOK=TOKEN", "4HOOK"]
     install_plugin(plugins, "odd", odd.format(", ".join(map(repr, names))))

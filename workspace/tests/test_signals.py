@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FunctionType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
 def test_a_signal_does_not_wait_for_ever(calls, monkeypatch, file):
     monkeypatch.setattr(signals, "_PAUSE", 60)
     raise_on_signals(lambda: None)
-    handler = signal.getsignal(signal.SIGTERM)
+    handler: Any = signal.getsignal(signal.SIGTERM)
     frame = SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
     for _ in range(2):
         for _ in range(signals._PAUSES - 1):

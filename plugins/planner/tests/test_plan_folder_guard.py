@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
@@ -161,8 +163,9 @@ def test_files_are_restored_if_the_person_interrupts_a_command(codebase):
     codebase.write("requirements.md", "Add two.\n")
     command = f"echo Nothing. > requirements.md; kill -INT $(cat '{pid}'); sleep 60"
     cast.player = [cast.called("shell", command=command), *cast.player]
-    cast.before["player"] = lambda: pid.write_text(str(person.process.pid))
-    person = codebase.start(workflow=("--autonomous",))
+    started: list[Any] = []
+    cast.before["player"] = lambda: pid.write_text(str(started[0].process.pid))
+    started += [person := codebase.start(workflow=("--autonomous",))]
     assert person.ends()["exit_code"] == 130
     assert codebase.read("requirements.md") == "Add two.\n"
     assert len(cast.requests["player"]) == 1
