@@ -16,13 +16,13 @@ A provider with one of the three known protocols sets `protocol`, such as "opena
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 import pytest
 
+from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.limits import retry
 from code_commit.plugin_api import (
@@ -121,7 +121,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     def test_configuration_refuses_unknown_fields(self) -> None:
         with pytest.raises(ValueError, match="no_such_field"):
-            _load(self.definition.config).model_validate({**self.settings, "no_such_field": 1})
+            import_object(self.definition.config).model_validate({**self.settings, "no_such_field": 1})
 
     # --- requests
 
@@ -395,11 +395,6 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
 def wire_of(definition: ProviderDefinition, settings: Mapping[str, Any]) -> Wire:
     """Return the wire that the factory of `definition` makes."""
-    made: Wire = _load(definition.factory)(_load(definition.config).model_validate(dict(settings)))
+    made: Wire = import_object(definition.factory)(import_object(definition.config).model_validate(dict(settings)))
     assert hasattr(made, "encode"), "this is a Provider, not a Wire: use CompleteConformance"
     return made
-
-
-def _load(reference: str) -> Any:
-    module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)

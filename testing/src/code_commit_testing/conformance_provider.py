@@ -18,7 +18,6 @@ A service that is not reached over HTTP overrides the fixture `service` with an 
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import json
@@ -30,6 +29,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from code_commit.imports import import_object
 from code_commit.plugin_api import (
     Delta,
     Finish,
@@ -118,8 +118,8 @@ class CompleteConformance:
         """Yield the provider, created as the host creates it, with an empty home folder."""
         for name, value in {"HOME": str(tmp_path), **self.environ}.items():
             monkeypatch.setenv(name, value)
-        factory = _load(self.definition.factory)
-        config = _load(self.definition.config).model_validate(dict(self.settings_for(service.address)))
+        factory = import_object(self.definition.factory)
+        config = import_object(self.definition.config).model_validate(dict(self.settings_for(service.address)))
         root = {"root": tmp_path} if "root" in inspect.signature(factory).parameters else {}
         provider: Provider = factory(config, **root)
         yield provider
@@ -149,7 +149,7 @@ class CompleteConformance:
     def test_configuration_refuses_unknown_fields(self) -> None:
         settings = self.settings_for("http://127.0.0.1:9")
         with pytest.raises(ValueError, match="no_such_field"):
-            _load(self.definition.config).model_validate({**settings, "no_such_field": 1})
+            import_object(self.definition.config).model_validate({**settings, "no_such_field": 1})
 
     # --- replies
 
@@ -379,8 +379,3 @@ def _streaming(
 
 def _is_text(arrived: StreamEvent | Delta) -> bool:
     return isinstance(arrived, Delta) and arrived.kind == "text"
-
-
-def _load(reference: str) -> Any:
-    module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -33,7 +33,7 @@ from code_commit.plugin_api import (
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
 from code_commit_workspace import describe, require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
@@ -143,7 +143,7 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
         yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
     for field in ("base_url_variable", "key_variable"):
         variable = getattr(definition, field)
-        if variable and not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
+        if variable and not VARIABLE_NAME.fullmatch(variable):
             yield f"{field} must be the name of an environment variable, not {variable!r}"
     if "config" in code and "model" not in code["config"].model_fields:
         yield f"{definition.config} has no field `model`"

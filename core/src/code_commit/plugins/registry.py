@@ -21,7 +21,7 @@ _RECORDS: dict[Kind, type[Any]] = {
     "workflow": WorkflowDefinition,
     "command": CommandDefinition,
 }
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORD = re.compile("[a-z0-9][a-z0-9_-]*")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
@@ -71,7 +71,7 @@ class Registry:
         """The environment variables that plugins declare as secrets, by the plugin's name."""
         declared: dict[str, set[str]] = {}
         for plugin, name in self.plugin_host.collect("code_commit_secrets"):
-            if isinstance(name, str) and _VARIABLE.fullmatch(name):
+            if isinstance(name, str) and VARIABLE_NAME.fullmatch(name):
                 declared.setdefault(plugin.name, set()).add(name)
             else:
                 fault = f"a secret is the name of an environment variable, not {name!r:.100}"

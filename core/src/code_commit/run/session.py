@@ -74,9 +74,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
             run = assemble_run(plan, registry, workspace, keys, log, services)
-            # An interactive run keeps its files: the user may continue it later.
-            on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _clean_up(run, plan, on_failure, state), call_on_interruption(run.end_calls_and_processes):
+            with _clean_up(run, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
         recorded = True
@@ -156,11 +154,12 @@ def _record_ending(state: _RunState) -> Iterator[_RunState]:
 
 
 @contextmanager
-def _clean_up(run: ProjectRun, plan: RunPlan, on_failure: str, state: _RunState) -> Iterator[None]:
+def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
     """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`.
 
     An error in one step does not skip the next. The first error is the run's.
     """
+    interactive = run.plan.workflow.interactive
     with state.keep_error():
         yield
     with state.keep_error():
@@ -168,11 +167,12 @@ def _clean_up(run: ProjectRun, plan: RunPlan, on_failure: str, state: _RunState)
     with state.keep_error():
         run.wait_until_over(_END_SECONDS)
     with state.keep_error():
-        if on_failure == "restore" and not state.reached:
+        # An interactive run keeps its files: the user may continue it later.
+        if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:
             run.changes.undo("the goal was not reached")
     with state.keep_error(), uninterrupted():  # a second Ctrl-C must not hide what stays changed
         run.changes.save_end()
-        state.may_undo = state.reached and not plan.workflow.interactive and run.changes.has_any()
+        state.may_undo = state.reached and not interactive and run.changes.has_any()
         if not state.reached:
             state.changed = run.changes.paths()
             if (red := run.last_build) and not red.passed:
@@ -182,7 +182,7 @@ def _clean_up(run: ProjectRun, plan: RunPlan, on_failure: str, state: _RunState)
     with state.keep_error():
         run.keep_whole_diff()
     with state.keep_error():
-        _call_after_run(run, state, plan.settings.after_run_timeout_seconds)
+        _call_after_run(run, state, run.plan.settings.after_run_timeout_seconds)
 
 
 def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
