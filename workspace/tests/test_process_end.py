@@ -279,6 +279,30 @@ def test_nothing_survives_ctrl_c_and_the_log_keeps_what_it_had(host, mark, tmp_p
     assert log.endswith("--- end ---\ninterrupted (KeyboardInterrupt)\n")
 
 
+class _InterruptingRedactor(Redactor):
+    """Ctrl-C comes while the first piece of output is between the pipe and the log."""
+
+    def stream(self):
+        stream = super().stream()
+
+        def feed(data, feed=stream.feed):
+            stream.feed = feed
+            os.kill(os.getpid(), signal.SIGINT)
+            return feed(data)
+
+        stream.feed = feed
+        return stream
+
+
+def test_ctrl_c_loses_no_output_that_was_read(tmp_path):
+    runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=_InterruptingRedactor())
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE)
+
+    assert "--- stdout ---\npartial output\n" in (tmp_path / "log").read_text()
+
+
 def test_nothing_survives_the_death_of_the_host(host, mark):
     host.kill()
     host.communicate(timeout=MINUTE)

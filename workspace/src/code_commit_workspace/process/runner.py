@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
+from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, IntegrityCheck, Sealed
@@ -352,12 +353,13 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
                 process.kill()
                 deadline = time.monotonic() + _PATIENCE
                 continue
-            for key, _ in selector.select(min(remaining, _LONGEST_SELECT)):
-                data = os.read(key.fd, _CHUNK)
-                if data:
-                    key.data(data)
-                else:
-                    selector.unregister(key.fd)
+            readable = selector.select(min(remaining, _LONGEST_SELECT))
+            with uninterrupted():  # Ctrl-C would lose what was read and is not in the log yet
+                for key, _ in readable:
+                    if data := os.read(key.fd, _CHUNK):
+                        key.data(data)
+                    else:
+                        selector.unregister(key.fd)
     return killed
 
 
