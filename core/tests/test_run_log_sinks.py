@@ -245,9 +245,10 @@ def interrupting(*_: object) -> None:
     time.sleep(0)
 
 
-def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log):
+@pytest.mark.parametrize("distribution", ["tests", "code-commit"])
+def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, distribution):
     sink = Sink(lambda record: interrupting() if record.kind == "state.entered" else None)
-    log.add_sink("tests", sink)
+    log.add_sink(distribution, sink)
     with pytest.raises(KeyboardInterrupt):
         log.emit(StateEntered("x"))
     log.finish(ExitCode.INTERRUPTED, "interrupted")

@@ -284,6 +284,7 @@ FAULTS: dict[str, tuple[Sequence[Step], str, str]] = {
     "a large event": ([HEAD + chunk(b"data: " + b"x" * 60_000)], "invalid_response", "larger than 50000 bytes"),
     "a flood of comments": ([HEAD] + [chunk((b": %s\n\n" % (b"ping" * 250)) * 40)] * 120, "invalid_response", "larger than 4000000"),
     "a whole reply that is too large": ([whole("200 OK", a="x" * 100_000)], "invalid_response", "larger than 100000"),
+    "one that is labeled as a stream": ([HEAD + chunk(b'{"a": "' + b"x" * 100_000)], "invalid_response", "larger than 100000"),
     "a page": ([b"HTTP/1.1 200 OK\r\n\r\n<html>"], "invalid_response", "a web page"),
 }  # fmt: skip
 

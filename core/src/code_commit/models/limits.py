@@ -5,7 +5,6 @@ No library: with tenacity, what stops the retries, how long they wait and what t
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import threading
@@ -75,7 +74,9 @@ def retry(
         Interrupted: the run ended.
     """
     call.wait(0)  # raise if the run ended
-    for number in itertools.count(1):
+    number = 0
+    while True:
+        number += 1
         try:
             return next(call)
         except ProviderError as error:
@@ -89,7 +90,6 @@ def retry(
                 raise ProviderFailed(f"{call.model}: {error}{reason}", hint=hint, kind=error.kind) from error
             report(call, number, wait, str(error))
             call.wait(wait)
-    raise AssertionError("counting does not end")
 
 
 def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float, deadline: float) -> str | None:
