@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -228,6 +229,13 @@ def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
     finished = ask(Reply("unused"), "--model", "seer-1", "--json", request=request)
     shown = f"***{KEY[-2:]}"
     assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
+
+
+def test_a_failure_of_a_provider_is_final_and_keeps_its_words(fail, tmp_path):
+    body = 'raise ProviderFailed("it is over", hint="nothing helps")'
+    code = re.sub("        texts = .*?        return [^\n]*", f"        {body}", SEES, flags=re.DOTALL)
+    install_plugin(tmp_path / "plugins", "seer", code)
+    assert fail(requests=f"[lambda: {REQUEST}]", model="seer-1") == [["ProviderFailed", "it is over", "nothing helps"]]
 
 
 def test_a_refused_completion_is_told_from_a_filtered_one(fail, project, tmp_path):
