@@ -177,7 +177,6 @@ def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, mo
     assert found["model"] == [("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})]
 
 
-@pytest.mark.slow
 def test_an_interrupted_check_ends_the_command(doctor, project, plugins):
     words = ("doctor", "--no-build", "--model", "scripted")
     finished = project.command(*words, plugins=plugins, environ={"STOP": "1"})
