@@ -177,7 +177,7 @@ class RunLog:
 
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
         span, parent = self._span.get()
-        with self._lock:
+        with self._lock, uninterrupted():  # the file, `run.json` and the sinks all get it, or none
             if self._has_ended:
                 return
             self._has_begun |= kind not in BEFORE_WORK
