@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
@@ -301,6 +302,26 @@ def test_ctrl_c_loses_no_output_that_was_read(tmp_path):
         runner.run(["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE)
 
     assert "--- stdout ---\npartial output\n" in (tmp_path / "log").read_text()
+
+
+def test_ctrl_c_at_the_start_ends_the_process_and_keeps_its_output(tmp_path, mark, monkeypatch):
+    os.mkfifo(tmp_path / "up")
+    script = f"{TREE} echo partial output; echo up > up; wait".replace("MARK", mark)
+
+    def interrupted(*arguments, **options):
+        process = Process(*arguments, **options)
+        assert (tmp_path / "up").read_text() == "up\n"
+        signal.raise_signal(signal.SIGINT)
+        return process
+
+    monkeypatch.setattr("code_commit_workspace.process.runner.Process", interrupted)
+    runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=Redactor())
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE)
+
+    assert not _alive(mark)
+    assert "partial output\n" in (tmp_path / "log").read_text()
 
 
 def test_nothing_survives_the_death_of_the_host(host, mark):

@@ -11,7 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -223,16 +223,17 @@ class ProcessRunner:
         return self._under_way.wait_until_over(seconds)
 
     def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
-        try:
-            process = Process(ready.argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
-        except (OSError, ValueError) as error:  # the command is too long, or holds NUL
-            return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
-        with process, self._under_way.holding(process):
-            try:
-                killed = _attend(process, record, timeout)
-            finally:
-                process.end()
-                _drain(process, record)
+        with ExitStack() as ends:
+            with uninterrupted():  # Ctrl-C would lose the process or its output until all ends are set
+                try:
+                    process = Process(ready.argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
+                except (OSError, ValueError) as error:  # the command is too long, or holds NUL
+                    return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
+                ends.enter_context(process)
+                ends.enter_context(self._under_way.holding(process))
+                ends.callback(_drain, process, record)
+                ends.callback(process.end)
+            killed = _attend(process, record, timeout)
         if self._under_way.closed:
             raise Interrupted("the process was stopped")
         if process.exit_code is None and killed:
