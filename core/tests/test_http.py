@@ -272,13 +272,14 @@ def test_a_small_answer_that_unpacks_to_much_takes_little_memory(server):
     assert peak < 10_000_000
 
 
-def test_nothing_reaches_a_log(server, provider, monkeypatch):
+@pytest.mark.parametrize(("listening", "verbose"), [("", "httpcore.http11"), ("httpcore", "")])
+def test_nothing_reaches_a_log(server, provider, monkeypatch, listening, verbose):
     # Not caplog: it listens to loggers that propagate nothing as well.
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     monkeypatch.setattr(handler, "emit", records.append)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
-    for name in ("", "httpcore.http11"):
+    monkeypatch.setattr(logging.getLogger(listening), "handlers", [handler])
+    for name in {"", verbose}:
         monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
         monkeypatch.setattr(logging.getLogger(name), "_cache", {})  # of the levels that are enabled
     server.script(answering("hello"))
