@@ -18,7 +18,7 @@ from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
-from code_commit.plugins.code import import_code, naming, noting
+from code_commit.plugins.code import collect_objects, import_code, naming, noting
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
@@ -159,7 +159,7 @@ class CommandHost:
             )
         arguments = {"settings": self._section_of, "secret": self._secret_of}
         for each in [implementing[plugin]] if plugin else implementing.values():
-            for owner, item in self.registry.plugin_host.collect(hook, arguments, only=each):
+            for owner, item in collect_objects(self.registry.plugin_host, hook, arguments, only=each):
                 yield owner.name, item
 
     def parse(self, argv: Sequence[str]) -> Invocation:

@@ -98,9 +98,9 @@ def noting(plugin: Plugin, what: str) -> Iterator[None]:
 def collect_objects(
     plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
 ) -> Iterator[tuple[Plugin, Any]]:
-    """Yield the objects that plugins give for a hook of `CODE`. Report what is wrong with them."""
+    """Yield what plugins give for a hook. Report what is wrong with the objects of a hook of `CODE`."""
     for plugin, item in plugin_host.collect(hook, arguments, only=only):
-        for fault in _faults_of(hook, item):
+        for fault in _faults_of(hook, item) if hook in CODE else ():
             plugin_host.reject(plugin, hook, fault)
         yield plugin, item
 

@@ -29,8 +29,8 @@ def check(host: Host, arguments: Namespace) -> int:
     Path rules of plugins are not called: they judge content, and a path has none.
 
     Raises:
-        NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
-            cannot be read, or a configuration is broken.
+        NotReady: there is no git repository; a plugin with path rules is broken; with `--keys`, the project does not
+            keep its keys out of git, a file cannot be read, or a configuration is broken.
     """
     with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
@@ -38,6 +38,8 @@ def check(host: Host, arguments: Namespace) -> int:
             host.settings()  # a broken configuration may contain an unknown key
             verdicts = {path: _key_refusals(workspace.project, host.redactor, path) for path in arguments.paths}
         else:
+            if not arguments.read:
+                _require_rules(host)
             verdicts = {path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
@@ -51,6 +53,19 @@ def check(host: Host, arguments: Namespace) -> int:
             reasons = "; ".join(f"{refusal.reason} ({refusal.rule})" for refusal in refusals)
             host.out.line(f"{path}: {reasons or passed}")
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
+
+
+def _require_rules(host: Host) -> None:
+    """Raise the error of a run that cannot start because a plugin with path rules is broken."""
+    for _ in host.collect("code_commit_path_rules"):
+        pass  # their failures are added to those of the host
+    if broken := next((each for each in host.failures if each.guards_paths), None):
+        host.settings()  # a broken configuration breaks every hook that takes a section of it
+        raise NotReady(
+            f"the plugin {broken.plugin} of {broken.distribution} has path rules and is broken ({broken.stage}): "
+            f"{broken.error}",
+            hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
+        )
 
 
 def _refusals(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
