@@ -68,7 +68,7 @@ def test_an_activity_is_shown_once_it_takes_long_enough_to_be_read(terminal):
 
 def test_the_first_token_is_shown_however_soon_it_arrives(terminal):
     terminal.receive(ASKED, 0)
-    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith("asking gpt-5... 0 s: 1 tokens")
+    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith("asking gpt-5... 0 s: 1 token")
 
 
 def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
@@ -77,7 +77,7 @@ def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
     assert terminal.receive(events.CallRetried(1, 1, 0.5, "lost"), 2).endswith("asking gpt-5... 2 s")
     terminal.receive(events.CallProgress(1, 5, 20, 0.2), 3)
     ended = terminal.receive(events.CallFinished(1, "query", "gpt-5", "stop", "stop", 4.0, 1, 2), 4)
-    assert ended.endswith("gpt-5 answered in 4.0 s, 1 tokens in, 2 tokens out\n")
+    assert ended.endswith("gpt-5 answered in 4.0 s, 1 token in, 2 tokens out\n")
 
 
 def test_the_line_is_away_while_words_are_printed(terminal):

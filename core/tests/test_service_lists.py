@@ -53,6 +53,11 @@ def test_a_service_that_fails_keeps_its_earlier_list(run):
     assert names(run("models", "--json")[0])["gpt-99"] == "openai"
 
 
+def test_one_listed_model_is_one_model(run):
+    finished, _ = run("models", "--refresh", replies=[Reply(body=b'{"data": [{"id": "gpt-99"}]}')])
+    assert "openai lists 1 model\n" in finished.stderr
+
+
 def test_without_a_key_it_is_not_asked(run):
     finished, requests = run("models", "--refresh", key=None)
     assert (finished.exit_code, requests) == (3, [])

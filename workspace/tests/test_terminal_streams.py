@@ -14,6 +14,7 @@ import pytest
 from code_commit_workspace import (
     NotReady,
     count_by_folder,
+    count_of,
     join_paths,
     stdout_aside,
     write_stdout,
@@ -34,6 +35,11 @@ def test_a_folder_of_many_is_one_line():
     assert list(count_by_folder(paths, most=2)) == ["a", "d/ (3 files)", "e/1", "e/s/2", "f"]
     assert list(count_by_folder(f"d/{number}" for number in range(10))) == [f"d/{number}" for number in range(10)]
     assert list(count_by_folder(f"d/{number}" for number in range(11))) == ["d/ (11 files)"]
+
+
+def test_a_number_has_its_noun():
+    assert [count_of(number, "file") for number in (0, 1, 1000)] == ["0 files", "1 file", "1,000 files"]
+    assert [count_of(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
 
 
 def test_stdout_is_written_at_once(tmp_path):

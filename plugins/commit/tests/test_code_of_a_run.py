@@ -50,7 +50,7 @@ def test_a_prompt_larger_than_the_window_is_refused_before_the_call(change, mode
     assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
     assert f"tokens, and {model} reads at most " in finished.stderr
     found = re.search(
-        r"most of it is in src/ \(about ([\d,]+) tokens\), a\.txt \(about 1 tokens\), z \(about", finished.stderr
+        r"most of it is in src/ \(about ([\d,]+) tokens\), a\.txt \(about 1 token\), z \(about", finished.stderr
     )
     assert found
     assert int(found[1].replace(",", "")) == pytest.approx(len(large + large[:200_000]) / 16 * 4.7, rel=0.2)

@@ -305,11 +305,12 @@ def test_files_that_other_programs_execute_are_written_with_a_warning(change):
     assert sorted(warned) == sorted(executed)
 
 
-def test_a_response_with_many_refused_paths_ends_in_a_short_message(change):
-    done = change(["".join(block(f".git/x{number}", "x\n") for number in range(300))])
+@pytest.mark.parametrize(("count", "more"), [(51, "and 1 more path\n"), (300, "and 250 more paths\n")])
+def test_a_response_with_many_refused_paths_ends_in_a_short_message(change, count, more):
+    done = change(["".join(block(f".git/x{number}", "x\n") for number in range(count))])
     assert done.exit_code == 5
-    assert "and 250 more paths" in done.stderr
+    assert more in done.stderr
     assert len(done.stderr.splitlines()) < 120
     events = map(json.loads, (change.project.run_folder / "events.jsonl").read_text().splitlines())
     [refused] = [event["data"] for event in events if event["kind"] == "changes.refused"]
-    assert len(refused["refusals"]) == 300
+    assert len(refused["refusals"]) == count

@@ -175,7 +175,8 @@ def test_retry_status_show_and_export(fleet):
     fleet.server.script(fleet.good, fleet.bad, fleet.good)
     assert fleet.run("--workers", "1").exit_code == 1
     assert fleet.command("status").exit_code == 1
-    assert "error: no new" in fleet.command("show", "two").stdout
+    shown = fleet.command("show", "two").stdout
+    assert ("error: no new" in shown, ", 1 attempt, " in shown) == (True, True)
     assert fleet.command("retry", "--failed", "fleet.toml").exit_code == 0
     assert [(row["repository"], row["try"]) for row in fleet.lines] == [("one", 1), ("two", 1), ("two", 2)]
     status = fleet.command("status", "--json")

@@ -85,7 +85,7 @@ def test_large_files_are_left_out_and_reported(bench):
     bench.project.write({"large.py": "print(1)\n" * 200_000})
     text = search(bench, python("print($A)"))["text"]
     assert "large.py" not in text
-    assert "[1 files left out: too large, or too many]" in text
+    assert "[1 file left out: too large, or too many]" in text
 
 
 def test_deeply_nested_code_is_searched(bench):

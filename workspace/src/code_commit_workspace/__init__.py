@@ -60,6 +60,7 @@ _PUBLIC = {
         "align_columns",
         "can_repaint",
         "count_by_folder",
+        "count_of",
         "discard_output",
         "join_paths",
         "may_color",

@@ -69,6 +69,7 @@ from .terminal import SafeStream as SafeStream
 from .terminal import align_columns as align_columns
 from .terminal import can_repaint as can_repaint
 from .terminal import count_by_folder as count_by_folder
+from .terminal import count_of as count_of
 from .terminal import discard_output as discard_output
 from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color

@@ -45,6 +45,11 @@ def join_paths(paths: Sequence[str], most: int = 10) -> str:
     return ", ".join(paths[:most]) + more
 
 
+def count_of(number: int, noun: str, nouns: str = "") -> str:
+    """Return a number with its noun: "1 file", "1,000 files". `nouns` are several, if not with an "s" at the end."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
     """Yield the sorted `paths`; for a top-level folder with more than `most`, yield the folder and their number."""
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):

@@ -16,7 +16,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
-from code_commit_workspace import count_by_folder, uninterrupted
+from code_commit_workspace import count_by_folder, count_of, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
@@ -63,7 +63,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         return ExitCode.REACHED
     for line in count_by_folder(restored):
         host.out.line(line)
-    host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
+    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")
     if commit := _commit_of(host.root / LOGS / run):
         add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
         back = f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
@@ -196,7 +196,7 @@ def _refresh(host: CommandHost) -> int:
                 found = usable_models(ask.models())
                 kept = {model: window for model, window in found.items() if redactor.text(model) == model}
                 listed[name] = kept or listed.get(name, {})
-                host.out.note(f"{name} lists {len(found):,} models")
+                host.out.note(f"{name} lists {count_of(len(found), 'model')}")
                 code = ExitCode.REACHED if code is ExitCode.NOT_READY else code
         except NotReady as error:
             host.out.note(f"{name} was not asked: {error.message}")

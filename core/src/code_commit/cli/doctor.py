@@ -24,7 +24,7 @@ from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
-from code_commit_workspace import Git, Workspace, check_private_folder, describe, require_sync
+from code_commit_workspace import Git, Workspace, check_private_folder, count_of, describe, require_sync
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
@@ -57,7 +57,7 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"checks": lines, "problems": count["problem"], "warnings": count["warning"]})
     else:
-        numbers = [f"{number} {state}{'s' * (number != 1)}" for state, number in count.items() if number]
+        numbers = [count_of(number, state) for state, number in count.items() if number]
         host.out.line(" and ".join(numbers) or "no problems")
     return ExitCode.NOT_READY if count["problem"] else ExitCode.REACHED
 

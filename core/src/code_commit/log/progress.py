@@ -12,7 +12,7 @@ from typing import IO, Any, TextIO, cast
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
-from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
+from code_commit_workspace import SafeStream, can_repaint, count_of, join_paths, may_color, printable
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -157,7 +157,7 @@ def _arrived(data: Mapping[str, Any]) -> str:
         return ""
     speed = f" ({data['tokens'] / data['seconds']:,.0f}/s)" if data["seconds"] >= 1 else ""
     doing = "thinking, " if data["thinking"] else f"writing {data['file']}, " if data["file"] else ""
-    return f": {doing}{data['tokens']:,} tokens{speed}"
+    return f": {doing}{count_of(data['tokens'], 'token')}{speed}"
 
 
 def _process(data: Mapping[str, Any]) -> str:
@@ -182,7 +182,7 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
         how = "interrupted" if data["error"] == "interrupted" else "failed"
         failed = "was not called" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
         return (Line(f"{data.get('model')} {failed}", _BAD),)
-    tokens = [f"{data[name]:,} tokens {way}" for way, name in _TOKENS.items() if data.get(name)]
+    tokens = [f"{count_of(data[name], 'token')} {way}" for way, name in _TOKENS.items() if data.get(name)]
     finish = data.get("finish")
     ending = [] if finish in {"stop", "tool_calls"} else [f"ended with {data.get('finish_detail') or finish}"]
     return (Line(", ".join([f"{data.get('model')} answered in {_seconds(data.get('seconds'))}", *tokens, *ending])),)
@@ -190,7 +190,7 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
     return [
-        Line(f"{_count(paths, 'file')} {done}: {join_paths(paths, _SHOWN_PATHS)}")
+        Line(f"{count_of(len(paths), 'file')} {done}: {join_paths(paths, _SHOWN_PATHS)}")
         for done in ("written", "deleted")
         if (paths := data.get(done))
     ]
@@ -207,7 +207,7 @@ def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
     if not paths:
         return (Line(f"nothing to undo ({data.get('reason')})"),)
-    return (Line(f"{_count(paths, 'file')} restored ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
+    return (Line(f"{count_of(len(paths), 'file')} restored ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -257,10 +257,6 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "plugin.failed": _plugin_failed,
     "message": _message,
 }
-
-
-def _count(items: Sequence[Any], noun: str) -> str:
-    return f"{len(items)} {noun}" if len(items) == 1 else f"{len(items)} {noun}s"
 
 
 def _seconds(value: Any) -> str:

@@ -25,6 +25,7 @@ from code_commit.plugin_api.conversation import (
 from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 from code_commit.plugin_api.tokens import most_tokens
+from code_commit_workspace import count_of
 
 HINTS: Mapping[str, str] = {
     "auth": "check that the key is for this service, and that its account may use the service and the model",
@@ -159,8 +160,8 @@ class Budget:
                     return bound
         spent, limit = _dollars(self._spent), _dollars(self._limit)
         raise LimitReached(
-            f"the next call could cost up to {_dollars(bound)} ({tokens:,} tokens of prompt, at most "
-            f"{call.request.max_tokens:,} tokens of reply); {spent} of {limit} is spent",
+            f"the next call could cost up to {_dollars(bound)} ({count_of(tokens, 'token')} of prompt, at most "
+            f"{count_of(call.request.max_tokens or 0, 'token')} of reply); {spent} of {limit} is spent",
             hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
+from code_commit_workspace import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
@@ -135,15 +136,15 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
 def describe_cost(document: Mapping[str, Any]) -> str:
     """Return cost, tokens, calls and time of a run for people. Without a model call, it is empty."""
     calls, tokens = document["calls"]["finished"], document["tokens"]
-    parts = [f"{tokens[name]:,} tokens {way}" for name, way in _WAYS.items() if tokens[name] is not None]
-    parts += [f"{calls} call{'s' * (calls != 1)}", clock(document["seconds"]["total"])]
+    parts = [f"{count_of(tokens[name], 'token')} {way}" for name, way in _WAYS.items() if tokens[name] is not None]
+    parts += [count_of(calls, "call"), clock(document["seconds"]["total"])]
     return ", ".join([*_cost(document), *parts]) if calls else ""
 
 
 def describe_spent(document: Mapping[str, Any]) -> str:
     """Return the tokens and the cost of a run so far, as short text; unknown values are left out."""
     known = [document["tokens"][name] for name in _WAYS if document["tokens"][name] is not None]
-    return ", ".join([f"{sum(known):,} tokens"] * bool(known) + _cost(document))
+    return ", ".join([count_of(sum(known), "token")] * bool(known) + _cost(document))
 
 
 def _cost(document: Mapping[str, Any]) -> list[str]:

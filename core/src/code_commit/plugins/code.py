@@ -18,7 +18,7 @@ from code_commit.plugin_api.definitions import (
 from code_commit.plugin_api.errors import CodeCommitError, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugins.host import PATH_RULES, PluginHost
-from code_commit_workspace import describe, require_sync
+from code_commit_workspace import count_of, describe, require_sync
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ def fault_of_code(code: Any, needed: int | str | None) -> str:
             try:
                 signature.bind(*range(needed))
             except TypeError as error:
-                return f"is called with {needed} argument{'s' * (needed != 1)}: {error}"
+                return f"is called with {count_of(needed, 'argument')}: {error}"
     return ""
 
 

@@ -20,7 +20,7 @@ from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.replacements import deleted, path_of, written
 from code_commit_commit.response import MalformedResponse, parse_changes
-from code_commit_workspace import join_paths
+from code_commit_workspace import count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
@@ -53,7 +53,7 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
         raise _refused(str(problem), run.settings.unusable_response, hint) from None
     run.emit(ChangesParsed(written(changes), deleted(changes)))
     if refusals := run.check(changes):
-        more = [f"and {len(refusals) - _MOST_REASONS} more paths"] if len(refusals) > _MOST_REASONS else []
+        more = [f"and {count_of(len(refusals) - _MOST_REASONS, 'more path')}"] if len(refusals) > _MOST_REASONS else []
         reason = "\n".join([*map(str, refusals[:_MOST_REASONS]), *more])
         rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
         run.emit(ChangesRefused(reason, rows))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from code_commit.plugin_api import NotReady, estimate_tokens
+from code_commit_workspace import count_of
 
 _ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
 _HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
@@ -39,7 +40,7 @@ def require_window(
     if len(prompt) > 2 * len(codebase):
         raise NotReady(too_long, hint="shorten the query, or choose another model; most of the prompt is the query")
     largest = list(_largest_folders(codebase))
-    named = ", ".join(f"{folder} (about {size * tokens // len(prompt):,} tokens)" for folder, size in largest)
+    named = ", ".join(f"{folder} (about {count_of(size * tokens // len(prompt), 'token')})" for folder, size in largest)
     pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
     raise NotReady(
         too_long,

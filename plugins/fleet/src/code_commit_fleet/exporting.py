@@ -14,7 +14,7 @@ from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
 from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit
 from code_commit_fleet.status import folder_of
-from code_commit_workspace import Git, GitError
+from code_commit_workspace import Git, GitError, count_of
 
 _COLUMNS = (
     "unit",
@@ -90,7 +90,7 @@ def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
     for unit, _ in rows:
         model = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', unit.model).strip('.-')}" if several else ""
         _write_new(target / f"{unit.repository}{model}.patch", _patch_of(folder, unit))
-    host.out.line(f"{len(rows)} patches in {target}")
+    host.out.line(f"{count_of(len(rows), 'patch', 'patches')} in {target}")
     return ExitCode.REACHED
 
 
@@ -128,7 +128,7 @@ def _branches(host: Host, folder: FleetFolder) -> int:
         except (GitError, NotReady) as error:
             host.out.note(f"error: {where}: {error.message}")
             failed += 1
-    host.out.line(f"{made} branches")
+    host.out.line(count_of(made, "branch", "branches"))
     return ExitCode.NOT_REACHED if failed else ExitCode.REACHED
 
 

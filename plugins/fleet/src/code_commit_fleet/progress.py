@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from code_commit.plugin_api import Host
 from code_commit_fleet.fleet_folder import REACHED, Tried
 from code_commit_fleet.plan import Plan, Unit
-from code_commit_workspace import can_repaint
+from code_commit_workspace import can_repaint, count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -36,9 +36,7 @@ class Progress:
         self.event("fleet.started", units=len(plan.units), waiting=len(waiting), pilot=plan.pilot)
         if self._json:
             return
-        self._host.out.note(
-            f"{len(plan.units)} units, {finished} finished before" if records else f"{len(plan.units)} units"
-        )
+        self._host.out.note(count_of(len(plan.units), "unit") + (f", {finished} finished before" if records else ""))
         if self._total and can_repaint(sys.stderr, self._host.environ):
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -30,7 +30,7 @@ from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import describe, no_room, remove_tree
+from code_commit_workspace import count_of, describe, no_room, remove_tree
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster
@@ -148,7 +148,7 @@ class _Fleet:
         records = self.records()
         reached = sum(each.outcome == REACHED for each in records.values())
         cost = sum(each.cost or 0.0 for each in self.folder.tries())
-        return f"{reached} of {len(self.plan.units)} units reached, ${cost:.4f}"
+        return f"{reached} of {count_of(len(self.plan.units), 'unit')} reached, ${cost:.4f}"
 
     def exit_code(self) -> ExitCode:
         """Return REACHED if every unit was reached or skipped."""
@@ -314,7 +314,8 @@ def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
             for unit in red:
                 _skip(fleet, unit, records.get(unit.unit))
         elif red and rest and not passed and not arguments.go:
-            fleet.host.out.note(f"the pilot: {len(pilot) - len(red)} of {len(pilot)} units reached; the rest waits")
+            reached = f"{len(pilot) - len(red)} of {count_of(len(pilot), 'unit')} reached"
+            fleet.host.out.note(f"the pilot: {reached}; the rest waits")
             _note_pilot_hint(fleet)
             return _finish(fleet, driver)
         driver.run(fleet.unfinished(rest, records))

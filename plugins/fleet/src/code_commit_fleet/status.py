@@ -9,6 +9,7 @@ from typing import Any
 from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Plan, Unit
+from code_commit_workspace import count_of
 
 
 def folder_of(host: Host, file: str) -> FleetFolder:
@@ -40,7 +41,7 @@ def status(host: Host, arguments: argparse.Namespace) -> int:
     else:
         host.out.table([_row(unit, tried) for unit, tried in rows])
         shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-        host.out.line(f"{len(rows)} units: {shown}; ${cost:.4f}")
+        host.out.line(f"{count_of(len(rows), 'unit')}: {shown}; ${cost:.4f}")
     done = all(tried and tried.outcome in {REACHED, SKIPPED} for _, tried in rows)
     return ExitCode.REACHED if done else ExitCode.NOT_REACHED
 
@@ -73,7 +74,8 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
     host.out.line(f"branch      {unit.branch}")
     for each in tries:
         cost = "?" if each.cost is None else f"${each.cost:.4f}"
-        host.out.line(f"try {each.try_:<8}{each.outcome}, {each.attempts} attempts, {each.seconds:.1f} s, {cost}")
+        attempts = count_of(each.attempts, "attempt")
+        host.out.line(f"try {each.try_:<8}{each.outcome}, {attempts}, {each.seconds:.1f} s, {cost}")
         for line in each.error.splitlines():
             host.out.line(f"            {line}")
     if not tries:

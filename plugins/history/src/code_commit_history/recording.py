@@ -28,6 +28,7 @@ from code_commit.plugin_api import (
     request_text,
 )
 from code_commit_history.past_runs import PastRun, read_run
+from code_commit_workspace import count_of
 
 _REFUSED_KEY = "contains an API key"  # ends the summary of a run that the host refused for a key in a response
 
@@ -73,7 +74,7 @@ class Recording:
         with self._lock:
             if not self._remaining:
                 raise ProviderFailed(
-                    f"the recorded run {self.name} has only {self._count} calls",
+                    f"the recorded run {self.name} has only {count_of(self._count, 'call')}",
                     hint="this run differs from the recorded one: use a real model",
                 )
             recorded = next((each for each in self._remaining if each.prompt == prompt), self._remaining[0])

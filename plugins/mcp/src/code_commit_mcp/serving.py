@@ -19,7 +19,7 @@ from code_commit.plugin_api import ExitCode, Host
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
-from code_commit_workspace import call_on_interruption
+from code_commit_workspace import call_on_interruption, count_of
 
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters
@@ -104,7 +104,7 @@ _STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "run.started": lambda data: f"{data.get('workflow')}, log in {data.get('folder')}",
     "call.started": lambda data: f"call {data.get('number')}: asking {data.get('model')}",
     "call.finished": lambda data: str(data.get("error") or f"{data.get('model')} answered"),
-    "changes.applied": lambda data: f"{len(data.get('written') or ())} files written",
+    "changes.applied": lambda data: f"{count_of(len(data.get('written') or ()), 'file')} written",
     "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[:_LONGEST_STEP],
     "process.finished": lambda data: f"ended with exit code {data.get('exit_code')}",
     "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],

@@ -13,7 +13,7 @@ from opentelemetry.util.types import AttributeValue
 from code_commit.plugin_api import Record
 from code_commit_otel.identity import RunIds
 from code_commit_otel.spans import RunSpans
-from code_commit_workspace import Worker
+from code_commit_workspace import Worker, count_of
 
 _GRACE = 1.0  # seconds; the exporter's own time limit may come first, with a better message
 
@@ -59,7 +59,7 @@ class TraceSink:
                 self._exporter.shutdown()
 
     def _export(self, spans: list[ReadableSpan]) -> None:
-        failed = f"the collector did not accept the trace of {len(spans)} spans"
+        failed = f"the collector did not accept the trace of {count_of(len(spans), 'span')}"
         # The exporter's time limit is per read: an answer that arrives byte by byte never reaches it.
         attempt = partial(_export, self._exporter, spans)
         try:

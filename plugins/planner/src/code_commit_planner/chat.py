@@ -17,6 +17,7 @@ from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
+from code_commit_workspace import count_of
 
 _STATE_FILE = "chat.json"
 
@@ -66,7 +67,7 @@ def chat(run: Run) -> Result:
 
 def _ended(event: Event, turns: int) -> Result:
     if event is Event.QUIT:
-        return Result(Outcome.REACHED, f"quit after {turns} turns", {"turns": turns})
+        return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", {"turns": turns})
     return Result(Outcome.NOT_REACHED, filled(messages.INPUT_ENDED, state="prompt"), {"turns": turns})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from code_commit.plugin_api import Run, Usage, cost_of, read_records, run_document
+from code_commit_workspace import count_of
 
 _PRICES_FROM = 1.0  # seconds of model calls; for less, loading the prices is not worth the time
 
@@ -26,5 +27,5 @@ def spent(run: Run) -> dict[str, Any]:
 def describe_spent(run: Run) -> str:
     """Return the tokens and the cost as short text for people; "" if both are unknown."""
     so_far = spent(run)
-    parts = [f"{so_far['tokens']:,} tokens"] if so_far["tokens"] else []
+    parts = [count_of(so_far["tokens"], "token")] if so_far["tokens"] else []
     return ", ".join([*parts, *([] if so_far["cost_usd"] is None else [f"${so_far['cost_usd']:.4f}"])])

@@ -13,6 +13,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from code_commit.plugin_api import open_run_file
+from code_commit_workspace import count_of
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
@@ -59,7 +60,8 @@ class Shown:
     @property
     def text(self) -> str:
         """Return the shown text."""
-        return f"{self.head}\n[… {self.left_out} bytes left out …]\n{self.tail}" if self.left_out else self.head
+        note = f"\n[… {count_of(self.left_out, 'byte')} left out …]\n"
+        return f"{self.head}{note}{self.tail}" if self.left_out else self.head
 
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
@@ -124,7 +126,7 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     if not shown.left_out:
         return output_lines(shown.text)
     between = _errors_between(folder, name, limit // 2, shown.left_out)
-    note = f"[… {shown.left_out} bytes left out" + (", except lines with errors …]" if between else " …]")
+    note = f"[… {count_of(shown.left_out, 'byte')} left out" + (", except lines with errors …]" if between else " …]")
     return output_lines("\n".join([shown.head, note, *between, shown.tail]))
 
 

@@ -15,6 +15,7 @@ from code_commit_tasks.step_context import sections
 from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
 from code_commit_toolbox.shortening import head_and_tail
+from code_commit_workspace import count_of
 
 _UNREACHED = "the model could not be reached"
 _REASON_SHOWN = 300  # characters of a reason in messages
@@ -181,8 +182,9 @@ class Steps:
             )
         if len(steps.steps) > left:
             raise _LimitExceeded(
-                f"The list has {len(steps.steps)} steps; of the {self.settings.max_steps} steps of this task, "
-                f"{left} are left. Use larger steps, or do it directly.",
+                f"The list has {count_of(len(steps.steps), 'step')}; of the "
+                f"{count_of(self.settings.max_steps, 'step')} of this task, {left} are left. "
+                "Use larger steps, or do it directly.",
                 code=answer.code,
             )
         if reason := self.requirements.problem(steps):

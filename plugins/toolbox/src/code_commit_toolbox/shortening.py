@@ -19,4 +19,4 @@ def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
         tail = tail[start:]
     missing = len(text) - len(head) - len(tail)
     where = f"; {whole}" if whole else ""
-    return f"{head.removesuffix(chr(10))}\n[... {missing} characters left out{where} ...]\n{tail}"
+    return f"{head.removesuffix(chr(10))}\n[... {missing} character{'s' * (missing != 1)} left out{where} ...]\n{tail}"

@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.terminal import count_of
+
 # Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
 _SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
 _FOLDER = str(Path(__file__).parent)
@@ -161,7 +163,7 @@ class Process:
                 self.exit_code = int(code)
                 self.trouble = f"it could not start: {reason}"
             case ["left", count]:
-                self.trouble = f"{count} processes of another user could not be ended"
+                self.trouble = f"{count_of(int(count), 'process', 'processes')} of another user could not be ended"
 
 
 def _is_set_uid(program: str) -> bool:

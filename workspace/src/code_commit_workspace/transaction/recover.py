@@ -7,6 +7,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.terminal import count_of
 from code_commit_workspace.transaction.disk import Step, no_step
 from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal
 
@@ -42,7 +43,7 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
             from code_commit_workspace.transaction.rollback import roll_back
 
             count = roll_back(tree, journal, step)
-            files = f"{count} file{'s' * (count != 1)}"
+            files = count_of(count, "file")
             done = f"an earlier run was interrupted while it changed {files}: the project is restored"
         for stage in (STAGING, DONE):
             if journal.has(stage):

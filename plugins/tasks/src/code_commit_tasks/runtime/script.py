@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from code_commit.plugin_api import NotReady
 from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, ProcessTooSlow
+from code_commit_workspace import count_of
 
 _MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
@@ -145,7 +146,8 @@ class _Exchange:
     def _answer(self, number: int, tool: str, given: Any) -> None:
         self._calls += 1
         if self._calls > self.limits.calls:
-            raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was stopped.", "ended")
+            most = count_of(self.limits.calls, "tool call")
+            raise ScriptFailed(f"agent_code made more than {most} and was stopped.", "ended")
         began = time.monotonic()
         if reason := _rejection([tool, given]):
             answer = CallAnswer(f"The value passed to the tool {reason}.", is_error=True)

@@ -60,7 +60,7 @@ def code_search(settings: ToolboxSettings) -> Tool:
             raise ToolError("\n".join(dict.fromkeys(problems.values())))
         found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
         found += [{"search": number, "problem": problem} for number, problem in problems.items()]
-        notes = [f"[{left_out} files left out: too large, or too many]"] if left_out else []
+        notes = [f"[{left_out} file{'s' * (left_out != 1)} left out: too large, or too many]"] if left_out else []
         notes += [f"[{trouble}]"] if trouble else []
         return _format_matches(searches, found, notes, settings.output_limit)
 

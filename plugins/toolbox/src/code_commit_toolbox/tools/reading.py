@@ -58,7 +58,7 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
     fitting = sum(total <= limit for total in accumulate(len(line) + 1 for line in wanted))
     if not fitting and wanted:
         part = f"the first {limit} of {len(wanted[0])} characters of line {first}"
-        return f"{wanted[0][:limit]}\n[{part}; the file has {count} lines]"
+        return f"{wanted[0][:limit]}\n[{part}; the file has {count} line{'s' * (count != 1)}]"
     end = first + fitting - 1
     rest = f"; continue with start_line {end + 1}" if fitting < len(wanted) else ""
     return "".join(f"{line}\n" for line in wanted[:fitting]) + f"[lines {first} to {end} of {count}{rest}]"

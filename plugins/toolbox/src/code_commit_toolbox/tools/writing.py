@@ -19,7 +19,8 @@ def write_file(settings: ToolboxSettings) -> Tool:
         path, content = plain(arguments["path"]), arguments["content"]
         if not write_text(context.run, path, content, settings.file_limit):
             return f"{path} already has this content."
-        return f"Wrote {len(content.encode())} bytes to {path}."
+        size = len(content.encode())
+        return f"Wrote {size} byte{'s' * (size != 1)} to {path}."
 
     return Tool(
         "write_file",
