@@ -97,6 +97,14 @@ FAULTS = [
     ("Requires-Dist: code-commit >=9 ; python_version < '3'", "[code_commit]\none = m", []),
     ("Requires-Dist: code-commit >=9 ; extra == 'more'", "[code_commit]\none = m", []),
     ("Requires-Dist: code-commit >=9 ; python_version > '3'", "", [("dependent", "version", "it needs code-commit >=9, and ", False)]),
+    (
+        "Requires-Dist: Code_Commit (=>0.1)\nRequires-Dist: code-commit[x >=1\nRequires-Dist: code-commit-x (=>0.1)",
+        "[code_commit]\none = m",
+        [
+            ("one", "version", "its requirement 'Code_Commit (=>0.1)' is malformed", False),
+            ("one", "version", "its requirement 'code-commit[x >=1' is malformed", False),
+        ],
+    ),
     ("Requires-Dist: other >=9\nRequires-Dist: no requirement", "[code_commit]\none = m", []),
     (
         "Requires-Dist: code-commit >=9",

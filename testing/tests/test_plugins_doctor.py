@@ -359,6 +359,7 @@ NEEDED = {
     "code-commit>=0.1,<1": False,
     "code-commit~=0.1": False,
     "code-commit-toolbox>=9": False,
+    "code-commit (=>0.1)": True,
 }
 
 
@@ -370,8 +371,7 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path):
     document = project.command("plugins", "doctor", "--json", plugins=[folder]).document
     for number, (needed, wrong) in enumerate(NEEDED.items()):
         problems, _ = findings(document, f"sound{number}")
-        told = [each["error"].startswith("it needs code-commit") for each in problems if each["stage"] == "version"]
-        assert told == [True] * wrong, needed
+        assert [each["stage"] for each in problems].count("version") == wrong, needed
 
 
 def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):

@@ -102,7 +102,7 @@ def without_plugins() -> Iterator[Problem]:
     """Find distributions that depend on the host and have neither a plugin nor a program of their own."""
     for each in distributions_naming_host():
         groups = {entry.group for entry in each.entry_points}
-        if required_hosts(each) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
+        if any(required_hosts(each)) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
             name = name_of(each) or "a distribution without a name"
             yield Problem(name.removeprefix(f"{HOST}-"), name, "entry points", error)

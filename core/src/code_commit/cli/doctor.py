@@ -57,8 +57,7 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"checks": lines, "problems": count["problem"], "warnings": count["warning"]})
     else:
-        numbers = [count_of(number, state) for state, number in count.items() if number]
-        host.out.line(" and ".join(numbers) or "no problems")
+        host.out.line(" and ".join(count_of(many, state) for state, many in count.items() if many) or "no problems")
     return ExitCode.NOT_READY if count["problem"] else ExitCode.REACHED
 
 

@@ -205,9 +205,8 @@ def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
-    if not paths:
-        return (Line(f"nothing to undo ({data.get('reason')})"),)
-    return (Line(f"{count_of(len(paths), 'file')} restored ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
+    done = f"{count_of(len(paths), 'file')} restored" if paths else "nothing to undo"
+    return (Line(f"{done} ({data.get('reason')})" + f": {join_paths(paths, _SHOWN_PATHS)}" * bool(paths)),)
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:

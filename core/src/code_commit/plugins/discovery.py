@@ -30,6 +30,7 @@ _METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
 _ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r"code[-_.]*commit", re.IGNORECASE)
+_HOST_NAME = re.compile(r"code[-_.]+commit(?![-_.]*\w)", re.IGNORECASE)  # at the start of a requirement
 _SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
 
 
@@ -97,10 +98,9 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
     sections = _SECTION.split(text)
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")
-        if group in GROUPS:
-            for entry in _ENTRY.findall(body):
-                name, value = (part.decode("utf-8", "replace") for part in entry)
-                yield PluginSource(name, distribution, version, group, value)
+        for entry in _ENTRY.findall(body) if group in GROUPS else ():
+            name, value = (part.decode("utf-8", "replace") for part in entry)
+            yield PluginSource(name, distribution, version, group, value)
 
 
 # --- distributions that fail as plugins ------------------------------------------------------------------------------
@@ -136,16 +136,15 @@ def distributions_naming_host() -> Iterator[Distribution]:
                 yield each
 
 
-def required_hosts(distribution: Distribution) -> list[Requirement]:
-    """Return the requirements of a distribution that name the host."""
+def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
+    """Yield the requirements of a distribution that name the host; of a malformed one, the text."""
     from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
 
-    found = []
-    for text in filter(_NAME.match, map(str.strip, distribution.requires or ())):  # parsing takes long
-        with suppress(InvalidRequirement):
-            found.append(Requirement(text))
-    return [each for each in found if canonicalize_name(each.name) == HOST]
+    for text in filter(_HOST_NAME.match, map(str.strip, distribution.requires or ())):
+        try:
+            yield Requirement(text)
+        except InvalidRequirement:
+            yield text
 
 
 def wrong_groups(distribution: Distribution) -> list[str]:
@@ -155,8 +154,11 @@ def wrong_groups(distribution: Distribution) -> list[str]:
 
 def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
     for each in required_hosts(distribution):
-        applies = each.marker is None or each.marker.evaluate({"extra": ""})
-        if applies and not each.specifier.contains(__version__, prereleases=True):
+        if isinstance(each, str):
+            yield "version", f"its requirement {each!r} is malformed"
+        elif not each.specifier.contains(__version__, prereleases=True) and (
+            each.marker is None or each.marker.evaluate({"extra": ""})
+        ):
             yield "version", f"it needs code-commit {each.specifier}, and {__version__} is installed"
     for group in wrong_groups(distribution):
         meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
