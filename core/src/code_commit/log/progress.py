@@ -309,7 +309,8 @@ class LivePainter(PlainPainter):
     def status(self, text: str) -> None:
         """Show `text` in the status line."""
         status = self._text(printable(text).replace("\n", " "))
-        status.truncate(self._console.width - 1, overflow="ellipsis")
+        # The terminal shows Ctrl-C as `^C` at the end: without room for it, the line would wrap and stay.
+        status.truncate(max(1, self._console.width - 3), overflow="ellipsis")
         if status != self._status:
             self._erase()
             self._console.print(status, end="", soft_wrap=True)
