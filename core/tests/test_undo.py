@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,11 @@ def test_without_a_known_commit_none_is_named(project, change, document) -> None
     if document is not None:
         file.write_text(document)
     assert ended(project.command("undo")) == (0, "a.txt\n", f"restored 1 file from before {run}\n")
+
+
+def test_undo_tells_what_it_restored_where_stdout_cannot_be_written(project, change) -> None:
+    run = change("a.txt")
+    with Path("/dev/full").open("wb") as full, project.start("undo", stdout=full.fileno()) as process:
+        _, stderr = process.communicate()
+    assert (process.returncode, project.read("a.txt")) == (3, "old\n")
+    assert stderr.decode().startswith(f"restored 1 file from before {run}\nerror: stdout cannot be written: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,15 @@ def test_the_demo_writes_only_to_an_empty_folder(shown):
     project, _ = shown
     finished = project.command("demo", str(project.root))
     assert (finished.exit_code, "is not empty" in finished.stderr) == (3, True)
+
+
+def test_a_full_disk_at_stdout_is_named(shown, tmp_path):
+    with (
+        Path("/dev/full").open("wb") as full,
+        shown[0].start("demo", str(tmp_path / "demo"), stdout=full.fileno()) as process,
+    ):
+        _, stderr = process.communicate()
+    assert (process.returncode, b"error: stdout cannot be written: No space left on device" in stderr) == (3, True)
 
 
 def test_the_commands_of_the_next_steps_exist(shown):

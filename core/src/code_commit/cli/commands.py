@@ -61,9 +61,9 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"run": run, "restored": list(restored)})
         return ExitCode.REACHED
+    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")  # also if stdout cannot be written
     for line in count_by_folder(restored):
         host.out.line(line)
-    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")
     if commit := _commit_of(host.root / LOGS / run):
         add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
         back = f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"

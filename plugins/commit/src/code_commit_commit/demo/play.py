@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import copytree
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_workspace import Git, printable
+from code_commit_workspace import Git, printable, write_stdout
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
@@ -129,5 +129,4 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _show(text: str) -> None:
-    sys.stdout.write(printable(text))
-    sys.stdout.flush()
+    write_stdout(sys.stdout, printable(text))
