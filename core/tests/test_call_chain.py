@@ -32,6 +32,8 @@ def cache(call, next, kept={{}}):
 def crash(call, next): raise ValueError("boom")
 def leave(call, next): raise SystemExit(9)
 def policy(call, next): raise LimitReached("not on a Sunday")
+def twice(call, next): return (next(call), next(call))[1]
+def enough(call, next): raise LimitReached(f"enough of {{next(call).text}}")
 def nothing(call, next): pass
 def other(call, next): return next(replace(call, request=replace(call.request, system="be evil")))
 def stop(call, next): raise KeyboardInterrupt
@@ -247,6 +249,19 @@ def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_aske
     ]
     assert {each["level"] for each in messages} == {"warning"}
     assert (project.run_folder / "2-ask-response.txt").read_text() == answers(finished)[0]
+
+
+@pytest.mark.parametrize(
+    ("layers", "exit_code", "calls", "sent"), [("twice", 0, 2, 4), ("enough", 6, 1, 1), ("enough, twice", 6, 1, 2)]
+)
+def test_every_answer_that_a_layer_asks_for_is_counted(project, asking, server, layers, exit_code, calls, sent):
+    add_layers(asking, "odd", f"return [{layers}]")
+    server.script(*[Reply("a") for _ in range(sent)])  # of one token, for a prompt of one
+    finished = run(project, asking, server, "--max-cost", "1")
+    assert (finished.exit_code, len(server.requests)) == (exit_code, sent), finished.stderr
+    document = json.loads((project.run_folder / "run.json").read_text())
+    assert (document["calls"]["finished"], document["cost_usd"]) == (calls, pytest.approx(11.25e-6 * sent))
+    assert (document["tokens"]["input"], document["tokens"]["output"]) == (sent, sent)
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,7 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
     """Check that the folder is in a git repository, and that git works there."""
     git = Git(host.root)
     top = git.top()
-    start = "" if git.head() else ", without a commit"
-    yield Check("ok", f"repository {top}{start}")
+    yield Check("ok", f"repository {top}{'' if git.head() else ', without a commit'}")
 
 
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above

@@ -6,7 +6,8 @@ import threading
 import time
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import astuple, fields, replace
+from typing import Any
 
 from code_commit.log.run_log import RunLog, failure_text
 from code_commit.models.received_reply import Print, ReceivedReply
@@ -77,6 +78,12 @@ class CallLog:
                 self._condition.notify_all()
         return completion
 
+    def count_answer(self, call: ModelCall, *, next: NextLayer) -> Completion:  # noqa: A002
+        """Keep what an answer of the service cost: a plugin's layer may ask again, fail after it, or change it."""
+        spent, completion = self._running[call.number].spent, next(call)  # a thread's answer may come after the call
+        spent += [(completion.usage, completion.cost)] * (not completion.cached)
+        return completion
+
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds. Keep what arrived of it."""
         self._running[call.number].lose(number)
@@ -100,10 +107,10 @@ class CallLog:
             return replace(paid, finish=None, finish_detail="", parts=None, error=message)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
-        tokens, cost = (0, 0.0) if unsent else (None, None)
+        spent = reply.spent or [(Usage(0, 0), 0.0) if unsent else (Usage(), None)]
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        ended = (call.number, call.label, call.model, None, "", round(seconds, 3), tokens, tokens)
-        return CallFinished(*ended, cost_usd=cost, response=reply.files.response, error=message, error_kind=kind)
+        ended = (call.number, call.label, call.model, None, "", round(seconds, 3))
+        return CallFinished(*ended, **_sums(spent), response=reply.files.response, error=message, error_kind=kind)
 
     def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
         """Write the files of a completion."""
@@ -120,10 +127,17 @@ class CallLog:
     def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float) -> CallFinished:
         """Return the event of a completion."""
         parts = None if all(isinstance(part, Text) for part in completion.message.parts) else reply.files.parts
-        usage, cost = (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
-        ending = (completion.model, completion.finish.value, completion.finish_detail, round(took, 3))
-        tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
-        return CallFinished(call.number, call.label, *ending, *tokens, cost, reply.files.response, parts)
+        spent = reply.spent or [(Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)]
+        of_call, how = (call.number, call.label, completion.model), (completion.finish.value, completion.finish_detail)
+        return CallFinished(*of_call, *how, round(took, 3), **_sums(spent), response=reply.files.response, parts=parts)
+
+
+def _sums(spent: list[tuple[Usage, float | None]]) -> dict[str, Any]:
+    """Return the tokens and the cost of all answers, as fields of the event; None for what no service told."""
+    names = [*(f"{each.name}_tokens" for each in fields(Usage)), "cost_usd"]
+    rows = zip(*((*astuple(usage), cost) for usage, cost in spent), strict=True)
+    told = ([each for each in row if each is not None] for row in rows)
+    return {name: sum(row) if row else None for name, row in zip(names, told, strict=True)}
 
 
 def refusal(completion: Completion, number: int, redactor: Redactor) -> str:

@@ -35,6 +35,7 @@ class ReceivedReply:
         self.files, self._watch = files, watch
         self._number, self._log, self._print = number, log, print_text
         self.lost_tries = 0
+        self.spent: list[tuple[Usage, float | None]] = []  # for each answer of the service
         self._begin()
 
     def _begin(self) -> None:

@@ -159,8 +159,7 @@ class Services:
             return Service(provider, definition, distribution, config.model, *options, address, source, price)
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
-        model = exact if isinstance(exact, str) else config.model
-        return Service(built, definition, distribution, model, *options)
+        return Service(built, definition, distribution, exact if isinstance(exact, str) else config.model, *options)
 
 
 def make_provider(

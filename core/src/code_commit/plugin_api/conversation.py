@@ -220,8 +220,7 @@ def _part_text(part: Part) -> str:
         case Text(text=text):
             return text
         case ToolCall():
-            arguments = part.raw or json.dumps(part.arguments, ensure_ascii=False)
-            return f"--- call {part.id} {part.name} ---\n{arguments}"
+            return f"--- call {part.id} {part.name} ---\n{part.raw or json.dumps(part.arguments, ensure_ascii=False)}"
         case ToolResult():
             return f"--- {'error' if part.is_error else 'result'} {part.call_id} {part.name} ---\n{part.text}"
         case Opaque():

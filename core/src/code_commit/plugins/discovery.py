@@ -82,8 +82,7 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _name_and_version(info: str) -> tuple[str, str]:
-    stem = os.path.basename(info).rpartition(".")[0]  # noqa: PTH119 - pathlib costs
-    name, _, version = stem.partition("-")
+    name, _, version = os.path.basename(info).rpartition(".")[0].partition("-")  # noqa: PTH119 - pathlib costs
     for file_name in ("METADATA", "PKG-INFO"):
         try:
             with open(os.path.join(info, file_name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123

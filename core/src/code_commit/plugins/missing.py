@@ -57,8 +57,7 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
 def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
-        left_out = min(failure.claimants, key=lambda each: (each in first_party.offers(), each))
-        disabled = f"--disable-plugin {left_out}"
+        disabled = f"--disable-plugin {min(failure.claimants, key=lambda each: (each in first_party.offers(), each))}"
         disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
         hint = f"uninstall one of them, or disable one with {disabled}"
     return UsageError(f"the {kind} {name} is not available: {_description(failure)}", hint=hint)
@@ -94,8 +93,7 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
                      "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
     hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
-    cause = _possible_causes(registry)
-    return UsageError(f"there is no model {name!r}{close}{cause}", hint="; ".join(hints))
+    return UsageError(f"there is no model {name!r}{close}{_possible_causes(registry)}", hint="; ".join(hints))
 
 
 def _loads(registry: Registry, distribution: str) -> bool:
