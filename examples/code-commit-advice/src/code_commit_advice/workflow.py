@@ -16,4 +16,4 @@ def advise(run: Run) -> Result:
     for each in collected:
         run.say(f"{each['from']}: {each['advice']}")
     outcome = Outcome.NOT_REACHED if collected else Outcome.REACHED
-    return Result(outcome, f"{len(collected)} pieces of advice", {"advice": collected})
+    return Result(outcome, f"pieces of advice: {len(collected)}", {"advice": collected})

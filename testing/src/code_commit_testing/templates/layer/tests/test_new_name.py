@@ -27,4 +27,4 @@ def test_a_run_ends_at_the_limit(tmp_path: Path) -> None:
         finished = project.command("--model", "gpt-5", "--json", environ=server.environment())
         assert len(server.requests) == 2
     assert finished.events[-1]["data"]["outcome"] == "limit"
-    assert "the limit of 2 model calls is reached" in finished.stderr
+    assert "the limit of model calls (2) is reached" in finished.stderr

@@ -25,7 +25,7 @@ class CallLimit:
             self._calls += 1
             if self._calls > self._max_calls:
                 raise LimitReached(
-                    f"the limit of {self._max_calls} model calls is reached",
+                    f"the limit of model calls ({self._max_calls}) is reached",
                     hint="raise max_calls in [plugins.new-name]",
                 )
         return next(call)
