@@ -223,7 +223,8 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
         return (Line(f"{name} stopped at its time limit {after}{see}", _BAD),)
     if code == 0:
         return (Line(f"{name} passed {after}", _GOOD),)
-    return (Line(f"{name} {'ended by a signal' if code is None else f'failed (exit {code})'} {after}{see}", _BAD),)
+    how = "ended by a signal" if code is None else f"failed (exit {code})"
+    return (Line(f"{name} {how} {after}{see}", _BAD),)
 
 
 def _plugin_failed(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -320,7 +321,8 @@ class LivePainter(PlainPainter):
     def _erase(self) -> None:
         """Erase the status line, which takes several rows after the terminal became narrower."""
         if self._status:
-            self._stream.write("\r\x1b[2K" + "\x1b[1A\x1b[2K" * ((self._status.cell_len - 1) // self._console.width))
+            rows = (self._status.cell_len - 1) // self._console.width
+            self._stream.write("\r\x1b[2K" + "\x1b[1A\x1b[2K" * rows)
 
 
 def _indented(text: str, indent: int) -> str:

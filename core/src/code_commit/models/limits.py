@@ -13,15 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from code_commit.plugin_api.conversation import (
-    Completion,
-    Finish,
-    ProviderError,
-    Request,
-    Usage,
-    cost_of,
-    request_text,
-)
+from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Request, Usage, cost_of, request_text
 from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 from code_commit.plugin_api.tokens import most_tokens

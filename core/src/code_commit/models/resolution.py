@@ -159,7 +159,8 @@ class Services:
             return Service(provider, definition, distribution, config.model, *options, address, source, price)
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
-        return Service(built, definition, distribution, exact if isinstance(exact, str) else config.model, *options)
+        model = exact if isinstance(exact, str) else config.model
+        return Service(built, definition, distribution, model, *options)
 
 
 def make_provider(

@@ -220,7 +220,8 @@ def _part_text(part: Part) -> str:
         case Text(text=text):
             return text
         case ToolCall():
-            return f"--- call {part.id} {part.name} ---\n{part.raw or json.dumps(part.arguments, ensure_ascii=False)}"
+            arguments = part.raw or json.dumps(part.arguments, ensure_ascii=False)
+            return f"--- call {part.id} {part.name} ---\n{arguments}"
         case ToolResult():
             return f"--- {'error' if part.is_error else 'result'} {part.call_id} {part.name} ---\n{part.text}"
         case Opaque():

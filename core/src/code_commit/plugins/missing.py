@@ -57,7 +57,8 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
 def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
-        disabled = f"--disable-plugin {min(failure.claimants, key=lambda each: (each in first_party.offers(), each))}"
+        left_out = min(failure.claimants, key=lambda each: (each in first_party.offers(), each))
+        disabled = f"--disable-plugin {left_out}"
         disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
         hint = f"uninstall one of them, or disable one with {disabled}"
     return UsageError(f"the {kind} {name} is not available: {_description(failure)}", hint=hint)

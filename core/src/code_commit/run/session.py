@@ -119,7 +119,8 @@ class _RunState:
 
     def _hint(self) -> str:
         hint = self._describe()[2]
-        return "; ".join(filter(None, [hint, self.take_back if self.changed or (self.may_undo and not hint) else ""]))
+        may_undo = self.changed or (self.may_undo and not hint)
+        return "; ".join(filter(None, [hint, self.take_back if may_undo else ""]))
 
     def ending(self) -> RunEnding:
         exit_code, summary, _ = self._describe()
@@ -193,7 +194,8 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     known = state.ending()
     if known.exit_code is ExitCode.INTERRUPTED:
         seconds = min(seconds, _INTERRUPTED_SECONDS)
-    ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, run.log.redactor.json(state.data))
+    data = run.log.redactor.json(state.data)
+    ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
     for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
         call = partial(copy_context().run, _call, run, plugin, ending)
         try:
