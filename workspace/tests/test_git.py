@@ -113,6 +113,16 @@ def test_head_is_none_on_a_branch_whose_name_is_a_folder_of_branches(root):
     assert Git(root).head() is None
 
 
+def test_head_in_a_broken_list_of_refs_is_an_error(root):
+    plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    plain_git(root, "pack-refs", "--all")
+    git = Git(root)
+    git.require_repository()
+    (root / ".git/packed-refs").write_text("garbage\n")
+    with pytest.raises(GitError, match=r"unexpected line in .*packed-refs: garbage"):
+        git.head()
+
+
 def test_head_outside_a_repository_is_an_error(tmp_path, home):
     with pytest.raises(GitError, match="not a git repository"):
         Git(tmp_path).head()

@@ -54,8 +54,8 @@ def harm_head(root: Path) -> None:
         (harm_index, r"`git ls-files` failed: .*index"),
         (harm_logs, r"/project/\.git/logs cannot be created: File exists"),
         (harm_file, r"invalid gitfile format: .*/project/\.git"),
-        (harm_pointer, "not a git repository: .*/project/elsewhere"),
-        (harm_head, r"not a git repository: .*/project/\.git"),
+        (harm_pointer, r"^git does not work in .*: not a git repository: /.*/project/elsewhere$"),
+        (harm_head, r"^git does not work in .*: not a git repository: /.*/project/\.git$"),
     ],
 )
 def test_what_is_broken_is_named(root, harm, told):

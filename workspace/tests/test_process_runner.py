@@ -227,6 +227,22 @@ def test_a_log_that_cannot_be_written_leaves_nothing_running(runner, project):
     assert not (project / "ran").exists()
 
 
+def test_a_process_that_is_stopped_by_another_thread_is_interrupted(runner, project, tmp_path):
+    os.mkfifo(project / "up")
+    with ThreadPoolExecutor() as pool:
+        script = ["bash", "-c", "echo > up; sleep 1000"]
+        result = pool.submit(runner.run, script, log=tmp_path / "log", timeout=MINUTE)
+        (project / "up").read_bytes()
+        runner.close()
+        with pytest.raises(Interrupted, match=r"^the process was stopped$"):
+            result.result()
+
+
+def test_a_text_is_no_command(runner, tmp_path):
+    with pytest.raises(TypeError, match=r"a command is a list of words, such as .*, not 'make test'"):
+        runner.run("make test", log=tmp_path / "log", timeout=MINUTE)
+
+
 @pytest.mark.skipif(not HANDLES.is_dir(), reason="looks for open handles in /proc")
 def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, project, tmp_path):
     os.mkfifo(project / "up")

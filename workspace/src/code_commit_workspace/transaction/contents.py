@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -33,8 +32,6 @@ def copy(source: int, name: str, folder: int, copied: str, *, private: bool = Fa
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)
         return
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", name)
     with (
         open_regular(name, folder=source) as old,
         os.fdopen(os.open(copied, NEW_FILE, 0o600, dir_fd=folder), "wb", buffering=0) as new,
