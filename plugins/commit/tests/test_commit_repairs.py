@@ -187,20 +187,29 @@ def test_a_repair_shows_the_latest_replacement_of_each_file(change):
     )
 
 
-CUT_SHORT = """
+ENDING = """
 from dataclasses import replace
 
 from code_commit.plugin_api import Finish
 from code_commit_testing.scripted_provider import ScriptedProvider, code_commit_providers
 
 complete = ScriptedProvider.complete
-ScriptedProvider.complete = lambda self, call: replace(complete(self, call), finish=Finish.LENGTH)
+ScriptedProvider.complete = lambda self, call: replace(complete(self, call), finish=Finish.{})
 """
 
 
-def test_a_reply_that_was_cut_short_is_never_applied(change, tmp_path):
-    plugins = install_plugin(tmp_path / "cut", "scripted", CUT_SHORT)
-    finished = replace(change, plugins=plugins)([GREEN], "--repairs", "0")
+@pytest.mark.parametrize(
+    ("finish", "reply", "said"),
+    [
+        ("LENGTH", GREEN, "the response is incomplete: it ended with `scripted`"),
+        ("STOPPED_EARLY", GREEN, "the response is incomplete: it was stopped early"),
+        ("TOOL_CALLS", GREEN, "There are no functions: reply with text only"),
+        ("UNKNOWN", "^^^a.txt\ngood\n", "no closing line `^^^end`; it ended with `scripted`"),
+    ],
+)
+def test_a_reply_that_did_not_end_by_itself_is_never_applied(change, tmp_path, finish, reply, said):
+    plugins = install_plugin(tmp_path / "ending", "scripted", ENDING.format(finish))
+    finished = replace(change, plugins=plugins)([reply], "--repairs", "0")
     assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
-    assert "the response is incomplete: it ended with `scripted`" in finished.stderr
-    assert "hint: raise max_tokens" in finished.stderr
+    assert said in finished.stderr
+    assert ("hint: raise max_tokens" in finished.stderr) is (finish == "LENGTH")
