@@ -51,6 +51,9 @@ def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(project, plugin
     assert not (project.root / "agent-config/codeRollup.txt").exists()
     finished = answered(project, CHANGE)  # the query is in agent-config/query.txt
     assert (finished.exit_code, "codeRollup.txt is missing" in finished.stderr) == (3, True)
+    project.write({"agent-config/codeRollup.txt": "\n"})
+    finished = answered(project, CHANGE)
+    assert (finished.exit_code, "codeRollup.txt is empty" in finished.stderr) == (3, True)
 
 
 PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'

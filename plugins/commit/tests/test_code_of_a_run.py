@@ -34,6 +34,15 @@ def test_without_a_rollup_the_code_is_collected(change):
     assert "--- a.txt ---\nold\n" in codebase(change)
 
 
+def test_a_rollup_whose_files_are_gone_is_not_made_again(change):
+    change.project.write({"b.txt": "b\n"})
+    assert change.project.command("rollup", "--include", "b.txt").exit_code == 0
+    (change.project.root / "b.txt").unlink()
+    finished = change([GREEN], "--rollup")
+    assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
+    assert "there is no code to collect: git lists no text file here" in finished.stderr
+
+
 def test_a_rollup_of_a_script_is_not_made_again(change):
     finished = change([GREEN], "--rollup")
     assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")

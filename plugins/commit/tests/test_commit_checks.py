@@ -63,6 +63,8 @@ def test_the_standing_of_the_rollup(project) -> None:
         assert "`code-commit rollup`" in line["hint"]
     project.write({"agent-config/codeRollup.txt": "--- a.py ---\nx\n"})
     assert checks(project, "rollup")[0]["text"] == "from another program, so it may be out of date"
+    project.write({"agent-config/codeRollup.txt": "\n"})
+    assert checks(project, "rollup", exit_code=3)[0]["text"] == "agent-config/codeRollup.txt is empty"
 
 
 def test_window_and_price_are_those_of_the_model(project) -> None:

@@ -48,10 +48,12 @@ def test_the_project_of_the_demo_builds_and_can_be_undone(shown):
     assert "max_length" not in (played / "slugs.py").read_text()
 
 
-def test_the_demo_writes_only_to_an_empty_folder(shown):
-    project, _ = shown
-    finished = project.command("demo", str(project.root))
-    assert (finished.exit_code, "is not empty" in finished.stderr) == (3, True)
+@pytest.mark.parametrize(
+    ("folder", "said"), [(".", "is not empty"), ("build.sh/demo", "build.sh/demo: Not a directory")]
+)
+def test_the_demo_writes_only_to_an_empty_folder(project, folder, said):
+    finished = project.command("demo", folder)
+    assert (finished.exit_code, said in finished.stderr) == (3, True)
 
 
 def test_a_full_disk_at_stdout_is_named(shown, tmp_path):

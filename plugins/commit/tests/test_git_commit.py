@@ -302,10 +302,13 @@ def test_a_new_file_outside_of_a_sparse_checkout_is_committed(change):
     assert change.project.git("ls-files").split() == [".gitignore", "a.txt", "build.sh", "out/new.txt", "out/x.txt"]
 
 
-@pytest.mark.parametrize("other", ["--dry-run", "--no-commit"])
-def test_flags_that_contradict_are_a_usage_error(change, other):
-    finished = change([GOOD], "--commit", other)
-    assert (finished.exit_code, f"--commit cannot be used with {other}" in finished.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(["--commit"], ["--dry-run"]), (["--commit"], ["--no-commit"]), (["--query", "a"], ["--query-file", "a.txt"])],
+)
+def test_flags_that_contradict_are_a_usage_error(change, one, other):
+    finished = change([GOOD], *one, *other)
+    assert (finished.exit_code, f"{one[0]} cannot be used with {other[0]}" in finished.stderr) == (2, True)
 
 
 def test_the_setting_commits_unless_a_flag_says_no(change):

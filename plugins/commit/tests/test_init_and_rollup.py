@@ -139,6 +139,9 @@ def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins, answered)
     project.write({".gitignore": "/agent-config\n"})
     finished = answered(project, arguments=["--query", "Change it."])
     assert (finished.exit_code, "there is no build.sh here\nhint: `code-commit init` " in finished.stderr) == (3, True)
+    (project.root / "build.sh").symlink_to("a.txt")
+    finished = answered(project, arguments=["--query", "Change it."])
+    assert (finished.exit_code, "build.sh is a link\nhint: replace it " in finished.stderr) == (3, True)
 
 
 def test_the_sample_query_is_not_sent(tmp_path, answered):
