@@ -7,12 +7,17 @@ import shutil
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from code_commit_fleet.cluster import remote_cluster
+from code_commit.plugin_api import NotReady
+from code_commit_fleet import versions
+from code_commit_fleet.cluster import DaskCluster, remote_cluster
 from code_commit_testing import Reply
 
+OURS = versions.ours()
 BUILD_OF_AN_ATTACKER = """\
 cat {key} && exit 10
 python3 - <<'CODE' || exit 11
@@ -113,12 +118,54 @@ def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
     assert time.monotonic() - began < 100  # Dask would wait for 300 seconds
 
 
-def test_a_scheduler_without_tls_is_refused(fleet):
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("tcp://127.0.0.1:1", "--insecure"), ("tls://127.0.0.1:1", "the scheduler tls://127.0.0.1:1 cannot be reached: ")],
+    ids=["no TLS", "no certificate"],
+)
+def test_a_scheduler_without_tls_is_refused(fleet, address, said):
     fleet.repositories("one")
     fleet.write("one")
-    done = fleet.run("--scheduler", "tcp://127.0.0.1:1")
-    assert done.exit_code == 3
-    assert "--insecure" in done.stderr
+    done = fleet.run("--scheduler", address)
+    assert (done.exit_code, said in done.stderr) == (3, True), done.stderr
+
+
+def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, monkeypatch):
+    fleet.repositories("one")
+    fleet.write("one", head="scheduler_wait = 0")
+    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as running:
+        done = fleet.run("--scheduler", running.address, "--insecure")
+        monkeypatch.setattr(versions, "ours", lambda: {**OURS, "cloudpickle": "0.1"})
+        with (
+            pytest.raises(NotReady, match=r"the versions of the scheduler differ: cloudpickle \S+ instead of 0\.1$"),
+            remote_cluster(running.address, wait=0, insecure=True, report=print),
+        ):
+            pass
+    assert (done.exit_code, fleet.server.requests) == (3, [])
+    assert "no worker was available for 0 seconds; 0 of 1 units reached" in done.stderr
+
+
+def test_a_scheduler_that_does_not_come_back_ends_the_wait():
+    def client(status: str) -> Any:
+        return SimpleNamespace(
+            status=status,
+            nthreads=lambda: {"tcp://w": 1},
+            run=lambda *_, **__: {"tcp://w": OURS},
+            close=lambda **_: None,
+        )
+
+    answers = iter([OSError("refused"), client("running")])
+
+    def connect(_seconds: float) -> Any:
+        if isinstance(answer := next(answers), OSError):
+            raise answer
+        return answer
+
+    said: list[str] = []
+    cluster = DaskCluster(client("closed"), local=False, connect=connect, wait=0, report=said.append)
+    with pytest.raises(NotReady, match="the scheduler was lost and did not come back: refused"):
+        cluster.slots()
+    assert said == ["warning: the scheduler was lost; trying to reconnect for 0 seconds"]
 
 
 def test_units_end_with_their_driver(fleet):
