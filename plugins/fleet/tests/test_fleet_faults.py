@@ -12,10 +12,15 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
+from distributed import Security
 
 from code_commit.plugin_api import Usage
+from code_commit_fleet import unit
+from code_commit_fleet.bundle import unpack
+from code_commit_fleet.checkout import WorkerFolder
 from code_commit_fleet.driver import Driver, Ended, Limits
 from code_commit_fleet.fleet_folder import FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit
@@ -44,6 +49,25 @@ def test_a_clone_that_hangs_ends_at_its_time_limit(fleet):
     row = fleet.lines[0]
     assert (row["outcome"], row["cost"]) == ("not_ready", 0.0)
     assert "within 1 seconds" in row["error"]
+
+
+def test_a_unit_that_cannot_begin_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder, key = WorkerFolder(), tmp_path / "key.pem"
+    (folder.path / "mirrors").touch()
+    monkeypatch.setattr(unit, "_folder", [folder])
+    worker = SimpleNamespace(security=Security(tls_worker_key=str(key)))
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    order = {"unit": "x", "url": "/r", "ref": "", "commit": "", "unit_timeout": 60, "clone_timeout": 60}
+    for more, said in (
+        ({"try": 7, "sandbox": "auto"}, f"builds could read the TLS key {key} of this worker; move it to "),
+        ({"try": 7, "sandbox": "auto"}, "the try x-7 has already run on this worker"),
+        ({"try": 8, "sandbox": "off"}, "/r cannot be cloned: Not a directory"),
+    ):
+        record = unpack(unit.run_unit(json.dumps(order | more).encode()), tmp_path / "result")
+        assert record["error"].startswith(said)
+        assert (record["outcome"], record["cost"]) == ("not_ready", 0.0)
+    folder.close()
 
 
 PRICE = 0.0028  # USD for 1,000 tokens in and 100 out of gpt-4.1

@@ -52,9 +52,12 @@ def test_build_is_for_repositories_that_have_none_and_is_no_part_of_the_result(f
 def test_a_unit_that_could_not_begin_runs_again_once_it_can(fleet):
     """A clone tells only when it is there that it has no build.sh; a call may cost more than a unit."""
     one = without(fleet, "one", "build.sh")
-    fleet.repositories("two")
+    _, three = fleet.repositories("two", "three")
+    (three / ".gitignore").unlink()
+    (three / ".gitignore").symlink_to("a.txt")
+    fleet.commit(three)
     head = "max_cost = 2.0\nunit_max_cost = 0.01"
-    fleet.write(f"file://{one}", "two", head=head)
+    fleet.write(f"file://{one}", "two", f"file://{three}", head=head)
     fleet.server.script(fleet.good, fleet.good, fleet.good)
     assert fleet.run().exit_code == 1
     assert fleet.server.requests == []
@@ -62,12 +65,14 @@ def test_a_unit_that_could_not_begin_runs_again_once_it_can(fleet):
     assert {name: (row["outcome"], row["cost"]) for name, row in rows.items()} == {
         "one": ("not_ready", 0),
         "two": ("limit", 0),
+        "three": ("not_ready", 0),
     }
+    assert rows["three"]["error"].startswith(".gitignore cannot be written: ")
     assert rows["one"]["error"] == "the repository has no build.sh; commit one, or set `build` in the fleet file"
     fleet.write(f"file://{one}", "two", head="max_cost = 2.0\nbuild = 'true'")
     assert fleet.run().exit_code == 0
     assert fleet.run().exit_code == 0  # and that is that
-    assert (len(fleet.lines), len(fleet.server.requests)) == (4, 2)
+    assert (len(fleet.lines), len(fleet.server.requests)) == (5, 2)
 
 
 def test_shallow_and_sha256_repositories_are_cloned(fleet):
