@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 
 import pytest
 
 from code_commit_fleet.bundle import SENT_LIMIT, pack, unpack
+from code_commit_fleet.fleet_folder import FleetFolder
 
 
 def test_folders_that_no_unit_can_start_from_have_their_lines(fleet):
@@ -60,6 +62,17 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
         assert (done.exit_code, said in done.stderr) == (code, True), (words, done.stderr)
     for name in ("plan.json", "tries.jsonl", "units.jsonl"):
         assert (made / name).read_bytes() == (fleet.folder / "before" / name).read_bytes()
+    plan = json.loads((made / "plan.json").read_bytes())
+    units = [{**row, "unit": f"abc{number}"} for number, row in enumerate(plan["units"])]
+    (made / "plan.json").write_text(json.dumps({**plan, "units": units}))
+    done = fleet.command("show", "abc")
+    assert (done.exit_code, "several units begin with 'abc'\nhint: abc0, abc1\n" in done.stderr) == (2, True)
+
+
+def test_a_setup_command_cannot_change_what_decides(fleet):
+    environ = {"CODE_COMMIT_SANDBOX": "off"}  # in the sandbox, the file is read-only
+    done = fleet.home.command("fleet", "setup", stdin="echo said; echo >> build.sh; exit 4", environ=environ)
+    assert (done.exit_code, "said\nerror: the setup command altered build.sh\n" in done.stderr) == (3, True)
 
 
 def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
@@ -80,6 +93,10 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
         (made / "plan.json").write_text(text)
         done = fleet.command("status")
         assert (done.exit_code, "plan.json cannot be read: " in done.stderr) == (3, True), (text, done.stderr)
+    (made / "units.jsonl").unlink()
+    (made / "units.jsonl").mkdir()
+    done = fleet.run()
+    assert (done.exit_code, "Is a directory: " in done.stderr) == (70, True)
     made.rename(fleet.folder / "elsewhere")
     made.symlink_to("elsewhere")
     done = fleet.run()
@@ -89,6 +106,20 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
     done = fleet.run()
     assert (done.exit_code, f"{made} cannot be used: File exists" in done.stderr) == (3, True)
     assert len(fleet.server.requests) == 1
+
+
+def test_a_line_that_a_full_disk_cuts_short_is_an_error_and_skipped(tmp_path):
+    folder = FleetFolder(tmp_path / "fleet.toml")
+    folder.path.mkdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9, before[1]))  # stands in for a full disk
+    try:
+        with pytest.raises(OSError, match="No space left on device"):
+            folder.append("tries.jsonl", {"unit": "u", "try": 1, "reserved": 1.0})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    folder.append("tries.jsonl", {"unit": "u", "try": 2, "reserved": 2.0})
+    assert folder.reserved() == {("u", 2): 2.0}
 
 
 GOOD = pack({"unit": "u"}, [("change.patch", b"patch\n"), ("run/empty.txt", b"")])

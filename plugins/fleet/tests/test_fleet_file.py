@@ -117,6 +117,8 @@ def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(f
     found = errors_of(fleet, f"{HEAD}{''.join(tables)}name = 'again'\n")
     (fleet.folder / "list.jsonl").write_text('{"url": "one"}\n[1]\n{"url": 3}\n')
     found += errors_of(fleet, HEAD + "[[repository]]\nfrom_file = 'list.jsonl'\n")
+    shown = fleet.command("run", "fleet.toml").stderr  # without --json
+    assert shown.startswith("error: list.jsonl:2: expected a JSON object\n    list.jsonl:3: url: ")
     for line in (
         "fleet.toml:3: url: the branch code-commit exists in ",
         "fleet.toml:5: url: the branch code-commit/fleet/x exists in ",

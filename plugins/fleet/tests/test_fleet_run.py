@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 
+import pytest
+
 from code_commit.plugin_api import Usage
 from code_commit_testing import Reply
 
@@ -140,18 +142,23 @@ def test_ctrl_c_stops_cleanly_and_run_goes_on(fleet):
     assert fleet.outcomes() == {"one": "reached", "two": "reached"}
 
 
-def test_ctrl_c_before_the_first_call_costs_nothing(fleet):
+@pytest.mark.parametrize("flags", [("--json",), ()])
+def test_ctrl_c_before_the_first_call_costs_nothing(fleet, flags):
     fleet.repositories("one")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         fleet.write("one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 600'")
         with fleet.home.start(
-            "fleet", "run", "fleet.toml", "--json", environ=fleet.environment(), cwd=fleet.folder
+            "fleet", "run", "fleet.toml", *flags, environ=fleet.environment(), cwd=fleet.folder
         ) as process:
             server.accept()[0].close()  # the setup runs
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, json.loads(stdout.splitlines()[-1])["kind"]) == (130, "fleet.finished"), stderr
+    assert process.returncode == 130, stderr
+    if flags:
+        assert json.loads(stdout.splitlines()[-1])["kind"] == "fleet.finished"
+    else:
+        assert b"error: interrupted: 0 of 1 units reached, $0.0000\nhint: `code-commit fleet run " in stderr
     assert [(row["outcome"], row["exit_code"], row["cost"]) for row in fleet.lines] == [("interrupted", 130, 0.0)]
 
 
@@ -192,6 +199,9 @@ def test_retry_status_show_and_export(fleet):
     )
     assert shown.stdout == b"new\n"
     assert fleet.command("export", "--branches").exit_code == 0  # again does nothing
+    fleet.git(fleet.folder / "two", "branch", "--force", "code-commit/fleet", "HEAD")
+    done = fleet.command("export", "--branches")
+    assert (done.exit_code, "the branch exists with different content" in done.stderr) == (1, True)
 
 
 def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
