@@ -66,7 +66,7 @@ def local_cluster(slots: int) -> Iterator[DaskCluster]:
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        yield DaskCluster(client, local=True)
+        yield DaskCluster(client, local=True, connect=lambda _: client)
 
 
 @contextmanager
@@ -116,14 +116,14 @@ def _quiet() -> None:
 
 
 class DaskCluster:
-    """Implements `driver.Cluster`. `connect` creates a new client after the scheduler was lost."""
+    """Implements `driver.Cluster`. `connect` creates a new client after the scheduler was lost; a local one stays."""
 
     def __init__(
         self,
         client: Client,
         *,
         local: bool,
-        connect: Callable[[float], Client] | None = None,
+        connect: Callable[[float], Client],
         wait: float = 0,
         report: Callable[[str], None] = print,
     ) -> None:
@@ -212,7 +212,7 @@ class DaskCluster:
             data = self._fetch(future, worker)
         except Exception as error:  # noqa: BLE001 - Dask's own, or what a worker raised
             if future.cancelled() and self._local is None:  # not by us
-                self._reconnect(error)
+                self._reconnect()
                 return Ended(key, None, _SCHEDULER_LOST)
             return Ended(key, None, f"its worker was lost: {type(error).__name__}")
         finally:
@@ -258,8 +258,8 @@ class DaskCluster:
             present = dict(self._client.nthreads())
             new = [worker for worker in present if worker not in self._seen and worker not in self._refused]
             theirs: dict[str, Any] = self._client.run(versions.ours, workers=new, on_error="return") if new else {}
-        except (*_FAULTS, ValueError) as error:
-            self._reconnect(error)
+        except (*_FAULTS, ValueError):
+            self._reconnect()
             return
         for worker in new:
             found = theirs.get(worker)
@@ -271,7 +271,7 @@ class DaskCluster:
                 self._report(f"warning: worker {worker} gets no units: {', '.join(differences)}")
         self._seen = {worker: count for worker, count in present.items() if worker not in self._refused}
 
-    def _reconnect(self, error: BaseException) -> None:
+    def _reconnect(self) -> None:
         """Record all running tries as lost, and reconnect to the scheduler.
 
         Raises:
@@ -280,8 +280,6 @@ class DaskCluster:
         self._lost += [Ended(key, None, _SCHEDULER_LOST) for key in self._futures]
         self._futures.clear()
         self._seen = {}
-        if self._connect is None:
-            raise NotReady("the cluster was lost") from error
         self._report(f"warning: the scheduler was lost; trying to reconnect for {self._wait:g} seconds")
         old = self._client
         threading.Thread(target=self._close_client, args=(old,), daemon=True).start()
@@ -293,9 +291,5 @@ class DaskCluster:
                 return
             except (*_FAULTS, ValueError) as again:
                 if time.monotonic() > end:
-                    raise SchedulerLost(f"the scheduler was lost and did not come back: {again}") from None
+                    raise NotReady(f"the scheduler was lost and did not come back: {again}") from None
                 time.sleep(0.5)
-
-
-class SchedulerLost(NotReady):
-    """The scheduler is gone for good."""
