@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from code_commit.plugin_api import NotReady
+from code_commit_consistency.report_files import publish, require_room
 from code_commit_testing import Reply
 
 NAMES = [
@@ -232,6 +235,21 @@ def test_a_link_in_the_place_of_a_report_is_replaced(review, tmp_path: Path) -> 
     assert elsewhere.read_text("utf-8") == "mine"
     for path in (REPORT, DOCUMENT):
         assert (review.project.root / path).lstat().st_mode & 0o177777 == 0o100600
+
+
+def test_reports_that_cannot_be_written_are_an_error_with_its_reason(tmp_path: Path, monkeypatch) -> None:
+    with pytest.raises(NotReady, match="cannot open agent-config: No such file or directory"):
+        require_room(tmp_path, 1)
+    (tmp_path / "agent-config").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_, **__: False)  # root may write everywhere
+        with pytest.raises(NotReady, match="agent-config is not writable"):
+            require_room(tmp_path, 1)
+    (tmp_path / REPORT).mkdir()
+    with pytest.raises(NotReady, match="cannot write the report to agent-config: Is a directory") as caught:
+        publish(tmp_path, ["text"], {}, "1")
+    assert caught.value.hint == "the responses are in logs/1"
+    assert [path.name for path in (tmp_path / "agent-config").iterdir()] == [Path(REPORT).name]
 
 
 def test_a_folder_in_the_place_of_a_report_is_an_error_before_any_call(review) -> None:

@@ -283,9 +283,10 @@ def violation(**fields: str) -> dict:
     ],
 )
 def test_error_kinds(status, answer, kind):
-    with pytest.raises(ProviderError) as caught:
-        decode(answer, status)
-    assert caught.value.kind == kind
+    for read in (wire().decode, wire().decode_models):
+        with pytest.raises(ProviderError) as caught:
+            read(status, {}, json.dumps(answer).encode())
+        assert caught.value.kind == kind
 
 
 @pytest.mark.parametrize(

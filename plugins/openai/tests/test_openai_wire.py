@@ -277,6 +277,13 @@ def test_error_kinds(status, answer, kind):
     assert "xa***12" not in f"{caught.value} {caught.value.body}"
 
 
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (503, "server"), (200, "rejected")])
+def test_an_error_in_place_of_the_models(status, kind):
+    with pytest.raises(ProviderError) as caught:
+        wire().decode_models(status, {}, json.dumps({"error": {"message": "no"}}).encode())
+    assert caught.value.kind == kind
+
+
 @pytest.mark.parametrize(
     "fields",
     [
