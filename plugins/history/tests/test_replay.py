@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_testing import install_plugin
+
 KEY = "sk-canary-0123456789-key7Q"
 
 
@@ -100,6 +102,50 @@ def test_a_failed_call_is_replayed_as_a_failure(runs):
     runs.run("down")
     document = runs.command("replay", "--json").document
     assert document["same"], document
+
+
+def test_a_real_run_with_recorded_calls_fails_as_they_did(runs):
+    _, name = runs.run("down")
+    finished, _ = runs.run(model=f"replay/{name}")
+    assert (finished.exit_code, "error: " in finished.stderr) == (4, True)
+    assert f"it is down\nhint: call 1 of {name} failed like this\n" in finished.stderr
+
+
+def test_a_real_run_needs_no_more_calls_than_were_recorded(runs):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    runs.project.write({"build.sh": "exit 1\n", "a.txt": "old\n"})
+    finished, _ = runs.run(model=f"replay/{name}")
+    assert finished.exit_code == 4
+    assert f"error: the recorded run {name} has only 1 call\n" in finished.stderr
+    assert "\nhint: this run differs from the recorded one: use a real model" in finished.stderr
+
+
+TALKING = """
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--talk",), "talk", selects=True)
+    return [WorkflowDefinition("talk", "talk", (flag,), "nowhere:run", interactive=True)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--talk"], "talk is interactive, so it cannot be replayed\nhint: use `runs show`"),
+        (["--gone"], "the command line of {name} is not valid any more: there is no flag --gone"),
+    ],
+)
+def test_a_run_that_cannot_start_again_says_why(runs, tmp_path, argv, said):
+    _, name = runs.run("down")
+    path = runs.project.root / "logs" / name / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "workflow": "talk", "argv": argv}))
+    plugins = [*runs.plugins, install_plugin(tmp_path / "talk", "talk", TALKING)]
+    finished = runs.command("replay", plugins=plugins)
+    assert finished.exit_code == 3
+    assert f"error: {said.format(name=name)}" in finished.stderr
+    assert not runs.scratch_copies
 
 
 def test_a_change_of_many_files_is_a_short_row(runs):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from argparse import Namespace
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
+from code_commit.plugin_api import NotReady
 from code_commit_history.changes import steps_of
 from code_commit_history.past_runs import read_run
+from code_commit_history.runs.pruning import prune
 from code_commit_history.story import Applied
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -185,6 +192,12 @@ def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
     assert "1, 3" in refused.stderr
 
 
+def test_a_run_that_wrote_nothing_has_no_diff(past_runs):
+    finished = past_runs.command("runs", "diff", past_runs.failed)
+    assert finished.exit_code == 3
+    assert f"error: {past_runs.failed} has no checkpoint\nhint: it wrote nothing" in finished.stderr
+
+
 def test_a_patch_is_applied_by_git(past_runs):
     project = past_runs.project
     written = past_runs.command("runs", "diff", past_runs.repaired, "--patch", "../change.patch")
@@ -229,6 +242,18 @@ def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
     private = str(runs.project.root / "agent-config/.code-commit/checkpoint.git")
     refs = runs.project.git("--git-dir", private, "for-each-ref", "--format=%(refname)").split()
     assert {ref.split("/")[2] for ref in refs} == set(names[2:])
+
+
+def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
+    runs.project.write({f"logs/2026-01-0{day}-00-00-00-committing-code/run.json": "{}" for day in (1, 2)})
+
+    def busy(folder):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
+
+    monkeypatch.setattr("code_commit_history.runs.pruning.remove_tree", busy)
+    host = SimpleNamespace(root=runs.project.root, workspace=lambda **_: nullcontext())
+    with pytest.raises(NotReady, match=r"cannot delete .*/2026-01-01-\S+: Device or resource busy"):
+        prune(host, Namespace(keep=1, json=False))
 
 
 def test_prune_keeps_other_files_in_logs(runs):

@@ -65,6 +65,37 @@ def test_an_async_sink_is_reported(runs, tmp_path):
     )
 
 
+RAISING_SINK = """
+from code_commit.plugin_api import hookimpl
+
+class Interrupted:
+    def receive(self, record):
+        raise KeyboardInterrupt
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    {act}
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "said"),
+    [
+        ("return [Interrupted()]", 130, "error: interrupted\n"),
+        ("raise ValueError('on purpose')", 3, "error: the plugin odd returned no sink: ValueError: on purpose\n"),
+        ("return []", 3, "error: the plugin odd returned no sink\nhint: its settings may turn it off\n"),
+    ],
+)
+def test_a_sink_that_receives_nothing(runs, tmp_path, act, code, said):
+    runs.project.write({"logs/2026-01-01-00-00-00-committing-code/run.json": "{}"})
+    runs.run("down")
+    plugins = [install_plugin(tmp_path / "plugins", "odd", RAISING_SINK.format(act=act))]
+    finished = runs.command("runs", "export", "--sink", "odd", plugins=plugins)
+    assert (finished.exit_code, finished.stderr) == (code, said)
+
+
 @pytest.mark.slow
 def test_a_diff_that_is_too_large_is_not_shown_or_exported(runs, ledger, tmp_path):
     runs.project.write({"build.sh": "yes | head -c 60000000 > large.txt\n"})
