@@ -187,11 +187,17 @@ class Refusing(KeptSpans):
         return SpanExportResult.FAILURE
 
 
-def test_a_rejected_trace_is_an_error_of_the_sink(root):
-    sink = TraceSink(Refusing(), content=False)
+class Raising(InMemorySpanExporter):
+    def export(self, spans):
+        raise ConnectionResetError
+
+
+@pytest.mark.parametrize(("exporter", "why"), [(Refusing, ""), (Raising, ": ConnectionResetError")])
+def test_a_rejected_trace_is_an_error_of_the_sink(root, exporter, why):
+    sink = TraceSink(exporter(), content=False)
     for record in records(root):
         sink.receive(record)
-    with pytest.raises(ExportFailed, match="8 spans"):
+    with pytest.raises(ExportFailed, match=f"^the collector did not accept the trace of 8 spans{why}$"):
         sink.close()
 
 
