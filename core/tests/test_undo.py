@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Finished, install_plugin
+from code_commit_workspace import Change, ProjectTree
+from code_commit_workspace.transaction.apply import apply
 
 PLUGIN = """
 import json
@@ -96,6 +99,29 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
     ):
         finished = project.command("undo", *words, "--json")
         assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
+
+
+def killed_while_it_applies(root) -> None:
+    def stop(what: str) -> None:
+        if what == "rename b.txt":
+            os._exit(9)
+
+    if not (child := os.fork()):
+        changes = [Change("a.txt", b"new"), Change("b.txt", b"new")]
+        with ProjectTree(root) as tree:
+            apply(tree, root / "agent-config/.code-commit", changes, step=stop)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert (root / "a.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize("command", [["undo"], ["check", "a.txt"]], ids=" ".join)
+def test_a_command_says_that_it_restored_the_files_of_a_killed_run(project, command) -> None:
+    killed_while_it_applies(project.root)
+    finished = project.command(*command)
+    restored = "warning: an earlier run was interrupted while it changed 2 files: the project is restored"
+    assert restored in finished.stderr.splitlines()
+    assert project.read("a.txt") == "old\n"
 
 
 @pytest.mark.slow

@@ -198,8 +198,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Formats a help text, as wide as the terminal. Indented lines of descriptions are not wrapped."""
 
     def __init__(self, prog: str) -> None:
-        width = min(terminal_columns(os.environ), _WIDEST)
-        super().__init__(prog, max_help_position=_COLUMN, width=width)
+        super().__init__(prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST))
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         import textwrap

@@ -15,7 +15,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.workflow import INIT, require_known_names
 from code_commit.config.keys import address_of
 from code_commit.models.listed_models import window_of
-from code_commit.models.resolution import ResolvedModel, make_provider, resolve
+from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
@@ -144,7 +144,7 @@ def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 
 def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check the address of the model's service. Nothing is sent there."""
-    resolved = _resolved(host)
+    _, resolved = resolve(host.registry, host.configuration, "default")
     definition = resolved.provider
     if not definition.base_url:
         yield Check("ok", f"{definition.name} has none")
@@ -185,14 +185,10 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
 
 
-def _resolved(host: CommandHost) -> ResolvedModel:
-    return resolve(host.registry, host.configuration, "default")[1]
-
-
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:
     """Return what the checks may know of the model that a run here would ask. `check_model` says why there is none."""
     with suppress(CodeCommitError):
-        resolved = _resolved(host)
+        _, resolved = resolve(host.registry, host.configuration, "default")
         config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
         exact = getattr(built, "model", None)
         model = str(exact if isinstance(exact, str) else config.model)

@@ -107,7 +107,7 @@ class CommandHost:
         repository: Repository = "required",
         root: Path | None = None,
     ) -> Workspace:
-        """Open the workspace; recover the tree if an earlier run was killed."""
+        """Open the workspace; recover the tree if an earlier run was killed, and say so."""
         from code_commit.plugin_api.run import PROTECTED
         from code_commit_workspace import SandboxSettings, Workspace
 
@@ -119,9 +119,12 @@ class CommandHost:
 
             sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
         project = root or self.root
-        return Workspace.open(
+        workspace = Workspace.open(
             project, writes=writes, repository=repository, protected=PROTECTED, redactor=redactor, sandbox=sandbox
         )
+        if workspace.recovered:
+            self.out.note(f"warning: {workspace.recovered}")
+        return workspace
 
     def settings(self) -> Any:
         """Return the validated section of the plugin that offers the command."""
