@@ -149,7 +149,9 @@ def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, proj
 def test_what_is_no_request_names_the_mistake(fail):
     mistakes = {
         'Request((Message("user", "hi"),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
-        'Request("hi")': "the messages of a Request are of type Message, not 'h'",
+        'Request((Message("user", (Text("hi"))),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
+        'Request("hi")': "the messages of a Request are of type Message, not 'hi'",
+        'Request((Message("user", ())))': "the messages of a Request are of type Message, not Message(role='user'",
         '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
     }
     told = fail(requests=f"[{', '.join(f'lambda: {each}' for each in mistakes)}]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
@@ -82,11 +82,11 @@ class Message:
         _require(self.parts, Part, "the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),)")
 
 
-def _require(given: Iterable[object], kind: Any, what: str) -> None:
-    """Check what a plugin gave, which may not be type-checked."""
-    for each in given:
-        if not isinstance(each, kind):
-            raise TypeError(f"{what}, not {each!r:.50}")
+def _require(given: object, kind: Any, what: str) -> None:
+    """Check what a plugin gave, which may not be type-checked: without its comma, `(part,)` is no tuple."""
+    wrong = [each for each in given if not isinstance(each, kind)] if isinstance(given, tuple | list) else [given]
+    if wrong:
+        raise TypeError(f"{what}, not {wrong[0]!r:.50}")
 
 
 @dataclass(frozen=True, slots=True)
