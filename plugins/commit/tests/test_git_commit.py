@@ -146,15 +146,18 @@ def test_a_build_that_takes_the_change_back_leaves_nothing_to_commit(change):
     assert "nothing is committed: there is no difference from the last commit\n" in finished.stderr
 
 
+@pytest.mark.parametrize("staged", [[], ["theirs.txt"]], ids=["", "others staged"])
 @pytest.mark.parametrize(("old", "new"), [("b", "b/c.txt"), ("b/c.txt", "b")], ids=["folder", "file"])
-def test_a_file_and_a_folder_may_swap_places(change, old, new):
+def test_a_file_and_a_folder_may_swap_places(change, old, new, staged):
     change.project.write({old: "x\n", "build.sh": "test -f b || touch b/other.o\n"})
     change.project.git("add", ".")
     change.project.git("commit", "-qm", "more")
+    change.project.write(dict.fromkeys(staged, "staged\n"))
+    change.project.git("add", ".")
     finished = change([block(old, None) + block(new, "x\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
     assert sorted(committed(change.project)) == sorted([f"D {old}", f"A {new}"])
-    assert status(change.project) == ["?? b/other.o"] * (new == "b/c.txt")
+    assert status(change.project) == [f"A  {path}" for path in staged] + ["?? b/other.o"] * (new == "b/c.txt")
 
 
 def test_below_the_top_of_the_repository_only_paths_of_the_project_are_committed(change):
@@ -167,6 +170,16 @@ def test_below_the_top_of_the_repository_only_paths_of_the_project_are_committed
     finished = change([GOOD + block("sub/new.txt", "x\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
     assert committed(project) == [f"M {project.root.name}/a.txt", f"A {project.root.name}/sub/new.txt"]
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_change_that_git_overlooks_is_not_committed(change, flag):
+    change.project.git("update-index", flag, "a.txt")
+    finished = change([GOOD + block("new.txt", "x\n")], "--commit")
+    assert finished.exit_code == 1
+    assert "nothing is committed: git is told to overlook changes of a.txt\n" in finished.stderr
+    assert f"hint: `git update-index --no-{flag[2:]} -- a.txt` ends that" in finished.stderr
+    assert subjects(change.project) == ["start"]
 
 
 def test_a_detached_head_gets_a_commit(change):

@@ -32,6 +32,7 @@ _PUBLIC = {
         "StatusEntry",
         "find_in_repository",
         "git_status",
+        "overlooked_by_git",
         "require_settled",
         "skipped_by_commit",
         "unknown_author",

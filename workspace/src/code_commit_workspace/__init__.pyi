@@ -16,6 +16,7 @@ from .git.committing import GitCommand as GitCommand
 from .git.committing import StatusEntry as StatusEntry
 from .git.committing import find_in_repository as find_in_repository
 from .git.committing import git_status as git_status
+from .git.committing import overlooked_by_git as overlooked_by_git
 from .git.committing import require_settled as require_settled
 from .git.committing import skipped_by_commit as skipped_by_commit
 from .git.committing import unknown_author as unknown_author

@@ -6,6 +6,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
@@ -14,6 +15,7 @@ from code_commit_workspace import (
     find_in_repository,
     git_status,
     join_paths,
+    overlooked_by_git,
     printable,
     require_settled,
     skipped_by_commit,
@@ -67,7 +69,7 @@ class GitCommit:
         try:
             return self._committed(paths)
         except NotReady as error:
-            raise NotReady(error.message, hint=by_hand) from error
+            raise NotReady(error.message, hint=error.hint or by_hand) from error
 
     def branch(self) -> str:
         """Return the name of the branch, or "a detached HEAD"."""
@@ -77,7 +79,10 @@ class GitCommit:
     def _committed(self, paths: Sequence[str]) -> str:
         require_settled(self._folder, self._run.repository_root)
         status = {entry.path: entry for entry in git_status(self._git)}
-        ours = [path for path in (self._prefix + each for each in paths) if path in status]
+        changed = [self._prefix + each for each in paths]
+        ours = [path for path in changed if path in status]
+        if len(ours) < len(changed):
+            self._require_seen(changed)
         if not ours:
             raise NotReady("there is no difference from the last commit")
         if mixed := [path for path in ours if path in self._before or status[path].staged]:
@@ -88,7 +93,10 @@ class GitCommit:
             # `--only` leaves out files that others staged; without such files, commit the index.
             only = ("--only", *_FROM_STDIN) if others_staged else ()
             options = (*_COMMIT, f"--message={self._message}", *only)
-            self._git("--literal-pathspecs", *options, stdin=_listing(ours), hooks=self._hooks)
+            # git reads a file that became a folder as a submodule; the files in the folder replace it.
+            folders = {str(parent) for path in ours for parent in PurePosixPath(path).parents}
+            named = _listing([path for path in ours if path not in folders or status[path].tree != "D"])
+            self._git("--literal-pathspecs", *options, stdin=named, hooks=self._hooks)
         except BaseException:
             self._git("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN, stdin=_listing(ours), check=False)
             raise
@@ -96,6 +104,13 @@ class GitCommit:
             text = f"not committed, because no response changed them: {join_paths(others, 5)}"
             self._run.emit(MessageLogged(text))
         return self._git("rev-parse", "HEAD").decode().strip()
+
+    def _require_seen(self, paths: Sequence[str]) -> None:
+        flags = overlooked_by_git(self._git)
+        if overlooked := [path for path in paths if path in flags]:
+            path, flag = overlooked[0].removeprefix(self._prefix), flags[overlooked[0]]
+            hint = f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, then commit by hand"
+            raise NotReady(f"git is told to overlook changes of {join_paths(overlooked)}", hint=hint)
 
     def _git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         return self._run.git("-C", str(self._run.repository_root), *args, stdin=stdin, check=check, hooks=hooks)

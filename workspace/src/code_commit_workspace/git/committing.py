@@ -66,6 +66,13 @@ def git_status(git: GitCommand) -> list[StatusEntry]:
     return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
 
 
+def overlooked_by_git(git: GitCommand) -> dict[str, str]:
+    """Return the tracked files whose changes git was told to overlook, each with the flag that says so."""
+    rows = os.fsdecode(git("ls-files", "-v", "-z")).split("\0")
+    overlooked = [row for row in rows if row[:1].islower() or row[:1] == "S"]
+    return {row[2:]: "skip-worktree" if row[0] == "S" else "assume-unchanged" for row in overlooked}
+
+
 def unknown_author(git: GitCommand) -> str | None:
     """Return why git knows no author name or address, so that it cannot commit; else None."""
     try:
