@@ -230,17 +230,17 @@ def test_pointers_of_git_lfs_are_listed(project):
 
 LOCK_FILES = ["package-lock.json", "sub/uv.lock", "Cargo.lock"]
 GENERATED = ["web/app.min.js", "x_pb2.py"]
-SECRETS = [".env", "deploy/id_rsa"]
+SECRETS = [".env", ".envrc", ".git-credentials", "deploy/id_rsa", "deploy/prod.env"]
 VENDORED = ["vendor/a/vendor/b.go", "web/node_modules/c.js"]
 
 
 def test_what_no_person_wrote_is_left_out_and_named(project):
     project.write(dict.fromkeys([*LOCK_FILES, *GENERATED, *SECRETS, *VENDORED], "x\n"))
-    project.write({"vendor.py": "", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
+    project.write({"vendor.py": "", ".env.example": "A=\n", "sample.env": "A=\n", "secrets.py": "x = 1\n"})
     project.git("add", "-A", ":!.env")
     finished = project.command("rollup", "--json")
     document = finished.document
-    files = [".env.example", ".gitignore", "a/x.txt", "b.py", "build.sh", "secrets.py", "vendor.py"]
+    files = [".env.example", ".gitignore", "a/x.txt", "b.py", "build.sh", "sample.env", "secrets.py", "vendor.py"]
     assert document["files"] == files
     reasons = {each["path"]: each["reason"] for each in document["left_out"]}
     assert reasons == {

@@ -21,7 +21,8 @@ _VENDORED = re.compile(
     r"(?:[^/]+/)*?(?:vendor|third_party|node_modules|bower_components|site-packages|Pods|\.yarn/(?:cache|releases))/"
 )
 _SECRET = re.compile(  # names of files
-    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
+    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.envrc|(?!(?:example|sample|template)\.env$).+\.env|"
+    r"[._]netrc|\.git-credentials|\.pgpass|\.npmrc|\.pypirc|"
     r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?",
     re.IGNORECASE,
 )
