@@ -7,7 +7,9 @@ import shutil
 
 import pytest
 
+from code_commit_tasks.patterns import SearchFailed, search
 from code_commit_tasks.requirements import words_of
+from code_commit_tasks.workers.asking import WorkerFailed, WorkerTooSlow, ask_worker
 from code_commit_testing import install_plugin
 
 PATTERN = {"type": "pattern", "pattern": r"^Success: .*$"}
@@ -49,7 +51,11 @@ UNMET = {
         "x",
         "is not a regular expression",
     ),
-    "a pattern that takes forever": (callback("file_contains", path="slow.txt", pattern="(a+)+$"), "x", "longer than"),
+    "a pattern that takes forever": (
+        callback("file_contains", path="slow.txt", pattern="(a+)+$"),
+        "x",
+        "pattern took longer than 0.3 s",
+    ),
     "a command fails": (callback("command_succeeds", cmd="grep -c three README.md"), "x", "exit code 1"),
     "a command is not there": (callback("command_succeeds", cmd="no-such-command"), "x", "exit code 127"),
     "no JSON": (callback("json_valid"), "{'a': 1}", "not valid JSON"),
@@ -58,7 +64,11 @@ UNMET = {
     "an error": (callback("no_errors_in"), "ok\nERROR: bad\n", "contains an error message"),
     "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "contains an error message"),
     "no such pattern": (PATTERN, "No success", "is not found"),
-    "a search that takes forever": ({"type": "pattern", "pattern": "(a+)+$"}, "a" * 50 + "b", "longer than"),
+    "a search that takes forever": (
+        {"type": "pattern", "pattern": "(a+)+$"},
+        "a" * 50 + "b",
+        "pattern took longer than 0.3 s",
+    ),
 }
 
 
@@ -91,7 +101,7 @@ def test_a_met_requirement_passes(ready) -> None:
 @pytest.mark.parametrize("case", UNMET)
 def test_an_unmet_requirement_fails(ready, case: str) -> None:
     requirement, result, reason = UNMET[case]
-    if reason == "longer than":
+    if "longer than" in reason:
         ready.configure(attempts=1, pattern_seconds=0.3)
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
     done = ready("--json")
@@ -202,13 +212,26 @@ def test_syntax_check_fails_if_it_checks_nothing(work, body: str, reason: str) -
     assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("worker", "seconds", "expected"), [("syntax_search", 0.0, WorkerTooSlow), ("no_worker", 60.0, WorkerFailed)]
+)
+def test_a_worker_without_an_answer_is_an_error(worker: str, seconds: float, expected: type[Exception]) -> None:
+    with pytest.raises(expected):
+        ask_worker(worker, [], seconds=seconds)
+
+
+def test_a_search_that_needs_too_much_memory_fails() -> None:
+    with pytest.raises(SearchFailed, match="The search for the pattern failed: "):
+        search(["a"], "x" * 10_000_000, seconds=60, memory=8 << 20)
+
+
 # --- validators of plugins -----------------------------------------------------------------------------------------
 
 VALIDATORS = """
 import sys
 import threading
 
-from code_commit.plugin_api import hookimpl
+from code_commit.plugin_api import NotReady, hookimpl
 
 
 @hookimpl(optionalhook=True)
@@ -224,6 +247,10 @@ def code_commit_validators(settings):
     yield Validator("polite", "Results say please.", polite)
     yield Validator("changes", "Something has changed.", lambda each: "" if each.changed == ("a.txt",) else str(each.changed))
     yield Validator("broken", "Fails.", broken)
+    def unready(validation):
+        raise NotReady("the checker is not installed")
+
+    yield Validator("unready", "Cannot work.", unready)
     yield Validator("odd", "Gives no text.", lambda each: None)
     yield Validator("leaves", "Ends the program.", lambda each: sys.exit(0))
     yield Validator("stuck", "Never ends.", lambda each: threading.Event().wait())
@@ -274,6 +301,13 @@ def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) 
     done = work("--json", more_plugins=[polite])
     assert done.exit_code == 1
     assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
+
+
+def test_a_validator_that_cannot_work_ends_the_run(work, polite) -> None:
+    work.server.script(work.listed(work.step("one", {"type": "validation", "validator": "unready"})), work.returns("x"))
+    done = work(more_plugins=[polite])
+    assert done.exit_code == 3
+    assert "the checker is not installed" in done.stderr
 
 
 def test_a_validator_that_is_gone_does_not_pass(work, polite) -> None:

@@ -1,0 +1,37 @@
+"""What a task cannot work with ends the run and is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.plugin_api import NotReady
+from code_commit_tasks.runtime import process
+
+
+def test_a_build_that_is_no_file_ends_the_run(work) -> None:
+    (work.project.root / "build.sh").unlink()
+    (work.project.root / "build.sh").mkdir()
+    work.server.script(work.returns("x"))
+    done = work()
+    assert done.exit_code == 3
+    assert "cannot use build.sh: " in done.stderr
+
+
+def test_a_task_that_cannot_be_saved_ends_the_run(work) -> None:
+    state = work.project.root / "agent-config/.code-commit/state"
+
+    def lose_state(_request) -> str:
+        state.rename(state.with_name("gone"))
+        return work.returns("x")
+
+    work.server.script(lose_state)
+    done = work()
+    assert done.exit_code == 3
+    assert f"cannot write {state}" in done.stderr
+
+
+def test_a_deno_that_cannot_start_is_not_ready(script, monkeypatch) -> None:
+    monkeypatch.setattr(process, "deno_command", lambda *_, **__: ["/nowhere/deno"])
+    with pytest.raises(NotReady, match=r"cannot start Deno: .*No such file") as told:
+        script.run("return 1;")
+    assert told.value.hint == "reinstall it: pip install --force-reinstall deno"
