@@ -166,7 +166,8 @@ def test_files_are_restored_if_the_person_interrupts_a_command(codebase):
     started: list[Any] = []
     cast.before["player"] = lambda: pid.write_text(str(started[0].process.pid))
     started += [person := codebase.start(workflow=("--autonomous",))]
-    assert person.ends()["exit_code"] == 130
+    finished = person.ends()
+    assert (finished["exit_code"], finished["summary"]) == (130, "interrupted")  # the player is not asked again
     assert codebase.read("requirements.md") == "Add two.\n"
     assert len(cast.requests["player"]) == 1
 
