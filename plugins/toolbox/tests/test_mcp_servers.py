@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,13 @@ import pytest
 
 # Imported for the warm server, which then forks with it: see `warm_start`.
 pytest.importorskip("mcp", reason="needs the extra toolbox[mcp]")
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from code_commit_toolbox.mcp import connection
+from code_commit_toolbox.mcp.connection import Connection, ConnectionFailed
+
 needs_sandbox = pytest.mark.usefixtures("bubblewrap")
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -216,6 +224,44 @@ def test_a_broken_server_ends_the_run_before_a_call(bench, serve, how) -> None:
     assert "[plugins.toolbox.mcp.broken]" in hint
     if how == "ends":
         assert "cannot find my database" in error
+
+
+def test_a_server_that_cannot_be_started_is_an_error(bench, serve) -> None:
+    serve(command=["./no-such-server"], trusted=True)
+    worked = bench.use("read_file", {"path": "a.txt"})
+    assert (worked.finished.exit_code, worked.asked) == (3, [])
+    assert "./no-such-server cannot be started: " in worked.finished.stderr
+
+
+def test_without_the_sdk_a_server_is_an_error(bench, serve) -> None:
+    serve(trusted=True)
+    (bench.plugins / "mcp.py").write_text("raise ImportError('it is not installed')\n")
+    worked = bench.use("read_file", {"path": "a.txt"})
+    assert (worked.finished.exit_code, worked.asked) == (3, [])
+    assert "the MCP server office needs the MCP SDK: it is not installed" in worked.finished.stderr
+
+
+def test_a_silent_server_has_a_time_limit(monkeypatch) -> None:
+    monkeypatch.setattr(connection, "_START_SECONDS", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = Connection(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", headers={}, seconds=1)
+        with pytest.raises(ConnectionFailed, match=r"no answer within 0\.01 s"):
+            silent.open()
+
+
+def test_a_call_that_the_sdk_does_not_end_has_a_time_limit(monkeypatch) -> None:
+    class Silent:
+        async def call_tool(self, *_: object, **__: object) -> None:
+            await anyio.sleep_forever()
+
+    monkeypatch.setattr(connection, "_SPARE_SECONDS", 0)
+    silent = Connection("http://127.0.0.1:1/mcp", headers={}, seconds=1)
+    with start_blocking_portal() as portal:
+        silent._opened.set_result((portal, Silent(), []))
+        with pytest.raises(ConnectionFailed, match=r"no answer within 0\.01 s"):
+            silent.call("add", {}, seconds=0.01)
+    with pytest.raises(ConnectionFailed, match="the server has ended"):
+        silent.call("add", {}, seconds=0.01)
 
 
 def test_a_server_that_lies_fails_alone(bench, serve) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
+
+from code_commit.plugin_api import NotReady
+from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tools.project_file import write_text
 
 SECRET = "sk-canary-0123456789-key7Q"
 # Paths that no tool may read, write, change or list.
@@ -182,6 +187,7 @@ def test_list_files_lists_the_readable_files(bench):
     assert results[4]["text"].split("\n") == ["b/c/d.txt", "b/e.txt"]
     assert results[5]["text"].split("\n") == ["a.txt", "odd name é.txt"]
     assert [result["is_error"] for result in results] == [False] * 3 + [True] + [False] * 2 + [True] * 2
+    assert "The pattern is invalid" in results[7]["text"]
 
 
 def test_a_long_list_is_cut(bench):
@@ -193,6 +199,7 @@ def test_a_long_list_is_cut(bench):
 
 
 def test_write_file_replaces_the_whole_file(bench):
+    bench.settings("[plugins.toolbox]\nfile_limit = 1000\n")
     results = tried(
         bench,
         [
@@ -201,12 +208,25 @@ def test_write_file_replaces_the_whole_file(bench):
             ["write_file", {"path": "a.txt", "content": "only this"}],
             ["write_file", {"path": "a.txt", "content": "half \ud83d"}],
             ["write_file", {"path": "src", "content": "x"}],
+            ["write_file", {"path": "a.txt", "content": "x" * 1001}],
         ],
     )
-    assert [result["is_error"] for result in results] == [False, False, False, True, True]
+    assert [result["is_error"] for result in results] == [False] * 3 + [True] * 3
     assert results[2]["text"] == "a.txt already has this content."
+    assert "a lone surrogate at 5" in results[3]["text"]
+    assert "has 1001 bytes; the limit is 1000" in results[5]["text"]
     assert bench.project.read("deep/er/new.txt") == "é\r\n"
     assert bench.project.read("a.txt") == "only this"
+
+
+def test_a_write_that_fails_is_an_error_for_the_model():
+    def apply(changes):
+        raise NotReady("No space left on device")
+
+    tree = SimpleNamespace(read=lambda *_: b"old")
+    run = SimpleNamespace(check=lambda _: (), tree=tree, apply=apply)
+    with pytest.raises(ToolError, match=r"a\.txt was not written: No space left on device"):
+        write_text(run, "a.txt", "new", 1000)
 
 
 def test_str_replace_replaces_one_passage(bench):

@@ -259,5 +259,15 @@ def test_a_transcript_that_was_interrupted_in_a_call_can_be_continued(bench):
     assert results[1] == {"type": "text", "text": "Continue."}
 
 
-def test_a_file_that_is_not_a_transcript_is_an_error(bench):
-    assert bench.work({"text": "never"}, resume=str(bench.project.root / "a.txt")).finished.exit_code == 3
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("one\n", "cannot read the transcript"),
+        ('{"version": 99, "label": "l", "model": "m", "system": ""}\n', "is a transcript of version 99, not "),
+    ],
+)
+def test_a_file_that_is_not_a_transcript_is_an_error(bench, text, words):
+    bench.project.write({"other.jsonl": text})
+    finished = bench.work({"text": "never"}, resume=str(bench.project.root / "other.jsonl")).finished
+    assert finished.exit_code == 3
+    assert words in finished.stderr

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
+from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tools import code_search
+
 
 def search(bench, *searches, **options):
     return bench.use("code_search", {"searches": list(searches)}, **options).result
@@ -73,6 +80,12 @@ def test_a_search_is_stopped_at_its_time_limit(bench):
     bench.settings("[plugins.toolbox]\nsearch_seconds = 0.001\n")
     result = search(bench, python("print($A)"))
     assert "the search was stopped after 0.001 s" in result["text"]
+
+
+def test_a_search_that_cannot_be_started_is_an_error(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no-such-python")
+    with pytest.raises(ToolError, match=r"The search could not be started: No such file or directory\."):
+        code_search._search([python("print($A)")], [], 1)
 
 
 def test_files_of_the_project_are_not_imported(bench):
