@@ -142,7 +142,7 @@ def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, 
         ):
             pass
     assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "no worker was available for 0 seconds; 0 of 1 units reached" in done.stderr
+    assert "no worker was available for 0 seconds; 0 of 1 unit reached" in done.stderr
 
 
 def test_a_scheduler_that_does_not_come_back_ends_the_wait():

@@ -158,7 +158,7 @@ def test_ctrl_c_before_the_first_call_costs_nothing(fleet, flags):
     if flags:
         assert json.loads(stdout.splitlines()[-1])["kind"] == "fleet.finished"
     else:
-        assert b"error: interrupted: 0 of 1 units reached, $0.0000\nhint: `code-commit fleet run " in stderr
+        assert b"error: interrupted: 0 of 1 unit reached, $0.0000\nhint: `code-commit fleet run " in stderr
     assert [(row["outcome"], row["exit_code"], row["cost"]) for row in fleet.lines] == [("interrupted", 130, 0.0)]
 
 
