@@ -127,6 +127,7 @@ WRONG = {
     "a wire with fewer arguments": ("status, headers, body", "status, body", "provider sound", "Wire.decode is called with 3 arguments"),
     "a factory that makes no provider": ("def encode", "def encoded", "provider sound", "makes Wire, which has neither `encode` nor `complete`"),
     "a factory that raises": ("self.config = config", "raise KeyError('x')", "provider sound", "factory 'sound_plugin:Wire' failed: KeyError: 'x'"),
+    "a factory without a signature": ('"sound_plugin:Wire")]', '"builtins:getattr")]', "provider sound", "factory 'builtins:getattr' failed: "),
     "a provider that cannot be closed": ("def encode(self, request)", "def complete(self, call)", "provider sound", "Wire.close is missing"),
     "a provider with an address": ("def encode(self, request)", "close = print\n    def complete(self, call)", "provider sound", "`base_url` must be empty"),
     "an event of another plugin": ('"sound.heard"', '"foo.bar"', "event Heard", "its kind must be `sound.<what>`, not 'foo.bar'"),

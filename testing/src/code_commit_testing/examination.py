@@ -154,18 +154,17 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
 def _faults_of_factory(settings: Settings, definition: ProviderDefinition, config: Any, factory: Any) -> Iterator[str]:
     """Check what the factory makes, with the default config. Without one that is valid, check a class by itself."""
     made: Any = factory if inspect.isclass(factory) else None
-    with contextlib.suppress(ValidationError, CodeCommitError):  # the config needs more, or the provider cannot start
+    try:
         table = dict(settings.connection(definition.name, "default"))
         section = {name: value for name, value in table.items() if name in config.model_fields}
         section.setdefault("model", next(iter(definition.models), "model"))
         given = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
-        try:
-            made = require_sync(factory(config.model_validate(section), **given))
-        except (ValidationError, CodeCommitError):
-            raise
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            yield f"factory {definition.factory!r} failed: {describe(error)}"
-            return
+        made = require_sync(factory(config.model_validate(section), **given))
+    except (ValidationError, CodeCommitError):  # the config needs more, or the provider cannot start
+        pass
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        yield f"factory {definition.factory!r} failed: {describe(error)}"
+        return
     if made is None:
         return
     name = made.__name__ if inspect.isclass(made) else type(made).__name__
