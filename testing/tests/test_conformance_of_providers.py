@@ -34,7 +34,7 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_testing import Reply, install_plugin
-from code_commit_testing.conformance import CompleteConformance, wire_of
+from code_commit_testing.conformance import CompleteConformance, ProviderConformance, wire_of
 from code_commit_testing.scripted_service import ScriptedService
 
 OWN = ProviderDefinition(
@@ -244,6 +244,22 @@ def test_a_mistake_is_found(provider_class, name, arguments, monkeypatch):
         provider = provider_class(OwnConfig.model_validate(suite.settings_for(service.address)))
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             getattr(suite, f"test_{name}")(provider, service, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "arguments", "words"),
+    [
+        (ProviderConformance, "answer", [Reply("hi")], "set `protocol`, or override `answer`"),
+        (ProviderConformance, "count_answer", [1], "override `count_answer`"),
+        (ProviderConformance, "stream_events", [Reply("hi"), 1], "override `stream_events`"),
+        (CompleteConformance, "settings_for", ["http://127.0.0.1:9"], "override `settings_for`"),
+        (CompleteConformance, "answer", [Reply("hi")], "override `answer`"),
+        (CompleteConformance, "stream_events", [Reply("hi"), 1], "override `stream_events`, or set `streams` to False"),
+    ],
+)
+def test_a_suite_names_what_to_override(suite, name, arguments, words):
+    with pytest.raises(NotImplementedError, match=words):
+        getattr(suite(), name)(*arguments)
 
 
 def test_the_class_for_a_wire_names_the_one_for_a_provider():

@@ -18,7 +18,7 @@ from code_commit.plugin_api import (
     ToolCall,
     Usage,
 )
-from code_commit_testing import Reply, ScriptedProvider, ScriptedServer, model_call
+from code_commit_testing import Reply, ScriptedProvider, ScriptedServer, loopback_provider, model_call
 from code_commit_testing import scripted_provider as plugin
 from code_commit_testing.scripted_replies import answer_of
 
@@ -185,3 +185,15 @@ def test_an_unknown_name_of_the_package_is_an_error():
 
     with pytest.raises(AttributeError, match="NoSuchThing"):
         _ = code_commit_testing.NoSuchThing
+
+
+@pytest.mark.parametrize("module", [plugin, loopback_provider])
+def test_a_plugin_with_a_late_config_has_no_other_names(module):
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Config'"):
+        _ = module.Config
+
+
+def test_the_loopback_provider_reports_an_error_of_the_service():
+    with pytest.raises(ProviderError, match="slow down") as caught:
+        loopback_provider.LoopbackWire("m").decode(429, {}, b'{"error": {"message": "slow down"}}')
+    assert caught.value.kind == "rate"

@@ -104,6 +104,13 @@ def test_exit_code_and_much_output(project, plugins):
     assert (warm.exit_code, len(warm.stdout)) == (3, 6_000_000)
 
 
+def test_a_module_that_exits_with_words(tmp_path):
+    (tmp_path / "words.py").write_text("raise SystemExit('enough')\n")
+    run = "from code_commit_testing.warm_server import run; run('words')"
+    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"enough\n")
+
+
 def test_the_process_waits_for_its_threads(project, plugins):
     assert project.command("look", "thread", plugins=plugins).stdout == "the thread has ended\n"
 
