@@ -122,7 +122,7 @@ def test_the_deadline_is_set_for_all_tries_together():
 
     began = time.monotonic()
     tries = partial(retry, next=try_once, retries=1, report=lambda *_: None)
-    deadline(model_call("a question", deadline=math.inf), next=tries, seconds=30)
+    deadline(model_call("a question", deadline=math.inf), next=tries, seconds=30, count=lambda _, done: done)
     assert len(seen) == 2
     assert len(set(seen)) == 1
     assert began + 30 <= seen[0] <= time.monotonic() + 30

@@ -78,10 +78,11 @@ class CallLog:
                 self._condition.notify_all()
         return completion
 
-    def count_answer(self, call: ModelCall, *, next: NextLayer) -> Completion:  # noqa: A002
+    def count_answer(self, call: ModelCall, completion: Completion) -> Completion:
         """Keep what an answer of the service cost: a plugin's layer may ask again, fail after it, or change it."""
-        spent, completion = self._running[call.number].spent, next(call)  # a thread's answer may come after the call
-        spent += [(completion.usage, completion.cost)] * (not completion.cached)
+        reply = self._running.get(call.number)  # a thread of a layer may get its answer after the call
+        if reply and not completion.cached:
+            reply.spent.append((completion.usage, completion.cost))
         return completion
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:

@@ -1,6 +1,6 @@
 """The models of a run, and the chain of layers around each model call.
 
-    log → plugin layers → count of the answers → deadline → retry → budget → checked provider → HTTP
+    log → plugin layers → deadline → retry → budget → checked provider → HTTP
 
 Each layer takes a call and the `next` layer, and knows no other layer.
 """
@@ -54,8 +54,7 @@ class Models:
         keyless = service.key_source == NO_KEY
         http = self.services.settings.http
         chain = partial(retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless)
-        chain = partial(deadline, next=chain, seconds=http.deadline_seconds)
-        chain = partial(self.log.count_answer, next=chain)
+        chain = partial(deadline, next=chain, seconds=http.deadline_seconds, count=self.log.count_answer)
         for distribution, layer in reversed(self.layers):
             chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
         return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))

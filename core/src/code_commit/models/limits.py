@@ -44,9 +44,9 @@ Report = Callable[[ModelCall, int, float, str], None]
 Count = Callable[[ModelCall], int | None] | None
 
 
-def deadline(call: ModelCall, *, next: NextLayer, seconds: float) -> Completion:  # noqa: A002
-    """Limit the call to `seconds` for all its tries."""
-    return next(replace(call, deadline=time.monotonic() + seconds))
+def deadline(call: ModelCall, *, next: NextLayer, seconds: float, count: Callable[..., Completion]) -> Completion:  # noqa: A002
+    """Limit the call to `seconds` for all its tries, and `count` the answer."""
+    return count(call, next(replace(call, deadline=time.monotonic() + seconds)))
 
 
 def retry(
