@@ -70,9 +70,18 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
 
 
 def test_a_setup_command_cannot_change_what_decides(fleet):
-    environ = {"CODE_COMMIT_SANDBOX": "off"}  # in the sandbox, the file is read-only
-    done = fleet.home.command("fleet", "setup", stdin="echo said; echo >> build.sh; exit 4", environ=environ)
+    command = ("fleet", "setup", "--sandbox", "off")  # in the sandbox, the file is read-only
+    done = fleet.home.command(*command, stdin="echo said; echo >> build.sh; exit 4")
     assert (done.exit_code, "said\nerror: the setup command altered build.sh\n" in done.stderr) == (3, True)
+
+
+def test_an_error_is_the_same_with_json(fleet):
+    secret = "words-of-nobody-5Yh2"
+    fleet.write("gone", "lost", head=f"models = ['{secret}']")
+    done = fleet.run(SOME_TOKEN=secret)
+    assert done.stderr == fleet.command("run", "fleet.toml", SOME_TOKEN=secret).stderr
+    assert done.stderr.count("\n    fleet.toml:") > 1
+    assert secret not in done.stderr + done.stdout
 
 
 def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):

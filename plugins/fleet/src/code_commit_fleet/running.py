@@ -30,7 +30,7 @@ from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import count_of, describe, no_room, remove_tree
+from code_commit_workspace import Redactor, count_of, describe, likely_keys, no_room, remove_tree
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster
@@ -76,8 +76,10 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
     except CodeCommitError as error:
         if not arguments.json:
             raise
-        code, summary, hint = exit_code_of(error), error.message, error.hint
-        host.out.note("\n".join([f"error: {summary}", *([f"hint: {hint}"] if hint else [])]))
+        redactor = Redactor(likely_keys(host.environ))
+        code, summary, hint = exit_code_of(error), redactor.text(error.message), redactor.text(error.hint)
+        for line in (f"error: {summary}", *([f"hint: {hint}"] if hint else [])):
+            host.out.note(line.replace("\n", "\n    "))  # so that a further line does not look like one of ours
     finally:
         progress.close()
         if arguments.json:

@@ -1,10 +1,11 @@
-"""`fleet setup`: run the setup command of a unit in its project, in the sandbox. A unit calls it; people can too."""
+"""`fleet setup`: run the setup command of a unit in its project, isolated. A unit calls it; people can too."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
@@ -20,13 +21,14 @@ def setup(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: the sandbox does not work here, and is not turned off.
     """
     command = sys.stdin.read(_LIMIT)
-    required = arguments.sandbox != "off"
     with (
         host.workspace(writes=True, processes=True) as project,
         tempfile.TemporaryDirectory() as folder,
     ):
+        if arguments.sandbox != "auto":  # a unit passes "auto" where nobody chose; it leaves the setting
+            project.sandbox = replace(project.sandbox, mode=arguments.sandbox)
         log = Path(folder) / "setup.txt"
-        done = project.run_command(["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=required)
+        done = project.run_command(["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=True)
     if done.passed:
         return ExitCode.REACHED
     for line in done.last_lines(20).splitlines():
