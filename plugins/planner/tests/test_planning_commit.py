@@ -219,6 +219,30 @@ def test_a_file_outside_a_sparse_checkout_is_staged(codebase, to_review):
     assert "far/two.txt" in codebase.committed()
 
 
+def test_changes_that_git_overlooks_are_named(codebase, to_review):
+    for name in ("mine.txt", "same.txt", "gone.txt"):
+        codebase.write(name, "1\n")
+    codebase.project.git("add", ".")
+    codebase.project.git("commit", "-qm", "more")
+    codebase.project.git("update-index", "--assume-unchanged", "one.txt", "same.txt", "mine.txt")
+    codebase.project.git("update-index", "--skip-worktree", "gone.txt")
+    codebase.write("mine.txt", "mine, from before the work\n")
+    cast = codebase.cast
+    cast.player[1:1] = [cast.writes("one.txt", "2\n"), cast.called("shell", command="rm gone.txt")]
+    person = to_review()
+    said = "because git is told to overlook their changes\n(`git update-index --no-FLAG FILE` ends that"
+    assert said in person.notices()
+    assert "\n  gone.txt (skip-worktree)\n  one.txt (assume-unchanged)\n" in person.notices()
+    person.says("quit")
+    person.ends()
+    codebase.project.git("update-index", "--no-assume-unchanged", "one.txt")
+    person = codebase.start()
+    person.answers("yes", "yes", "commit")
+    assert "):\n  gone.txt (skip-worktree)\n" in person.notices()
+    person.quits()
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "one.txt"}
+
+
 def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     project = codebase.project
     person = to_review()

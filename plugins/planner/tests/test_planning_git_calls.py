@@ -32,7 +32,7 @@ CALLS = {
     "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT],
     "approval": [*CHECKED, *TOOL],  # the tag and the line of the history, in one change; the planner writes
     "review": [
-        *(*HEAD, "diff", *CHECKED, *CHECKED),  # what is staged; the start, with HEAD; the summary
+        *(*HEAD, "diff", "ls-files", *CHECKED, *CHECKED),  # what is staged and overlooked; the start; the summary
         *(*HEAD, *TOOL, *TOOL, *HEAD),  # the player writes todos and a file
         *(*HEAD, "ls-files", "check-ignore", "diff", "ls-files", *HEAD),  # the coach
         *CHECKED,  # the new names

@@ -34,6 +34,7 @@ def stage(plan: Plan) -> Event:
         (messages.NOT_STAGED, chosen.temporary),
         (messages.NOT_STAGED_EITHER, chosen.unclear),
         (messages.NOT_OURS, tuple(entry.path for entry in foreign)),
+        (messages.OVERLOOKED, tuple(f"{path} ({flag})" for path, flag in plan.git.overlooked().items())),
     ):
         if paths:
             plan.say(f"{heading}\n{shown_paths(paths)}")

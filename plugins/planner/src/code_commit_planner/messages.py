@@ -91,6 +91,9 @@ COMPLETED = "Completed:"
 UNRECORDED = "<file> is completed and not yet committed: continuing with its commit."
 NOT_STAGED = "Not staged, because they look like temporary artifacts:"
 NOT_OURS = "Not part of this commit, because they were staged before the work:"
+OVERLOOKED = """\
+Changed, but not staged, because git is told to overlook their changes
+(`git update-index --no-FLAG FILE` ends that, then `git add FILE` stages it):"""
 NOT_STAGED_EITHER = "Also not staged\n(unmerged files, or repositories inside this one):"
 READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"

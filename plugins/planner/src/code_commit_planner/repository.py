@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -17,6 +17,7 @@ from code_commit_workspace import (
     StatusEntry,
     find_in_repository,
     git_status,
+    overlooked_by_git,
     require_settled,
     skipped_by_commit,
     unknown_author,
@@ -126,8 +127,11 @@ class Repository:
         head = self.head()
         ours = staging.ours if staging.head == head else ()
         before = tuple(entry.path for entry in self._staged() if entry.path not in ours)
-        contents = {path: self._digest(path) for path in before} | (dict(staging.contents) if again else {})
-        Staging(head, ours, before=before, contents=tuple(contents.items())).save(self._run.state)
+        kept = staging if again else Staging()
+        contents = self._digests(before) | dict(kept.contents)
+        overlooked = self._digests(overlooked_by_git(self._git)) | dict(kept.overlooked)
+        present = tuple((path, digest) for path, digest in overlooked.items() if digest)  # a sparse checkout lacks most
+        Staging(head, ours, before=before, contents=tuple(contents.items()), overlooked=present).save(self._run.state)
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
@@ -141,8 +145,8 @@ class Repository:
         others = {entry.path for entry in foreign}
         before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
-        contents = read_staging(self._run.state).contents
-        Staging(head, tuple(ours), foreign, contents=contents).save(self._run.state)
+        work = read_staging(self._run.state)
+        Staging(head, tuple(ours), foreign, contents=work.contents, overlooked=work.overlooked).save(self._run.state)
         self._add(chosen.stage)
         return chosen, foreign
 
@@ -156,12 +160,22 @@ class Repository:
             if entry.path in contents and self._digest(entry.path) != contents[entry.path]
         )
 
+    def overlooked(self) -> dict[str, str]:
+        """Return the changed files whose changes git was told to overlook before the work; each with its flag."""
+        before = read_staging(self._run.state).overlooked
+        changed = [path for path, digest in before if self._digest(path) != digest]
+        flags = overlooked_by_git(self._git) if changed else {}
+        return {path: flags[path] for path in changed if path in flags}
+
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""
         staging = read_staging(self._run.state)
         others = tuple(entry for entry in staging.foreign if entry.path not in paths)
         replace(staging, ours=(*staging.ours, *paths), foreign=others).save(self._run.state)
         self._add(paths)
+
+    def _digests(self, paths: Iterable[str]) -> dict[str, str]:
+        return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
         """Return a digest of a file in the codepath; "" for other files, which the player cannot change."""

@@ -40,8 +40,8 @@ class Staging:
     `before` are the paths that were staged when the player began; None means not recorded. `ours` are the paths that
     planning has staged or is about to stage. `foreign` entries were staged before that; those in `set_aside` are out of
     the index during a commit. `contents` are digests of the files at `before` when the player began, which show what
-    the player changed. `summary` and `description` belong to the recorded commit, which ends the work on the file
-    `requirements`.
+    the player changed; `overlooked` are digests of the files whose changes git was told to overlook. `summary` and
+    `description` belong to the recorded commit, which ends the work on the file `requirements`.
     """
 
     head: str | None = None
@@ -50,6 +50,7 @@ class Staging:
     set_aside: tuple[IndexEntry, ...] = ()
     before: tuple[str, ...] | None = None
     contents: tuple[tuple[str, str], ...] = ()
+    overlooked: tuple[tuple[str, str], ...] = ()
     summary: str = ""
     description: tuple[str, ...] = ()
     requirements: str = ""
@@ -70,6 +71,7 @@ def read_staging(state: Path) -> Staging:
             tuple(IndexEntry(**row) for row in data["set_aside"]),
             None if data.get("before") is None else tuple(data["before"]),
             tuple((path, digest) for path, digest in data.get("contents", ())),
+            tuple((path, digest) for path, digest in data.get("overlooked", ())),
             data["summary"],
             tuple(data["description"]),
             data.get("requirements", ""),
