@@ -136,6 +136,8 @@ WRONG = {
     "a hook of its own with two arguments": ("sounds(settings)", "sounds(settings, run)", "code_commit_addhooks", "the hook code_commit_sounds gets no run"),
     "a workflow that is not there": ("sound_plugin:run", "nowhere:run", "workflow sounding", "No module named 'nowhere'"),
     "a flag without its field": ('("--twice",)', '("--thrice",)', "workflow sounding", "no field 'thrice'"),
+    "a setting that does not fit its flag": ('options="sound_plugin:Options")]', 'options="sound_plugin:Wants")]\nclass Wants(BaseModel):\n    twice: str = ""', "workflow sounding", "the default False of the setting 'twice' does not fit its flag"),
+    "an event that is no dataclass": ("@dataclass(frozen=True, slots=True)\nclass Heard", "class Heard", "event Heard", "it must be a frozen dataclass"),
     "a sink that cannot be closed": ("    def close(self)", "    def shut(self)", "code_commit_log_sinks", "Sink.close is missing"),
     "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Sink"\n', "code_commit_settings", "not a pydantic model"),
     "settings that are not there": ('"sound_plugin:Options"\n', '"sound_plugin:X"\n', "code_commit_settings", "'sound_plugin:X' cannot be imported"),

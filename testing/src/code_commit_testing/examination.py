@@ -198,6 +198,22 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
     for name, field in dict(fields).items():
         if field.is_required() and name not in settable:
             yield f"the field {name!r} of {definition.options} is required, but no flag sets it"
+    yield from _misfits(section, code.get("options"))
+
+
+def _misfits(section: Any, options: Any) -> Iterator[str]:
+    """Find settings whose default is no value of the option of the same name: no run starts without the flag."""
+    fields = {name: each for name, each in getattr(section, "model_fields", {}).items() if not each.is_required()}
+    shared = [name for name in getattr(options, "model_fields", ()) if name in fields]
+    defaults = {name: fields[name].get_default(call_default_factory=True) for name in shared}
+    if not defaults:
+        return
+    try:
+        options.model_validate(defaults)
+    except ValidationError as error:
+        for name, wrong in ((str(each["loc"][0]), each["msg"]) for each in error.errors() if each["loc"]):
+            if name in defaults:
+                yield f"the default {defaults[name]!r:.100} of the setting {name!r} does not fit its flag: {wrong}"
 
 
 def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
@@ -319,9 +335,11 @@ def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
 
 
 def _events(plugin: Plugin) -> _Findings:
-    """Check the kinds of the events in the plugin's package, of those modules that are imported by now."""
+    """Check the events in the plugin's package, of those modules that are imported by now."""
     package = _package_of(plugin)
     own = [each for each in _subclasses(Event) if each.__module__.partition(".")[0] == package]
+    for name in sorted({each.__qualname__ for each in own if "__dataclass_params__" not in vars(each)}):
+        yield f"event {name}", "it must be a frozen dataclass: the fields are its data"
     for name, kind in sorted({(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}):
         if not kind.startswith(f"{plugin.name}."):
             yield f"event {name}", f"its kind must be `{plugin.name}.<what>`, not {kind!r}"
