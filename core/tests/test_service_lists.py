@@ -7,9 +7,29 @@ from typing import Any
 
 import pytest
 
-from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
+# A plugin whose function takes no page.
+BROKEN = """
+from pydantic import BaseModel
+from code_commit.plugin_api import *
+
+class Config(BaseModel):
+    model: str = "m"
+
+class Wire:
+    def __init__(self, config):
+        pass
+    encode = decode = decode_models = print
+    def encode_models(self):
+        pass
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("broken", {}, "https://example.org/v1", None, None, ("key", "{key}"),
+                               "broken_plugin:Config", "broken_plugin:Wire")]
+"""
 LISTED = Reply(body=json.dumps({"data": [{"id": "gpt-99"}, {"id": KEY}]}).encode())
 
 
@@ -17,12 +37,12 @@ LISTED = Reply(body=json.dumps({"data": [{"id": "gpt-99"}, {"id": KEY}]}).encode
 def run(tmp_path):
     project = Project.create(tmp_path)
 
-    def run(*arguments: str, replies: Any = (), key: str | None = KEY) -> tuple[Finished, list[Any]]:
+    def run(*arguments: str, replies: Any = (), key: str | None = KEY, plugins: Any = ()) -> tuple[Finished, list[Any]]:
         with ScriptedServer(replies) as server:
             environ = {"CODE_COMMIT_SANDBOX": "off"}
             if key:
                 environ |= {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.url("openai")}
-            return project.command(*arguments, environ=environ), server.requests
+            return project.command(*arguments, environ=environ, plugins=plugins), server.requests
 
     return run
 
@@ -56,6 +76,14 @@ def test_a_service_that_fails_keeps_its_earlier_list(run):
 def test_one_listed_model_is_one_model(run):
     finished, _ = run("models", "--refresh", replies=[Reply(body=b'{"data": [{"id": "gpt-99"}]}')])
     assert "openai lists 1 model\n" in finished.stderr
+
+
+def test_a_broken_plugin_is_named_and_the_others_are_asked(run, tmp_path):
+    broken = install_plugin(tmp_path / "plugins", "broken", BROKEN)
+    finished, _ = run("models", "--refresh", "--json", replies=[LISTED], plugins=[broken])
+    assert finished.exit_code == 4
+    assert "error: the provider broken of code-commit-broken failed: TypeError: Wire.encode_models()" in finished.stderr
+    assert names(finished)["gpt-99"] == "openai"
 
 
 def test_without_a_key_it_is_not_asked(run):

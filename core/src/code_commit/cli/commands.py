@@ -16,7 +16,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
-from code_commit_workspace import count_by_folder, count_of, uninterrupted
+from code_commit_workspace import count_by_folder, count_of, describe, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
@@ -193,15 +193,15 @@ def _refresh(host: CommandHost) -> int:
         try:
             if definition.base_url:
                 ask: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
-                found = usable_models(ask.models())
-                kept = {model: window for model, window in found.items() if redactor.text(model) == model}
-                listed[name] = kept or listed.get(name, {})
-                host.out.note(f"{name} lists {count_of(len(found), 'model')}")
+                new = usable_models(ask.models())
+                listed[name] = {each: new[each] for each in new if redactor.text(each) == each} or listed.get(name, {})
+                host.out.note(f"{name} lists {count_of(len(new), 'model')}")
                 code = ExitCode.REACHED if code is ExitCode.NOT_READY else code
         except NotReady as error:
             host.out.note(f"{name} was not asked: {error.message}")
-        except ProviderError as error:
-            host.out.error(str(error))
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            fault = f"the provider {name} of {plugin.distribution} failed: {describe(error)}"
+            host.out.error(str(error) if isinstance(error, ProviderError) else fault)
             code = ExitCode.PROVIDER_FAILED
     store_listed_models(listed)
     return code
