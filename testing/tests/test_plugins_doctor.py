@@ -10,7 +10,7 @@ GOOD = """
 from pydantic import BaseModel
 from dataclasses import dataclass
 from typing import ClassVar
-from code_commit.plugin_api import CheckDefinition, CommandDefinition, Event, Flag, ProviderDefinition
+from code_commit.plugin_api import CheckDefinition, CommandDefinition, Event, Flag, HttpCall, ProviderDefinition
 from code_commit.plugin_api import WorkflowDefinition, hookimpl, hookspec
 
 class Config(BaseModel):
@@ -20,7 +20,7 @@ class Wire:
     def __init__(self, config):
         self.config = config
     def encode(self, request):
-        pass
+        return HttpCall("/replies", {})
     def decode(self, status, headers, body):
         pass
 

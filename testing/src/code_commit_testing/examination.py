@@ -35,14 +35,11 @@ from code_commit.plugins.code import CODE, collect_objects, fault_of_code, impor
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
+from code_commit_testing.wire_examination import GENERATOR, faults_of_provider
 from code_commit_workspace import describe, require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 
-_WIRE = {"encode": 1, "decode": 3}
-_COUNTING = {"encode_count": 1, "decode_count": 3}
-_PROVIDER = {"complete": 1, "close": 0}
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP
-_GENERATOR = "contains `yield`, so a call of it does nothing"
 _Findings = Iterator[tuple[str, str]]  # stage and error
 
 
@@ -125,7 +122,7 @@ def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
         try:
             code[field] = import_code(definition, field)
             if inspect.isgeneratorfunction(code[field]) and not isinstance(definition, CheckDefinition):
-                faults.append(f"{field} {getattr(definition, field)!r} {_GENERATOR}")
+                faults.append(f"{field} {getattr(definition, field)!r} {GENERATOR}")
         except UsageError as error:
             faults.append(error.message)
     return code, faults
@@ -172,11 +169,7 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
     if not is_wire and not callable(getattr(made, "complete", None)):
         yield f"factory {definition.factory!r} makes {name}, which has neither `encode` nor `complete`"
         return
-    counts = _COUNTING if is_wire and hasattr(made, "encode_count") else {}
-    for method, count in ((_WIRE | counts) if is_wire else _PROVIDER).items():
-        bound = count + inspect.isclass(made)  # a function of the class takes `self` as well
-        if fault := fault_of_code(getattr(made, method, None), bound):
-            yield f"{name}.{method} {fault}"
+    yield from faults_of_provider(made)
     if is_wire and not _HEADER.fullmatch(definition.key_header[0]):
         yield f"key_header names no valid header: {definition.key_header[0]!r}"
     if not is_wire and definition.base_url:
@@ -259,7 +252,7 @@ def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Itera
     """
     if "__call__" in CODE[hook]:
         functions = [each if inspect.isfunction(each) else type(each).__call__ for each in given]
-        yield from (f"{each.__qualname__} {_GENERATOR}" for each in functions if inspect.isgeneratorfunction(each))
+        yield from (f"{each.__qualname__} {GENERATOR}" for each in functions if inspect.isgeneratorfunction(each))
         return
     methods = {name: int(count or 0) for name, count in CODE[hook].items()}
     unmade = _classes_of(plugin) if methods and not given else []
@@ -271,7 +264,7 @@ def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Itera
     for each in classes or map(type, given):
         for name in methods.keys() - {"judge"}:  # which may yield refusals
             if inspect.isgeneratorfunction(getattr(each, name, None)):
-                yield f"{each.__name__}.{name} {_GENERATOR}"
+                yield f"{each.__name__}.{name} {GENERATOR}"
 
 
 def _classes_of(plugin: Plugin) -> list[type]:
