@@ -13,7 +13,6 @@ from code_commit.plugin_api import (
     Finish,
     HttpCall,
     Message,
-    NotReady,
     PartialReply,
     ProviderDefinition,
     ProviderError,
@@ -72,18 +71,6 @@ def test_a_reply_that_is_not_read_to_its_end_keeps_the_tokens_that_were_told():
             provider.complete(model_call("?", stream=True, progress=stop))
         provider.close()
     assert caught.value.usage == Usage(7)
-
-
-@pytest.mark.parametrize("error", [NotReady("the disk is full"), OSError("the disk is full")])
-def test_an_error_of_the_run_log_is_not_one_of_the_service(error):
-    def fail(_):
-        raise error
-
-    with RawServer([HEAD + HELLO]) as server:
-        provider = HttpProvider(DEFINITION, Endpoint(server.address), Wire(Usage()))
-        with pytest.raises(type(error), match=r"^the disk is full$"):
-            provider.complete(model_call("?", stream=True, progress=fail))
-        provider.close()
 
 
 @pytest.mark.parametrize(
