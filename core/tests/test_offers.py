@@ -74,7 +74,7 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
     (WORKFLOW, "flags", FLAGS, [], [(Flag((), "x"),), (Flag(("x",), "x"),), (Flag(("-xy",), "x"),), (Flag(("---x",), "x"),)]),
     (WORKFLOW, "flags", FLAGS, [], [(Flag(("--x_y",), "x"),), (Flag(("--x",), None),), (Flag(("--x",), "x", 1),)]),
     (WORKFLOW, "roles", "a tuple of texts, or None", [None, ("a",), ["a"]], ["a", (1,), 7]),
-    (WORKFLOW, "ignores", TEXTS, [("--x",), frozenset({"a"}), {"a"}], [None, "--x", ("a", 1), {"a": "b"}]),
+    (WORKFLOW, "ignores", TEXTS, [("--x",), frozenset({"a"}), {"a"}], [None, "--x", (1,), ["a", 1], {"a": "b"}]),
     (WORKFLOW, "no_repository", TEXTS, [("x",)], ["x"]),
     (WORKFLOW, "options", "a text, or None", [None, "x:y"], [7]),
     (WORKFLOW, "writes", SWITCH, [False], [0]),
@@ -98,6 +98,12 @@ def test_a_definition_is_taken_if_its_fields_have_the_right_form(registry, right
     names = [each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)]
     assert errors(found) == ([] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"])
     assert len(names) == 6 + accepted  # six are the host's
+
+
+def test_of_many_flags_the_wrong_ones_are_shown(registry) -> None:
+    flags = (*(Flag((f"--right-{number}",), "x") for number in range(5)), Flag(("wrong",), "x"))
+    [error] = errors(registry(one=[replace(WORKFLOW, flags=flags)]))
+    assert error == f"`flags` must be {FLAGS}, not {flags[-1:]!r:.100}"
 
 
 def test_an_item_of_another_type_is_left_out(registry, monkeypatch) -> None:

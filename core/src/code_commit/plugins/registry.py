@@ -150,8 +150,7 @@ class Registry:
                 owners.setdefault(flag, set()).add(offer[0].distribution)
         kept = {}
         for name, offer in self.workflows.items():
-            flags = self.flags_of(name)
-            names = _names(offer[1])
+            flags, names = self.flags_of(name), _names(offer[1])
             taken = [flag for flag in flags if flag in reserved]
             shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
             if taken:
@@ -243,7 +242,8 @@ def _fault_of(record: type[Any], definition: Any) -> str:
         is_valid, kind = _TYPES[needed]
         value = getattr(definition, field.name)
         if not (is_valid(value) or (optional and value is None)):
-            return f"`{field.name}` must be {kind}{', or None' * bool(optional)}, not {value!r:.100}"
+            wrong = tuple(each for each in value if not is_valid([each])) if isinstance(value, tuple) else ()
+            return f"`{field.name}` must be {kind}{', or None' * bool(optional)}, not {wrong or value!r:.100}"
     if record is not Flag:
         count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)
         if not all(map(_WORD.fullmatch, definition.name.split(" ", most - 1))):
