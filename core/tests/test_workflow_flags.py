@@ -32,6 +32,8 @@ def code_commit_workflows():
         workflow("looking", deep, TIMES, Flag(("--two-words",), "no field of its name"), options="flags_plugin:Options"),
         workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look", "--absent")),
         workflow("strict", Flag(("--strict",), "no field", selects=True), TIMES, options="flags_plugin:Strict"),
+        workflow("owed", Flag(("--owed",), "no default", selects=True), TIMES, options="flags_plugin:Owed"),
+        workflow("unset", Flag(("--unset",), "a field without a flag", selects=True), options="flags_plugin:Unset"),
         workflow("lost", Flag(("--lost",), "no root", selects=True), root="flags_plugin:lost"),
         workflow("nowhere", Flag(("--nowhere",), "absent", selects=True), root="flags_plugin:nowhere"),
         workflow("asking", Flag(("--asking",), "asks", selects=True), root="flags_plugin:asking"),
@@ -51,6 +53,12 @@ class Settings(BaseModel):
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
     times: int = 1
+
+class Owed(BaseModel):
+    times: int
+
+class Unset(BaseModel):
+    depth: int
 
 class Options(Strict):
     look: bool = False
@@ -120,6 +128,8 @@ def test_a_workflow_gets_its_flags_which_beat_the_settings_of_the_same_name(star
         "--bare --look": "None",
         "--strict --times 9": "Strict(times=9)",
         "--look": "Options(times=2, look=True)",
+        "--owed": "Owed(times=2)",
+        "--owed --times 9": "Owed(times=9)",
         "-l --times 1": "Options(times=1, look=True)",
         "--look --times=3": "Options(times=3, look=True)",
         "--bare": "None",
@@ -135,6 +145,11 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         ("--look --two-words", "there is no setting --two-words\n"),
         ("--look --absent x", "there is no flag --absent"),
         ("--look --times x", "--times should be a valid integer\n"),
+        ("--owed --times x", "--times should be a valid integer\n"),
+        (
+            "--unset",
+            "the workflow unset of code-commit-flags 1.0 is broken: the field 'depth' of flags_plugin:Unset is",
+        ),
         ("--look --times", "argument --times: expected one argument"),
         ("--look --sandbox of", "--sandbox should be 'auto', 'require' or 'off'"),
         ("--look --on-failure=stop", "--on-failure should be 'keep' or 'restore'"),

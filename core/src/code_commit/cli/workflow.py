@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,14 @@ def plan_run(
     fields = model.model_fields if model else {}
     selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}  # they need no field
     flags = {name: value for name, value in invocation.flags.items() if name in fields or name not in selectors}
+    section_model = settings_model(registry.plugin_host, plugin)
+    shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
+    settable = {field_of(flag.names[0]) for flag in workflow.flags} | shared.keys()
+    with naming(plugin, workflow):
+        if lost := [name for name, field in fields.items() if field.is_required() and name not in settable]:
+            raise UsageError(f"the field {lost[0]!r} of {workflow.options} is required, but no flag sets it")
     with noting(plugin, f"the workflow {workflow.name}"):
-        options = _options(model, flags)
+        options = _options(model, flags, shared)
         if root is None:
             root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
@@ -77,8 +83,6 @@ def plan_run(
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root, hint=INIT * ("init" in registry.commands))  # before any setting is read
-    section_model = settings_model(registry.plugin_host, plugin)
-    shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
     settings = load_settings(root, flags={**invocation.settings, **own}, environ=environ)
     require_known_names(settings, registry)
@@ -87,19 +91,10 @@ def plan_run(
         values = {name: getattr(section, name) for name in fields if name in shared}
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(model, {**flags, **values})
-    shows = ["progress"] * (not invocation.quiet) + ["json"] * (invocation.as_json and not mute)
-    return RunPlan(
-        plugin,
-        workflow,
-        options,
-        settings,
-        section,
-        root.resolve(),
-        invocation.argv,
-        environ,
-        stdout_taken=invocation.as_json or mute,
-        shows=frozenset(shows),
-    )
+    taken = invocation.as_json or mute
+    shows = frozenset(["progress"] * (not invocation.quiet) + ["json"] * (invocation.as_json and not mute))
+    root, argv = root.resolve(), invocation.argv
+    return RunPlan(plugin, workflow, options, settings, section, root, argv, environ, stdout_taken=taken, shows=shows)
 
 
 def require_known_names(settings: Settings, registry: Registry) -> None:
@@ -121,13 +116,17 @@ def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
     return read_answer(lambda: SafeStream(sys.stderr).print(question))
 
 
-def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
+def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], later: Collection[str] = ()) -> Any:
+    """Return the validated flags; those that a setting will provide `later` may be missing."""
     if model is None:
         return None
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        raise UsageError(next(explained(error, model, lambda _: FLAG))[1]) from None
+        for problem, (_, text) in zip(error.errors(), explained(error, model, lambda _: FLAG), strict=True):
+            if problem["type"] != "missing" or problem["loc"][0] not in later:
+                raise UsageError(text) from None
+        return model.model_construct(None, **flags)
 
 
 def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
