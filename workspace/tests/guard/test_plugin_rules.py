@@ -75,6 +75,7 @@ def _fails_halfway():
         ([Refusal("a", "says", None)], "whose fields are not text"),
         ([Refusal("a", "says", "No.", hint=1)], "whose fields are not text"),
         ([Refusal("a", "", "No.")], "a refusal with an empty `rule`"),
+        ([Refusal("a", "says", " ")], "a refusal with an empty `reason`"),
         (
             [Refusal("a", "says", "No.", then="allow")],
             "a refusal whose `then` is 'allow', not 'stop', 'repair' or 'warn'",

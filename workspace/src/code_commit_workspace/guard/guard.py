@@ -183,6 +183,8 @@ def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> It
             raise WrongAnswer("returned a refusal whose fields are not text")
         if not each.rule:
             raise WrongAnswer("returned a refusal with an empty `rule`")
+        if not each.reason.strip():
+            raise WrongAnswer("returned a refusal with an empty `reason`")
         if not any(each.then == known for known in ("stop", "repair", "warn")):
             then = quote(str(each.then))
             raise WrongAnswer(f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'")
