@@ -105,6 +105,7 @@ def test_what_looks_like_a_hook_is_checked(load, capsys, code, failures) -> None
         ("code_commit_after_run", "return ''", [], ""),
         ("code_commit_after_run", "return None", [], ""),
         ("code_commit_after_run", "return 5", [], "TypeError: it must return a string or None, not int"),
+        ("code_commit_settings", "return dict", [], "TypeError: it must return a string or None, not type"),
         ("code_commit_secrets", "return ('A', 'B')", ["A", "B"], ""),
         ("code_commit_secrets", "yield 'A'", ["A"], ""),
         ("code_commit_secrets", "return 5", [], "TypeError: it must return a list or None, not int"),

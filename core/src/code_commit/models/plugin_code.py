@@ -62,7 +62,7 @@ def run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distributi
 
     def rest_of_chain(value: ModelCall) -> Completion:
         if value is not call:
-            raise ProviderFailed("it passed on a different call than it received", hint="change the query or workflow")
+            raise ProviderFailed("it passed on a different call than it received", hint="this is a bug in its plugin")
         try:
             return next(call)
         except BaseException as error:

@@ -213,7 +213,7 @@ def _items(hook: str, result: Any) -> list[Any]:
     if result is None or isinstance(result, str):
         return [result] if result else []
     if not isinstance(result, Iterable):
-        wanted = "a string" if hook == AFTER_RUN else "a list"
+        wanted = "a string" if hook in {AFTER_RUN, "code_commit_settings"} else "a list"
         raise TypeError(f"it must return {wanted} or None, not {type(result).__name__}")
     return list(result)
 
