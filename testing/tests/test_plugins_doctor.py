@@ -286,6 +286,8 @@ WRONG_RULES = [
     ),
     ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
     ("return ()", "changes[0].content.hex(); return ()", "code_commit.path_rules", "failed for a deleted file"),
+    ("return ()", "(one,) = changes; return ()", "code_commit.path_rules", "Rule.judge failed for two files at once"),
+    ("return ()", "raise SystemExit(0)", "code_commit.path_rules", "Rule.judge failed for a new file: SystemExit: 0"),
     ('"rule"', '""', "code_commit.path_rules", "the `name` of Rule is empty"),
     (
         "return ()",

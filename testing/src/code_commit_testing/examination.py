@@ -276,10 +276,9 @@ def _classes_of(plugin: Plugin) -> list[type]:
 
 
 _TREE = {"plugins-doctor-old.txt": b"an old file\n"}
-_CHANGES = {
-    "a new file": Change("plugins-doctor.txt", b"a new file\n"),
-    "a deleted file": Change("plugins-doctor-old.txt", None),
-}
+_NEW = Change("plugins-doctor.txt", b"a new file\n")
+_DELETED = Change("plugins-doctor-old.txt", None)
+_CHANGES = {"a new file": (_NEW,), "a deleted file": (_DELETED,), "two files at once": (_NEW, _DELETED)}
 
 
 class _SmallTree:
@@ -296,16 +295,16 @@ class _SmallTree:
 
 
 def _faults_of_judging(rule: Any) -> Iterator[str]:
-    """Let a rule judge a new and a deleted file. The host refuses everything if the answer is malformed."""
+    """Let a rule judge a new file, a deleted one, and both. The host refuses everything if the answer is malformed."""
     name = f"{type(rule).__name__}.judge"
     if rule.name == "":
         yield f"the `name` of {type(rule).__name__} is empty"
-    for what, change in _CHANGES.items():
+    for what, changes in _CHANGES.items():
         try:
-            list(checked_refusals(rule.judge((change,), _SmallTree()), {change.path}, ""))
+            list(checked_refusals(rule.judge(changes, _SmallTree()), {each.path for each in changes}, ""))
         except WrongAnswer as error:
             yield f"{name} must return Refusals of changed paths, but it {error}"
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             yield f"{name} failed for {what}: {describe(error)}"
         else:
             continue
