@@ -22,7 +22,7 @@ def listed(document: Any) -> Reply:
 
 
 OPENAI = listed({"object": "list", "data": [{"id": "gpt-99", "object": "model", "created": 1, "owned_by": "openai"}]})
-ANTHROPIC = listed({"data": [{"id": "claude-99", "max_input_tokens": 900}, {"id": "claude-98"}], "has_more": False})
+ANTHROPIC = listed({"data": [{"id": "claude-99", "max_input_tokens": 9_000}, {"id": "claude-98"}], "has_more": False})
 GEMINI = listed(
     {
         "models": [
@@ -70,7 +70,7 @@ def test_the_services_are_asked_for_their_models(run):
     keys = [request.headers[name] for name, request in zip(names_of_keys, requests, strict=True)]
     assert keys == [KEY, KEY, f"Bearer {KEY}"]
     found = names(finished)
-    assert found["claude-99"] == ("anthropic", 900)
+    assert found["claude-99"] == ("anthropic", 9_000)
     assert found["claude-98"] == ("anthropic", None)
     assert found["gemini-99"] == ("gemini", 777)
     assert found["gpt-99"] == ("openai", None)
@@ -120,7 +120,7 @@ def test_a_listed_name_resolves_without_its_provider(run, project):
     assert finished.exit_code == 0, finished.stderr
     assert [(request.protocol, request.model) for request in requests] == [("anthropic", "claude-99")]
     assert json.loads((project.run_folder / "run.json").read_bytes())["outcome"] == "reached"
-    assert names(run("models", "--json")[0])["claude-99"] == ("anthropic", 900)
+    assert names(run("models", "--json")[0])["claude-99"] == ("anthropic", 9_000)
 
 
 def test_a_listed_window_refuses_a_longer_prompt(run, project):

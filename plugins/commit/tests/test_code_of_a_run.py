@@ -7,7 +7,20 @@ import re
 
 import pytest
 
+from code_commit_testing import ScriptedServer, install_plugin
+
 GREEN = "^^^a.txt\ngood\n^^^end\n"
+# A provider whose model reads little.
+SMALL = """
+from dataclasses import replace
+from code_commit.plugin_api import hookimpl
+from code_commit_testing import loopback_provider
+
+@hookimpl
+def code_commit_providers():
+    [definition] = loopback_provider.code_commit_providers()
+    return [replace(definition, windows={"loopback-1": 200})]
+"""
 
 
 def codebase(change) -> str:
@@ -65,6 +78,15 @@ def test_a_prompt_larger_than_the_window_is_refused_before_the_call(change, mode
     assert int(found[1].replace(",", "")) == pytest.approx(len(large + large[:200_000]) / 16 * 4.7, rel=0.2)
     assert "`code-commit rollup --exclude /src/`" in finished.stderr
     assert not list(change.project.root.glob("logs/*/"))
+
+
+def test_a_small_window_that_a_plugin_names_is_kept(change, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "small", SMALL)
+    with ScriptedServer([GREEN]) as server:
+        environ = {"LOOPBACK_BASE_URL": server.url("openai")}
+        finished = change.project.command("--model", "loopback-1", plugins=[plugins], environ=environ)
+        assert (finished.exit_code, server.requests) == (3, [])
+    assert "tokens, and loopback-1 reads at most 200\n" in finished.stderr
 
 
 def test_a_query_larger_than_the_window_is_named(change):

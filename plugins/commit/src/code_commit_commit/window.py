@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from code_commit.plugin_api import NotReady, estimate_tokens
 from code_commit_workspace import count_of
 
-_ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
+_ALWAYS_FITS = 100_000  # tokens, if neither plugin nor service says; the list loads in a fifth of a second
 _HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
 _MARGIN = 1.5  # of the estimate
 _NAMED = 3  # folders
@@ -27,9 +27,8 @@ def require_window(
         NotReady: the prompt is too long; the hint names the query, or the largest folders of the `codebase`.
     """
     tokens = estimate_tokens(prompt)
-    if tokens <= _ALWAYS_FITS:
-        return
-    window = window or window_of(model)
+    if window is None and tokens > _ALWAYS_FITS:
+        window = window_of(model)
     if window is None:
         return
     if window / _MARGIN < tokens < window * _MARGIN:
