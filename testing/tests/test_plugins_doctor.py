@@ -120,6 +120,7 @@ WRONG = {
     "a header without a name": ('"authorization", "Bearer', '"", "Bearer', "provider sound", "key_header names no valid header: ''"),
     "a header name with a colon": ('"authorization", "Bearer', '"x-key:", "Bearer', "provider sound", "key_header names no valid header: 'x-key:'"),
     "a key that no variable can hold": ("None, None,", 'None, "SOUND KEY",', "provider sound", "key_variable must be the name of an environment variable, not 'SOUND KEY'"),
+    "a window that is no number": ('"sound_plugin:Wire")]', '"sound_plugin:Wire", windows={"sound-1": "8k"})]', "provider sound", "windows must map model ids to numbers of tokens, not 'sound-1' to '8k'"),
     "a layer that yields": ("return next(call)", "yield next(call)", "code_commit_model_layers", "layer contains `yield`, so a call of it does nothing"),
     "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),
     "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),

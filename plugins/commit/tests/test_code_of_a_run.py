@@ -89,6 +89,14 @@ def test_a_small_window_that_a_plugin_names_is_kept(change, tmp_path):
     assert "tokens, and loopback-1 reads at most 200\n" in finished.stderr
 
 
+def test_a_window_that_is_no_number_is_ignored(change, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "small", SMALL.replace("200", "'8k'"))
+    with ScriptedServer(["^^^a.txt\nnew\n^^^end\n"]) as server:
+        environ = {"LOOPBACK_BASE_URL": server.url("openai")}
+        finished = change.project.command("--model", "loopback-1", "--dry-run", plugins=[plugins], environ=environ)
+    assert finished.exit_code == 0, finished.stderr
+
+
 def test_a_query_larger_than_the_window_is_named(change):
     change.project.write({"agent-config/query.txt": "words of a text\n" * 30_000})
     finished = change([GREEN], "--model", "scripted/gpt-4o")

@@ -20,6 +20,7 @@ from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
 from code_commit.config.keys import address_of
 from code_commit.config.loading import Settings
+from code_commit.models.listed_models import usable_models
 from code_commit.plugin_api import (
     Change,
     CheckDefinition,
@@ -142,6 +143,9 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
         variable = getattr(definition, field)
         if variable and not VARIABLE_NAME.fullmatch(variable):
             yield f"{field} must be the name of an environment variable, not {variable!r}"
+    for model, window in definition.windows.items():
+        if usable_models({model: window}) != {model: window}:
+            yield f"windows must map model ids to numbers of tokens, not {model!r} to {window!r}"
     if "config" in code and "model" not in code["config"].model_fields:
         yield f"{definition.config} has no field `model`"
     if not faults:

@@ -67,7 +67,7 @@ def window_of(
 
     `listed` is what `listed_models` returns; without, it is read if it is needed.
     """
-    if window := definition.windows.get(model):
+    if window := usable_models({model: definition.windows.get(model)}).get(model):
         return window
     return (listed_models() if listed is None else listed).get(definition.name, {}).get(model) or None
 
