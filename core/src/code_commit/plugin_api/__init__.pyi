@@ -64,6 +64,7 @@ from .host import RunSummary as RunSummary
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
+from .provider import ListingWire as ListingWire
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
