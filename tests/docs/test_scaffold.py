@@ -112,3 +112,13 @@ def test_mypy_finds_nothing(created: Path, mypy_cache: str) -> None:
     folders = [f"code-commit-{name}/{part}" for name in NAMES for part in ("src", "tests")]
     checked = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", mypy_cache, *folders, cwd=created)
     assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(("kind", "failed"), [("rule", 2), ("layer", 1), ("sink", 2)])
+def test_a_test_that_fails_shows_the_words_of_the_run(created: Path, kind: str, failed: int) -> None:
+    folder = created / f"code-commit-my-{kind}"
+    environ = {"PYTHONPATH": str(folder / "src"), "PATH": os.environ["PATH"]}  # where the plugin is not installed
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    words = f"AssertionError: error: agent-config/config.toml: there is no plugin 'my-{kind}'\n"
+    assert (done.returncode, done.stdout.count(words)) == (1, failed), done.stdout

@@ -25,6 +25,6 @@ def test_a_run_ends_at_the_limit(tmp_path: Path) -> None:
     answers = [Reply(f"^^^a.txt\n{number}\n^^^end\n") for number in range(4)]
     with ScriptedServer(answers) as server:
         finished = project.command("--model", "gpt-5", "--json", environ=server.environment())
-        assert len(server.requests) == 2
+        assert len(server.requests) == 2, finished.stderr
     assert finished.events[-1]["data"]["outcome"] == "limit"
     assert "the limit of model calls (2) is reached" in finished.stderr
