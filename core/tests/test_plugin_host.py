@@ -100,7 +100,7 @@ BROKEN = {
     "a number among texts": (
         WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", ignores=("a", 1)'),
         "workflow",
-        "`ignores` must be a tuple of texts, not ('a', 1)",
+        "`ignores` must be a tuple of texts, not (1,)",
     ),
     "a flag with a number for its metavar": (
         WORKFLOW.format(name="w", flag="--w").replace("selects=True", "1"),

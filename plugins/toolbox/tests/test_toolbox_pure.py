@@ -52,6 +52,11 @@ def test_a_missing_passage_is_an_error(text, old):
         replaced_once(text, old, "x")
 
 
+def test_a_passage_that_would_stay_the_same_is_an_error():
+    with pytest.raises(ToolError, match="old_str and new_str are the same"):
+        replaced_once("one two", "two", "two")
+
+
 def test_a_passage_with_a_million_matches_is_rejected_quickly():
     with pytest.raises(ToolError, match="1000 or more times, in lines 1, 1, 1"):
         replaced_once("a" * 1_000_000, "a", "b")
