@@ -91,7 +91,7 @@ def test_importing_a_package_imports_none_of_its_modules() -> None:
 CORE = ROOT / "core/src/code_commit"
 # Maximum lines of code, files, layers, and modules outside the packages. The design allows 5,500 lines, and
 # 6,000 with streaming and `doctor`. Lower these numbers, never raise them.
-LINES, FILES, LAYERS, LOOSE = 5858, 60, 7, 3
+LINES, FILES, LAYERS, LOOSE = 5856, 60, 7, 3
 
 
 def code_lines(source: Path) -> int:
