@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from code_commit_workspace import NotReady
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
@@ -51,6 +53,12 @@ class PluginFailure:
     error: str
     guards_paths: bool
     claimants: tuple[str, ...] = ()
+
+    def stops_run(self, what: str) -> NotReady:
+        """Return the error of a run that does not start, because the broken plugin has `what`, such as path rules."""
+        cause = f"has {what} and is broken ({self.stage}): {self.error}"
+        hint = f"fix it or its settings, or run with --disable-plugin {self.plugin}"
+        return NotReady(f"the plugin {self.plugin} of {self.distribution} {cause}", hint=hint)
 
 
 class Registry(Protocol):

@@ -189,10 +189,5 @@ def _collect_guards(
     found = [(plugin.distribution, guard) for plugin, guard in collect_objects(plugin_host, hook, given)]
     for broken in plugin_host.failures if fail_closed else ():
         if broken.stage == hook or (broken.guards_paths and hook == PATH_RULES):
-            what = hook.removeprefix("code_commit_").replace("_", " ")
-            raise NotReady(
-                f"the plugin {broken.plugin} of {broken.distribution} has {what} and is broken ({broken.stage}): "
-                f"{broken.error}",
-                hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
-            )
+            raise broken.stops_run(hook.removeprefix("code_commit_").replace("_", " "))
     return found

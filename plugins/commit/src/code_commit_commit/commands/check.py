@@ -61,11 +61,7 @@ def _require_rules(host: Host) -> None:
         pass  # their failures are added to those of the host
     if broken := next((each for each in host.failures if each.guards_paths), None):
         host.settings()  # a broken configuration breaks every hook that takes a section of it
-        raise NotReady(
-            f"the plugin {broken.plugin} of {broken.distribution} has path rules and is broken ({broken.stage}): "
-            f"{broken.error}",
-            hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
-        )
+        raise broken.stops_run("path rules")
 
 
 def _refusals(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
