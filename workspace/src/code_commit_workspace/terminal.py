@@ -46,7 +46,7 @@ def join_paths(paths: Sequence[str], most: int = 10) -> str:
 
 
 def count_of(number: int, noun: str, nouns: str = "") -> str:
-    """Return a number with its noun: "1 file", "1,000 files". `nouns` are several, if not with an "s" at the end."""
+    """Return a number with its noun: "1 file", "1,000 files". `nouns` is the plural if it is not `noun` plus "s"."""
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
