@@ -173,7 +173,7 @@ class Workspace:
         """
         return self._guard.select(patterns, among=among)
 
-    def listed(self) -> set[str]:
+    def listed(self) -> AbstractSet[str]:
         """Return the paths that git tracks or does not ignore, including those that a model may not see.
 
         Raises:

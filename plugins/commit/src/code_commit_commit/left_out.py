@@ -21,12 +21,13 @@ _VENDORED = re.compile(
     r"(?:[^/]+/)*?(?:vendor|third_party|node_modules|bower_components|site-packages|Pods|\.yarn/(?:cache|releases))/"
 )
 _SECRET = re.compile(  # names of files
-    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.envrc|(?!(?:example|sample|template)\.env$).+\.env|"
+    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.envrc|"
     r"[._]netrc|\.git-credentials|\.pgpass|\.npmrc|\.pypirc|"
     r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?",
     re.IGNORECASE,
 )
-_SECRET_ENDS = (".pem", ".key", ".p12", ".pfx")
+_SECRET_ENDS = (".env", ".pem", ".key", ".p12", ".pfx")
+_EXAMPLES = frozenset({"example.env", "sample.env", "template.env"})
 LOCK_FILE, GENERATED = "It is a lock file.", "It is generated."
 VENDORED, SECRET = "It usually holds copies of other projects.", "It may contain secrets."
 DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
@@ -65,7 +66,7 @@ def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
             reasons[path] = LOCK_FILE
         elif name.endswith(_GENERATED):
             reasons[path] = GENERATED
-        elif _SECRET.fullmatch(name) or name.lower().endswith(_SECRET_ENDS):
+        elif _SECRET.fullmatch(name) or ((low := name.lower()).endswith(_SECRET_ENDS) and low not in _EXAMPLES):
             reasons[path] = SECRET
     return reasons
 

@@ -13,7 +13,7 @@ UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SAMPLES, _SAMPLE = 64, 512  # samples of a batch, for the estimate of tokens, and bytes of each
 _ESTIMATED = 64  # samples that are looked at
-_BATCH = 1024 * 1024  # bytes
+_BATCH = 2 * 1024 * 1024  # bytes
 
 
 @dataclass

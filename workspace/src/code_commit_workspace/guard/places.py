@@ -72,7 +72,8 @@ class PathLookup:
         state = self.to(inside)
         if state.reason is not None or not state.exists:
             return frozenset()
-        return {name for name in _regular_files(self._tree, folder) if inside + name not in self.submodules}
+        found = _regular_files(self._tree, folder)
+        return {name for name in found if inside + name not in self.submodules} if self.submodules else found
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
@@ -147,12 +148,12 @@ def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
         return f"{quote(path)} cannot be read: {error.strerror}."
 
 
-def _regular_files(tree: ProjectTree, folder: str) -> Sequence[str]:
+def _regular_files(tree: ProjectTree, folder: str) -> AbstractSet[str]:
     try:
         with tree.folder(folder) as handle, os.scandir(handle) as entries:
-            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
     except OSError:
-        return ()
+        return frozenset()
 
 
 def kind(found: os.stat_result) -> str:

@@ -19,7 +19,7 @@ from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 _LONGEST = 64  # characters of an ordinary name
-_ORDINARY = re.compile(rf"\w(?:[\w.+-]{{,{_LONGEST - 2}}}[\w+-])?", re.ASCII)
+_ORDINARY = re.compile(rf"(?:\w[\w.+-]{{,{_LONGEST - 1}}}+(?<!\.)/)*+", re.ASCII)  # names, each before a slash
 
 
 def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
@@ -99,8 +99,11 @@ def _ordinary_files(folder: str, lookup: PathLookup, plain: PlainPath, closed: P
     longest = f"{folder}{'/' * bool(folder)}{'x' * _LONGEST}"
     if plain.reason(longest) or closed.find(longest):
         return ()
-    names = closed.names
-    return {name for name in lookup.regular_files(folder) if _ORDINARY.fullmatch(name) and name.lower() not in names}
+    found = lookup.regular_files(folder)
+    text = "/".join([*found, ""])
+    if _ORDINARY.fullmatch(text) and closed.names.isdisjoint(text.lower().split("/")):
+        return found
+    return {name for name in found if _ORDINARY.fullmatch(f"{name}/") and name.lower() not in closed.names}
 
 
 def _closed(path: str, closed: ProtectedNames) -> str | None:
