@@ -61,6 +61,14 @@ def two_sentences():
         return len(".".join(sentences[:2])) + 1 if len(sentences) > 2 else None
     return read
 
+def twice(call, next):
+    next(call)
+    return next(call)
+
+@hookimpl
+def code_commit_model_layers():
+    return [twice] if "TWICE" in os.environ else []
+
 def ask(run):
     request = Request((Message("user", (Text("hi"),)),))
     completion = run.model().complete(request, label="ask", watch=two_sentences)
@@ -73,8 +81,8 @@ def ask(project, tmp_path):
     """Return a function that returns the text and the finish that a workflow gets, and the data of its call."""
     plugins = [install_plugin(tmp_path / "plugins", "streamer", PLUGIN)]
 
-    def ask(*pieces: str, early: bool):
-        environ = {"PIECES": json.dumps(pieces), "CODE_COMMIT_STOP_EARLY": str(early).lower()}
+    def ask(*pieces: str, early: bool, **more: str):
+        environ = {"PIECES": json.dumps(pieces), "CODE_COMMIT_STOP_EARLY": str(early).lower(), **more}
         finished = project.command("--ask", "--json", "--model", "streamer", plugins=plugins, environ=environ)
         assert finished.exit_code == 0, finished.stderr
         call = next(event["data"] for event in finished.events if event["kind"] == "call.finished")
@@ -109,3 +117,14 @@ def test_the_tokens_are_those_of_the_service_or_an_estimate(ask):
 
 def test_each_try_is_watched_from_its_start(ask):
     assert ask("One.", "DROP", " Two.", "more", early=True)[:2] == ("One.DROP Two.", "stopped_early")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kept"), [(["One.", " Two"], "One. Two"), (["One.", " Two. Th", "ree."], "One. Two. Th")]
+)
+def test_what_a_layer_asks_for_again_is_watched_and_kept_from_its_start(ask, project, pieces, kept):
+    text, _, call = ask(*pieces, early=True, TWICE="")
+    assert text == "One. Two" + "." * (len(pieces) > 2)
+    assert call["finish"] == ("stopped_early" if len(pieces) > 2 else "stop")
+    for name in ("1-ask-response-try-1.txt", "1-ask-response.txt"):
+        assert (project.run_folder / name).read_text() == kept

@@ -122,10 +122,10 @@ def test_nothing_is_printed_where_nobody_asked(receive):
 
 def test_a_lost_try_keeps_its_files_and_the_next_begins_anew(receive, log):
     reply, _ = receive("^^^a\nlost")
-    reply.lose(3)
-    assert (reply.lost_tries, reply.kept.has_text) == (3, False)
-    assert (log.folder / "1-ask-response-try-3.txt").read_text() == "^^^a\nlost"
-    assert (log.folder / "1-ask-response-try-3.json").read_text() == '[\n{"n": 0}\n]\n'
+    reply.begin_next_try()
+    assert (reply.lost_tries, reply.kept.has_text) == (1, False)
+    assert (log.folder / "1-ask-response-try-1.txt").read_text() == "^^^a\nlost"
+    assert (log.folder / "1-ask-response-try-1.json").read_text() == '[\n{"n": 0}\n]\n'
     reply.take(Delta("text", "again"))
     reply.end()
     assert (log.folder / "1-ask-response.txt").read_text() == "again"

@@ -46,8 +46,7 @@ class CallLog:
     def next_number(self) -> int:
         """Return the number of a new call."""
         with self._condition:
-            self._count += 1
-            number = self._count
+            self._count = number = self._count + 1
         self._latest.set(number)
         return number
 
@@ -87,7 +86,7 @@ class CallLog:
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds. Keep what arrived of it."""
-        self._running[call.number].lose(number)
+        self._running[call.number].begin_next_try()
         self._log.emit(CallRetried(call.number, number, wait, reason))
 
     def wait_until_over(self, seconds: float) -> bool:

@@ -45,6 +45,7 @@ class ReceivedReply:
         )
         self._text: list[str] = []  # for an early end
         self._decides = self._watch() if self._watch else None
+        self._answers = len(self.spent)
         self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
         self._kind = self._file = self._line = self._printed = self._half = ""
 
@@ -54,6 +55,8 @@ class ReceivedReply:
         Raises:
             StopReading: the rest is not needed.
         """
+        if len(self.spent) > self._answers:  # a layer of a plugin asked again
+            self.begin_next_try()
         if isinstance(item, StreamEvent):
             self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
         else:
@@ -78,13 +81,13 @@ class ReceivedReply:
         self._print_piece("" if self._printed else text)
         self._print_piece("\n" * (self._printed[-1:] not in {"", "\n"}))
 
-    def lose(self, attempt: int) -> None:
-        """Keep what arrived of the try `attempt` under another name, and begin the next try."""
-        self.lost_tries = attempt
+    def begin_next_try(self) -> None:
+        """Keep what arrived under another name, and begin the next try."""
+        self.lost_tries += 1
         self.end()
         for file in (self._log.folder / self.files.response, self._log.folder / self.files.raw):
             with suppress(FileNotFoundError):
-                file.rename(file.with_name(counted(file.name, f"try-{attempt}")))
+                file.rename(file.with_name(counted(file.name, f"try-{self.lost_tries}")))
         self._begin()
 
     def _show(self, text: str, added: str) -> None:

@@ -180,10 +180,9 @@ class HttpProvider:
             while piece and isinstance(piece, bytes):  # services send a piece for each event
                 arrived += piece
                 piece = None if len(arrived) > _AT_ONCE or post.queue.empty() else post.queue.get()
-            if not self._closed:
-                yield from parser.feed(bytes(arrived))
             if self._closed:
                 raise _closed()
+            yield from parser.feed(bytes(arrived))
             if isinstance(piece, Exception):
                 post.result = piece
                 return
@@ -308,11 +307,10 @@ class HttpProvider:
     def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
         with self._lock:
             del self._busy[connection]
-            keep = reusable and not self._closed
-            if keep:
+            if reusable and not self._closed:
                 self._idle.append(connection)
-        if not keep:
-            connection.abort()
+                return
+        connection.abort()
 
 
 def _has_ended(decoder: StreamDecoder) -> bool:
