@@ -105,7 +105,7 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
         ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd invented"),
         (
             f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
-            "it returned a Text whose `text` must be of type str, not None",
+            "the text of a Text or a ToolResult is of type str, not None",
         ),
         (f"return {ANSWER.format(text=repr('x'), finish='None')}", "whose `finish` must be of type Finish, not None"),
         (f"return {STOPPED}, cost=-1)", "whose `cost` must be a number"),

@@ -150,13 +150,16 @@ def test_what_is_no_request_names_the_mistake(fail):
     mistakes = {
         'Request((Message("user", "hi"),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
         'Request((Message("user", (Text("hi"))),))': "the parts of a Message are Text, ToolCall, ToolResult and Opaque",
+        'Request((Message("usr", (Text("hi"),)),))': "the role of a Message is 'user' or 'assistant', not 'usr'",
+        'Request((Message("user", (Text(b"hi"),)),))': "the text of a Text or a ToolResult is of type str, not b'hi'",
+        'Request((Message("user", (Text("hi"),)),), b"x")': "the system prompt of a Request is of type str, not b'x'",
         'Request("hi")': "the messages of a Request are of type Message, not 'hi'",
         'Request((Message("user", ())))': "the messages of a Request are of type Message, not Message(role='user'",
         '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
     }
     told = fail(requests=f"[{', '.join(f'lambda: {each}' for each in mistakes)}]")
     assert [(name, message[: len(said)]) for (name, message, _), said in zip(told, mistakes.values(), strict=True)] == [
-        ("TypeError", said) for said in mistakes.values()
+        ("ValueError" if "the role" in said else "TypeError", said) for said in mistakes.values()
     ]
 
 

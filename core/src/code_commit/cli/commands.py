@@ -112,10 +112,7 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
             "distribution": plugin.distribution,
             "version": plugin.version,
             "guards_paths": plugin.guards_paths,
-            **{
-                kind: [name for name, (owner, _) in offered.items() if owner is plugin]
-                for kind, offered in offers.items()
-            },
+            **{kind: [name for name, (owner, _) in known.items() if owner is plugin] for kind, known in offers.items()},
             "hooks": registry.plugin_host.hooks_of(plugin),
         }
         for plugin in host.plugins

@@ -64,9 +64,8 @@ class CommandHost:
     @cached_property
     def registry(self) -> Registry:
         """The offers of all plugins except disabled ones."""
-        registry = load_registry(self.disabled)
-        self.out.registries.append(registry)
-        return registry
+        self.out.registries.append(load_registry(self.disabled))
+        return self.out.registries[-1]
 
     @property
     def plugins(self) -> Sequence[Plugin]:

@@ -23,7 +23,7 @@ def _checked(value: Any) -> Completion:
     parts = list(completion.message.parts)
     for index, part in enumerate(parts):
         if isinstance(part, Text):
-            parts[index] = replace(part, text=join_surrogates(checked_result(part, Text, text=str).text))
+            parts[index] = replace(part, text=join_surrogates(part.text))
     if not 0 <= (completion.cost or 0) < math.inf:
         raise TypeError(f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}")
     return replace(completion, message=replace(completion.message, parts=tuple(parts)))

@@ -79,7 +79,11 @@ class Message:
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
+        if self.role not in {"user", "assistant"}:
+            raise ValueError(f"the role of a Message is 'user' or 'assistant', not {self.role!r:.50}")
         _require(self.parts, Part, "the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),)")
+        texts = [part.text for part in self.parts if isinstance(part, Text | ToolResult)]
+        _require(texts, str, "the text of a Text or a ToolResult is of type str")
 
 
 def _require(given: object, kind: Any, what: str) -> None:
@@ -113,6 +117,7 @@ class Request:
 
     def __post_init__(self) -> None:
         _require(self.messages, Message, "the messages of a Request are of type Message")
+        _require([self.system], str, "the system prompt of a Request is of type str")
 
 
 class Finish(Enum):
@@ -232,16 +237,15 @@ def cost_of(model: str, usage: Usage) -> float | None:
     """Return the cost of a call in USD, or None if its price or its tokens are unknown."""
     if usage.input is None or usage.output is None:
         return None
-    from genai_prices import Usage as PricedUsage
-    from genai_prices import calc_price
+    import genai_prices
 
-    priced = PricedUsage(
+    priced = genai_prices.Usage(
         input_tokens=usage.input,
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read or 0,
         cache_write_tokens=usage.cache_write or 0,
     )
     try:
-        return float(calc_price(priced, model).total_price)
+        return float(genai_prices.calc_price(priced, model).total_price)
     except LookupError:
         return None
