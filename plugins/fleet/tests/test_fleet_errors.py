@@ -95,7 +95,12 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
         file.write(json.dumps({"unit": unit, "outcome": "lost"}) + '\n{"unit"')
     shown = fleet.command("show", unit[:5], "--json")
     assert [each["outcome"] for each in shown.document["tries"]] == ["reached"]
-    (made / "units" / unit / "change.patch").unlink()
+    patch = made / "units" / unit / "change.patch"
+    patch.write_bytes(patch.read_bytes().replace(b"-old", b"-other"))
+    done = fleet.command("export", "--branches")
+    failed = "error: one: code-commit/fleet: `git apply` failed: error: patch failed: a.txt:1\n    error: a.txt: patch "
+    assert (done.exit_code, done.stderr[: len(failed)]) == (1, failed)
+    patch.unlink()
     done = fleet.command("export", "--patches")
     assert (done.exit_code, "change.patch cannot be read: No such file" in done.stderr) == (3, True)
     for text in ("{", "[]", '{"units": [{"unit": "x"}], "pilot": 0}', '{"units": []}'):

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.arguments import BUILTIN, Parser, load_registry
+from code_commit.cli.arguments import BUILTIN, Parser, load_registry, parse_invocation
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
@@ -166,8 +166,6 @@ class CommandHost:
 
     def parse(self, argv: Sequence[str]) -> Invocation:
         """Parse a command line that starts a workflow."""
-        from code_commit.cli.arguments import parse_invocation
-
         return parse_invocation(argv, self.registry)
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:

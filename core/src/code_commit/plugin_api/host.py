@@ -87,6 +87,9 @@ class Output(Protocol):
     def note(self, text: str) -> None:
         """Print one line for people on stderr."""
 
+    def error(self, message: str, hint: str = "") -> None:
+        """Print an error on stderr, and what to do, like those of the host."""
+
 
 class Host(Protocol):
     """The parts of the host that a command may use. Each part is created on first use.

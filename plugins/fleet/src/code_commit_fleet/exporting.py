@@ -126,7 +126,7 @@ def _branches(host: Host, folder: FleetFolder) -> int:
             host.out.line(f"{where} {_branch(unit, _patch_of(folder, unit))}")
             made += 1
         except (GitError, NotReady) as error:
-            host.out.note(f"error: {where}: {error.message}")
+            host.out.error(f"{where}: {error.message}", error.hint)
             failed += 1
     host.out.line(count_of(made, "branch", "branches"))
     return ExitCode.NOT_REACHED if failed else ExitCode.REACHED

@@ -78,8 +78,7 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
             raise
         redactor = Redactor(likely_keys(host.environ))
         code, summary, hint = exit_code_of(error), redactor.text(error.message), redactor.text(error.hint)
-        for line in (f"error: {summary}", *([f"hint: {hint}"] if hint else [])):
-            host.out.note(line.replace("\n", "\n    "))  # so that a further line does not look like one of ours
+        host.out.error(summary, hint)
     finally:
         progress.close()
         if arguments.json:
