@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
-    from code_commit.plugin_api.host import RunSummary
+    from code_commit.plugin_api.run import RunSummary
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.opening import Repository
 

@@ -21,12 +21,9 @@ from .definitions import Check as Check
 from .definitions import CheckContext as CheckContext
 from .definitions import CheckDefinition as CheckDefinition
 from .definitions import CommandDefinition as CommandDefinition
-from .definitions import Ending as Ending
 from .definitions import Flag as Flag
 from .definitions import Invocation as Invocation
-from .definitions import Outcome as Outcome
 from .definitions import ProviderDefinition as ProviderDefinition
-from .definitions import Result as Result
 from .definitions import WorkflowDefinition as WorkflowDefinition
 from .errors import CodeCommitError as CodeCommitError
 from .errors import ExitCode as ExitCode
@@ -60,7 +57,6 @@ from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
 from .host import Host as Host
 from .host import Output as Output
-from .host import RunSummary as RunSummary
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -89,12 +85,16 @@ from .reply import token_count as token_count
 from .reply import with_ids as with_ids
 from .run import PROTECTED as PROTECTED
 from .run import Change as Change
+from .run import Ending as Ending
 from .run import Model as Model
+from .run import Outcome as Outcome
 from .run import PathRule as PathRule
 from .run import ProcessResult as ProcessResult
 from .run import Protected as Protected
 from .run import Refusal as Refusal
+from .run import Result as Result
 from .run import Run as Run
+from .run import RunSummary as RunSummary
 from .run import Tree as Tree
 from .run import decode_text as decode_text
 from .run import protected_list as protected_list

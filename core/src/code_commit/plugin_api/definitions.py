@@ -1,12 +1,9 @@
-"""What plugins define: providers, workflows and commands; and the result of a workflow."""
+"""What plugins define: providers, workflows, commands and checks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
-
-from code_commit.plugin_api.errors import ExitCode
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Mapping, Sequence
@@ -93,35 +90,6 @@ class WorkflowDefinition:
     no_repository: tuple[str, ...] = ()
     numbered: bool = True
     reports_progress: bool = False
-
-
-class Outcome(Enum):
-    """How a workflow ended; each value is an exit code."""
-
-    REACHED = ExitCode.REACHED
-    NOT_REACHED = ExitCode.NOT_REACHED
-    RESPONSE_REFUSED = ExitCode.RESPONSE_REFUSED
-    LIMIT = ExitCode.LIMIT
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a workflow: its outcome, one line for people, JSON for programs, and what people can do next."""
-
-    outcome: Outcome
-    summary: str
-    data: Json = field(default_factory=dict)
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
-
-    outcome: str
-    exit_code: int
-    summary: str
-    data: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

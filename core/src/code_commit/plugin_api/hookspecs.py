@@ -20,13 +20,12 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
     from code_commit.plugin_api.definitions import (
         CheckDefinition,
         CommandDefinition,
-        Ending,
         ProviderDefinition,
         WorkflowDefinition,
     )
     from code_commit.plugin_api.event import LogSink
     from code_commit.plugin_api.provider import ModelLayer
-    from code_commit.plugin_api.run import Run
+    from code_commit.plugin_api.run import Ending, Run
     from code_commit_workspace import PathRule
 
 

@@ -12,20 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation, ProviderDefinition, WorkflowDefinition
-    from code_commit.plugin_api.errors import ExitCode
+    from code_commit.plugin_api.run import RunSummary
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.opening import Repository
 
 HOST = "code-commit"  # the distribution of the host, and of the plugin with its own commands
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """How a run ended. `folder` is its run folder; a run that did not begin leaves none."""
-
-    folder: Path
-    exit_code: ExitCode
-    summary: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
-"""What a workflow gets: its `Run`, the only access to models, files and processes; and the list of protected files."""
+"""The `Run` of a workflow: its only access to models, files and processes; how it ends; and the protected files."""
 
 # ruff: noqa: PLC0414 - types of the workspace, for plugins
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from code_commit.plugin_api.errors import ExitCode
 from code_commit_workspace import Change as Change
 from code_commit_workspace import PathRule as PathRule
 from code_commit_workspace import ProcessResult as ProcessResult
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from code_commit.plugin_api.conversation import Completion, Request
+    from code_commit.plugin_api.conversation import Completion, Json, Request
     from code_commit.plugin_api.event import Event
     from code_commit.plugin_api.provider import Watch
     from code_commit_workspace import RunningProcess
@@ -250,3 +253,41 @@ class Run(Protocol):
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
         """Call a hook that a plugin declares; yield (distribution, item). An error in one affects no other."""
+
+
+class Outcome(Enum):
+    """How a workflow ended; each value is an exit code."""
+
+    REACHED = ExitCode.REACHED
+    NOT_REACHED = ExitCode.NOT_REACHED
+    RESPONSE_REFUSED = ExitCode.RESPONSE_REFUSED
+    LIMIT = ExitCode.LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a workflow: its outcome, one line for people, JSON for programs, and what people can do next."""
+
+    outcome: Outcome
+    summary: str
+    data: Json = field(default_factory=dict)
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
+
+    outcome: str
+    exit_code: int
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How a run ended. `folder` is its run folder; a run that did not begin leaves none."""
+
+    folder: Path
+    exit_code: ExitCode
+    summary: str

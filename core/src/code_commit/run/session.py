@@ -13,10 +13,10 @@ from typing import Any
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
-from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import ExitCode, as_reported, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
-from code_commit.plugin_api.host import HOST, Plugin, PluginFailure, RunSummary
+from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
 from code_commit.plugins.code import checked_result
 from code_commit.plugins.host import AFTER_RUN, PluginHost
