@@ -232,7 +232,7 @@ def test_a_page_is_small_and_links_to_the_files(answered):
     assert len(answered.page) < 80_000
     page = Parts(answered.page)
     assert page.text.count("line 100 of a large codebase") == 1
-    assert re.search(r"\[… 53\d\d lines as in 1-initial-query.txt …\]", page.text)
+    assert re.search(r"\[… 5,3\d\d lines as in 1-initial-query.txt …\]", page.text)
     assert "--- FILE REPLACEMENT a.txt ---" in page.text  # what the repair adds
     linked = {link["href"] for link in page.named("a") if link["href"].startswith("./")}
     assert {f"./{prompt.name}" for prompt in prompts} <= linked

@@ -26,7 +26,7 @@ from code_commit.plugins.discovery import (
 )
 from code_commit.plugins.host import interrupted_while_loading
 from code_commit_testing.examination import Problem, problems
-from code_commit_workspace import stdout_aside
+from code_commit_workspace import count_of, stdout_aside
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
         versions = {"code-commit": __version__, "python": platform.python_version()}
         host.out.document({"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]})
     else:
-        count = f"{len(rows)} plugin{'s' * (len(rows) != 1)}"
+        count = count_of(len(rows), "plugin")
         host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
         host.out.table([
             ("  ok" if row["sound"] else "  !!", f"{row['name']}", f"{row['distribution']} {row['version']}",
@@ -77,7 +77,7 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
         ])  # fmt: skip
         for each in found:
             host.out.line(f"{each.plugin} of {each.distribution}, {each.stage}: {each.error}")
-        host.out.line("nothing is wrong" if not found else f"{len(found)} problem{'s' * (len(found) > 1)}")
+        host.out.line("nothing is wrong" if not found else count_of(len(found), "problem"))
     return ExitCode.NOT_REACHED if found else ExitCode.REACHED
 
 

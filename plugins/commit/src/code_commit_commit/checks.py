@@ -11,7 +11,7 @@ from code_commit_commit.current_code import CurrentCode, collect_current_code
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
 from code_commit_commit.window import require_window, window_of
-from code_commit_workspace import RolledUp, Workspace
+from code_commit_workspace import RolledUp, Workspace, count_of
 
 _REPLY = 10_000  # tokens, for the price
 
@@ -92,7 +92,7 @@ def _next_code(workspace: Workspace, setting: str) -> _Code:
     changed = rolled_up.changed()
     if not changed or setting == "ignore":
         return _Code(given, "up to date" if not changed else "out of date, but the settings ignore this", len(changed))
-    what = f"{len(changed):,} file{'s' * (len(changed) != 1)} changed since"
+    what = f"{count_of(len(changed), 'file')} changed since"
     if setting == "refresh":
         code = collect_current_code(workspace, *rolled_up.patterns)
         return _Code(code.text, f"{what}, so the next run collects {_count(code)}", len(changed))
@@ -102,5 +102,4 @@ def _next_code(workspace: Workspace, setting: str) -> _Code:
 
 
 def _count(code: CurrentCode) -> str:
-    files = len(code.rollup.files)
-    return f"{files:,} file{'s' * (files != 1)}"
+    return count_of(len(code.rollup.files), "file")

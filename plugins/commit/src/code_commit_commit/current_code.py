@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
 from code_commit_commit.rollup_text import LARGEST, Rollup, add, batches
-from code_commit_workspace import RolledUp
+from code_commit_workspace import RolledUp, count_of
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -33,8 +33,7 @@ class CurrentCode:
     rollup: Rollup
 
     def __str__(self) -> str:
-        files = len(self.rollup.files)
-        return f"{files:,} file{'s' * (files != 1)}, about {self.rollup.tokens:,} tokens"
+        return f"{count_of(len(self.rollup.files), 'file')}, about {count_of(self.rollup.tokens, 'token')}"
 
 
 def collect_current_code(source: Source, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> CurrentCode:

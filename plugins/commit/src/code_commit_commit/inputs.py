@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import MessageLogged, NotReady, QueryRead, decode_text, read_text
 from code_commit_commit.current_code import collect_current_code
 from code_commit_commit.prompts import Context
-from code_commit_workspace import RolledUp, join_paths
+from code_commit_workspace import RolledUp, count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
@@ -79,7 +79,7 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, RolledUp]
     changed = rolled_up.changed()
     if changed and setting == "refresh" and rolled_up.patterns:
         code = collect_current_code(run, *rolled_up.patterns)
-        changes = f"{len(changed)} file{'s' * (len(changed) != 1)} changed since the rollup"
+        changes = f"{count_of(len(changed), 'file')} changed since the rollup"
         run.emit(MessageLogged(f"{changes}: collected the code again, {code}"))
         return Context(context.query, code.text), code.rolled_up
     if changed and setting != "protect":

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, Json
+from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
@@ -71,4 +72,4 @@ def paths(changes: Sequence[Change]) -> Json:
 
 def count(changes: Sequence[Change]) -> str:
     """Return the number of files as text."""
-    return f"{len(changes)} file{'s' * (len(changes) != 1)}"
+    return count_of(len(changes), "file")

@@ -23,6 +23,7 @@ from code_commit_commit.replacements import Replacements, count, paths
 from code_commit_commit.response import watch_response
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
 from code_commit_commit.window import require_window
+from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
@@ -164,7 +165,7 @@ def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: Proc
     Raises:
         ResponseRefused: no response was applied.
     """
-    after = f"after {attempts} attempt{'s' * (attempts > 1)}"
+    after = f"after {count_of(attempts, 'attempt')}"
     reason = f"; {unusable.message.rstrip('.')}" if unusable else ""
     if isinstance(unusable, UnusableResponse):
         text = f"no response can be applied {after}: {unusable.message}"

@@ -28,7 +28,7 @@ from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
 from code_commit_history.runs.words import cut
 from code_commit_history.story import Story, read_story
-from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
+from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, count_of, remove_tree
 
 _CONFIG = Path("agent-config")
 _INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
@@ -247,7 +247,7 @@ def _print(host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Pa
         for row in rows
     ])  # fmt: skip
     differing = sum(not row.same for row in rows)
-    result = f"{differing} difference{'s' * (differing != 1)}" if differing else "no differences"
+    result = count_of(differing, "difference") if differing else "no differences"
     host.out.line(f"{recorded.run}: {result}")
     if folder:
         host.out.line(f"the replay is in {folder}; to delete it: rm -r {scratch}")

@@ -13,6 +13,7 @@ from code_commit_planner.plan_folder import TODO, PlanFolder
 from code_commit_planner.repository import Repository
 from code_commit_planner.spending import describe_spent, spent
 from code_commit_toolbox.toolbox import open_toolbox
+from code_commit_workspace import count_of
 
 STEPS: Mapping[State, Callable[[Plan], Event]] = {
     State.STARTUP: starting.startup,
@@ -61,8 +62,8 @@ def _summarize(shared: Plan) -> None:
     shared.run.emit(Spent(**spent(shared.run)))
     shared.say(
         messages.SESSION,
-        turns=f"{turns} turn{'s' * (turns != 1)}",
-        commits=f"{len(commits)} commit{'s' * (len(commits) != 1)}",
+        turns=count_of(turns, "turn"),
+        commits=count_of(len(commits), "commit"),
         spent=f", {costs}" * bool(costs) + "".join(f"\n  {line}" for line in commits),
     )
 

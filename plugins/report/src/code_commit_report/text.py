@@ -104,7 +104,7 @@ def without_repetitions(text: str, earlier: str, name: str) -> str:
         count, end = end - begin, max(end, begin + 1)
         part = "".join(lines[begin:end])
         repeated = count and len(part) >= _REPEATED
-        shown.append(f"[… {count} line{'s' * (count != 1)} as in {name} …]\n" if repeated else part)
+        shown.append(f"[… {count_of(count, 'line')} as in {name} …]\n" if repeated else part)
         begin = end
     return "".join(shown)
 

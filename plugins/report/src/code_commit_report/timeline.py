@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from code_commit_report.run_view import RunView
+from code_commit_workspace import count_of
 
 WIDTH = 1000
 _MIN_WIDTH = 2  # every bar must be visible
@@ -53,7 +54,7 @@ def _spans(view: RunView) -> Iterator[tuple[str, str, str, str, float, float]]:
         for change in chapter.changes:
             done = "bad" if change.refused else "plain"
             number = len(change.written) + len(change.deleted)
-            label = "refused" if change.refused else f"{number} file{'s' * (number != 1)} changed"
+            label = "refused" if change.refused else f"{count_of(number, 'file')} changed"
             yield label, f"change-{change.number}", "change", done, change.at, change.at
         for process in chapter.processes:
             end = process.finished if process.finished is not None else view.latest

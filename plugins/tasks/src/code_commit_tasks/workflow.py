@@ -20,6 +20,7 @@ from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
+from code_commit_workspace import count_of
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
@@ -106,7 +107,7 @@ def _failed_result(failed: StepFailed) -> Result:
     first, *more = str(failed).splitlines() or [""]
     reason = f"{first} {more[0].removeprefix('- ')}" if first.endswith(":") and more else first
     outcome = Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
-    attempts = f"{len(node.attempts)} attempt{'s' * (len(node.attempts) != 1)}"
+    attempts = count_of(len(node.attempts), "attempt")
     return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
 
 
@@ -143,4 +144,4 @@ def _count(node: Node) -> int:
 
 def _summary(root: Node) -> str:
     count = _count(root)
-    return "the task is done" + (f" in {count} step{'s' * (count != 1)}" if count else "")
+    return "the task is done" + (f" in {count_of(count, 'step')}" if count else "")

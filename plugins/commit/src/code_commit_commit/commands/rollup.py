@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_commit.left_out import DEFAULT_REASONS
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
-from code_commit_workspace import printable
+from code_commit_workspace import count_of, printable
 
 _SHOWN_PATHS = 5
 _SHOWN_REASONS = 10
@@ -41,6 +42,7 @@ def rollup(host: Host, arguments: Namespace) -> int:
         UsageError: a pattern is malformed.
         NotReady: there is no git repository, another run holds the lock, or no file matches.
     """
+    gc.disable()  # the records of many files live to the end: a collection only costs
     with host.workspace(writes=True) as workspace:
         try:
             found = roll_up(workspace, include=arguments.include, exclude=arguments.exclude)
@@ -55,8 +57,8 @@ def rollup(host: Host, arguments: Namespace) -> int:
             "bytes": found.size,
             "tokens": found.tokens,
         })  # fmt: skip
-    files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
-    host.out.note(f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
+    files, tokens = count_of(len(found.files), "file"), count_of(found.tokens, "token")
+    host.out.note(f"{FOLDER}/{NAME}: {files}, {count_of(found.size, 'byte')}, about {tokens}")
     _print_left_out(host, found.left_out)
     _print_paths(host, "included without their contents, which are in Git LFS", found.pointers)
     return ExitCode.REACHED

@@ -6,7 +6,7 @@ import argparse
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, run_folders
 from code_commit_history.past_runs import list_runs
-from code_commit_workspace import remove_tree
+from code_commit_workspace import count_of, remove_tree
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
@@ -31,5 +31,5 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
         return ExitCode.REACHED
     for summary in old:
         host.out.line(f"deleted {summary.run}")
-    host.out.line(f"{len(kept)} run{'s' * (len(kept) != 1)} left")
+    host.out.line(f"{count_of(len(kept), 'run')} left")
     return ExitCode.REACHED
