@@ -129,3 +129,19 @@ def test_a_folder_that_cannot_be_removed_again(root, monkeypatch):
     monkeypatch.setattr(os, "rmdir", refused)
     with ProjectTree(root) as tree, pytest.raises(NotReady, match="Device or resource busy"):
         recover(tree, home(root))
+
+
+def test_a_link_put_in_place_of_a_file_is_not_followed(root, tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"canary")
+    links = []
+
+    def swap(what: str) -> None:
+        if what == "stage d/f":
+            (root / "d/f").unlink()
+            (root / "d/f").symlink_to(outside)
+        links.append(outside.stat().st_nlink)
+
+    with ProjectTree(root) as tree, pytest.raises(NotReady, match="d/f could not be written"):
+        apply(tree, home(root), [Change("d/f", b"new")], step=swap)
+    assert (set(links), outside.read_bytes(), (root / "d/f").readlink()) == ({1}, b"canary", outside)
