@@ -27,7 +27,6 @@ def listed_models() -> dict[str, dict[str, int]]:
 
     A file that is missing or broken lists none: anything may have written it.
     """
-
     listed: Any = {}
     with suppress(NotReady, ValueError, RecursionError):
         listed = json.loads(read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE) or b"{}")
@@ -40,7 +39,6 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
     Raises:
         NotReady: the file cannot be written.
     """
-
     file = _listed_file()
     new = file.with_suffix(".new")
     try:
