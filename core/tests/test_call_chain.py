@@ -386,3 +386,11 @@ def code_commit_model_layers():
     finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[asking], environ=environ)
     assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
     assert "the response of call 2 contains an API key" in finished.stderr
+
+
+def test_an_alias_stands_for_its_own_model(project, asking, server):
+    several = '{"one-1": ("one",), "two-1": ("two", "second")}'
+    install_plugin(asking, "bounded", BOUNDED.replace('{"bounded-1": ()}', several).replace(": int\n", ": int = 7\n"))
+    server.script(Reply("1"), Reply("2"))
+    started = of_kind(run(project, asking, server, "--model", "second"), "call.started")
+    assert [each["model"] for each in started] == ["two-1", "two-1"]
