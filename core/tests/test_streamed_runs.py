@@ -57,7 +57,7 @@ def each(host, arguments):
     for config, environ in json.loads(arguments.cases):
         (host.root / "agent-config/config.toml").write_text(config)
         os.environ.update(environ)
-        assert host.start(host.parse(["--ask", "--model", "openai.mine"]), quiet=True).exit_code == 0
+        assert host.start(host.parse(["--ask", "--model", "openai.mine"])).exit_code == 0
         for name in environ:
             del os.environ[name]
     return 0
