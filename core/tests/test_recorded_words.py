@@ -11,8 +11,8 @@ from code_commit.models.limits import HINTS
 from code_commit.plugin_api import errors
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.conversation import Finish, ProviderErrorKind
-from code_commit.plugin_api.definitions import Outcome
 from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.run import Outcome
 from code_commit_testing import Project, install_plugin
 from code_commit_workspace import ChangeSetRefused
 
