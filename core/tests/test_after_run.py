@@ -251,6 +251,15 @@ def test_what_takes_too_long_is_reported_and_left_behind(project, tmp_path):
     assert finished.events[-1]["data"]["outcome"] == "reached"
 
 
+@pytest.mark.slow
+def test_after_ctrl_c_a_plugin_gets_little_time(project, plugins):
+    install_plugin(plugins, "raises", RAISES.replace('ValueError("a bug")', "KeyboardInterrupt"))
+    install_plugin(plugins, "asleep", SLEEPS)
+    finished = run(project, plugins, "--raises", "--json")
+    assert finished.exit_code == 130, finished.stderr
+    assert failures(finished) == ["asleep: code_commit_after_run: it did not end within 5 s"]
+
+
 def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
     install_plugin(plugins, "asleep", SLEEPS)
     with project.start("--json", plugins=[plugins]) as process:
