@@ -207,6 +207,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the body waits 40 ms, until the client has acknowledged the head
     server: _Server
 
     def do_POST(self) -> None:
