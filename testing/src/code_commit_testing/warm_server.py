@@ -30,6 +30,7 @@ _HOST = ("code_commit_workspace", "code_commit")
 _GROUPS = ("code_commit", "code_commit.path_rules")
 # Imported inside of functions, or by the plugins of tests.
 _LATE = (
+    *("_strptime", "ctypes"),
     *("anyio", "certifi", "deno", "difflib", "encodings.ascii", "encodings.idna", "encodings.utf_16_be"),
     *("encodings.utf_16_le", "genai_prices.data", "genai_prices.decompose", "genai_prices.validation", "httpcore"),
     *("importlib.resources.readers", "jsonschema.validators", "packaging.requirements", "packaging.tags", "pathspec"),
