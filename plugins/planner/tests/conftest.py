@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ base_url = "{url}"
 allow_http = true
 """
 _TIMEOUT = 60.0  # seconds
+# No test here reads the page of a run, which takes a fifth of its time.
+_WITHOUT_PAGE = ("--disable-plugin=html",) if find_spec("code_commit_report") else ()
 NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
@@ -186,7 +189,8 @@ class Codebase:
         """Start planning here, with --json so that tests can wait for questions."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
-        process = self.project.start(*workflow, "--json", "--sandbox=off", *flags, cwd=cwd, environ=environ)
+        flags = ("--json", "--sandbox=off", *_WITHOUT_PAGE, *flags)
+        process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ)
         self._running.append(process)
         return Person(process)
 
