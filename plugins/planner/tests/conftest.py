@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -40,8 +40,6 @@ base_url = "{url}"
 allow_http = true
 """
 _TIMEOUT = 60.0  # seconds
-# No test here reads the page of a run, which takes a fifth of its time.
-_WITHOUT_PAGE = ("--disable-plugin=html",) if find_spec("code_commit_report") else ()
 NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
@@ -177,6 +175,8 @@ class Codebase:
     project: Project
     cast: Cast
     server: ScriptedServer
+    # No test here reads the page of a run, which takes a fifth of its time.
+    flags: ClassVar = ("--disable-plugin=html",) if find_spec("code_commit_report") else ()
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(
@@ -189,7 +189,7 @@ class Codebase:
         """Start planning here, with --json so that tests can wait for questions."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
-        flags = ("--json", "--sandbox=off", *_WITHOUT_PAGE, *flags)
+        flags = ("--json", "--sandbox=off", *self.flags, *flags)
         process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ)
         self._running.append(process)
         return Person(process)

@@ -12,7 +12,7 @@ def autonomous(codebase):
     codebase.write("requirements.md", "Add two.\n")
 
     def run(*flags):
-        return codebase.project.command("--autonomous", "--json", *flags)
+        return codebase.project.command("--autonomous", "--json", *codebase.flags, *flags)
 
     return run
 

@@ -99,7 +99,7 @@ def on_terminal(codebase):
     opened = []
 
     def start(*flags, **options):
-        opened.append(Terminal(codebase.project, *flags, **options))
+        opened.append(Terminal(codebase.project, *codebase.flags, *flags, **options))
         return opened[-1]
 
     yield start
