@@ -167,6 +167,14 @@ def test_decoration_around_a_message_is_removed(written, summary):
     assert message.description[1] == ""
 
 
+@pytest.mark.parametrize(
+    "written", ["# Add `x`", '**Say "x"**', "`x` and `y`", "Add `x`", "Don't say 'x'", '"quoted"', "## Add x ##"]
+)
+def test_marks_belong_to_their_pairs(written):
+    plain = {"# Add `x`": "Add `x`", '**Say "x"**': 'Say "x"', '"quoted"': "quoted", "## Add x ##": "Add x"}
+    assert commit_message(written, COMPLETED).summary == plain.get(written, written)
+
+
 def test_a_long_summary_continues_in_the_description():
     message = commit_message("Add " + "word " * 30 + "\n\nMore.", COMPLETED)
     assert message.summary == ("Add " + "word " * 13).strip()

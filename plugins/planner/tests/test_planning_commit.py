@@ -11,7 +11,7 @@ NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirement
 HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
 
 
-def test_files_are_staged_one_by_one(codebase):
+def test_files_are_staged_one_by_one(codebase, tmp_path):
     project = codebase.project
     codebase.write(NEW, "old words\n")
     codebase.write("gone.txt", "x\n")
@@ -40,6 +40,7 @@ def test_files_are_staged_one_by_one(codebase):
     codebase.write("kept.log", "changed\n")
     (project.root / "gone.txt").unlink()
     (project.root / "moved.txt").rename(project.root / "here.txt")
+    Project.create(tmp_path / "inner").root.rename(project.root / "inner")  # a repository of its own
     person.says("")
     person.answers("yes", "commit")
     person.quits()
@@ -47,11 +48,14 @@ def test_files_are_staged_one_by_one(codebase):
     plan = {path for path in committed if path.startswith("g3-plan/")}
     assert len(plan) == 3
     assert committed - plan == {*strange, "two.txt", "gone.txt", "moved.txt", "here.txt", "caf\udce9.txt"}
-    assert {line[3:] for line in codebase.status()} == {"kept.log", *temporary}
+    assert {line[3:] for line in codebase.status()} == {"kept.log", "inner/", *temporary}
 
 
-def test_quitting_at_the_review_writes_nothing_and_the_next_start_continues(codebase, to_review):
-    person = to_review()
+def test_a_quit_or_a_merge_at_the_review_writes_nothing_and_the_next_start_continues(codebase, to_review):
+    project = codebase.project
+    codebase.write("theirs.txt", "staged\n")
+    project.git("add", "theirs.txt")
+    person = to_review(dirty=True)
     history = codebase.history
     assert "COMPLETED" not in history
     person.says("quit")
@@ -60,15 +64,27 @@ def test_quitting_at_the_review_writes_nothing_and_the_next_start_continues(code
     assert codebase.subjects() == ["start"]
     files = codebase.plan_files()
 
+    project.git("update-ref", "MERGE_HEAD", "HEAD")  # the state after `git merge --no-commit`
+    assert codebase.start().ends()["exit_code"] == 3  # reported before any question
+    project.git("update-ref", "-d", "MERGE_HEAD")
     person = codebase.start()
     person.answers("yes", "yes")
     assert "Please review the currently staged files" in person.question()
     assert person.states[-3:] == ["leftovers", "stage", "review"]
-    person.says("continue")
+    project.git("update-ref", "MERGE_HEAD", "HEAD")
+    person.says("commit")
+    finished = person.ends()
+    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
+    assert (codebase.history, codebase.subjects()) == (history, ["start"])
+
+    project.git("update-ref", "-d", "MERGE_HEAD")
+    person = codebase.start()
+    person.answers("yes", "yes", "continue")
     person.quits()
     assert codebase.plan_files() == files
     assert codebase.subjects() == ["Add a second file", "start"]
-    assert codebase.status() == []
+    assert "two.txt" in codebase.committed()
+    assert codebase.status() == ["A  theirs.txt"]
     assert len(re.findall("COMPLETED REQUIREMENTS", codebase.history)) == 1
 
 
@@ -81,26 +97,17 @@ def test_files_staged_before_the_work_are_kept_and_not_committed(codebase, to_re
     codebase.write("theirs.txt", "staged, then changed\n")
     codebase.write("mine.txt", "not staged\n")
     before = project.git("diff", "--cached")
+    codebase.write("planned.txt", "not yet staged\n")
+    project.git("add", "--intent-to-add", "planned.txt")
+    cast = codebase.cast
+    cast.player[2:2] = [cast.writes("debug.log", "played\n"), cast.called("shell", command="git add two.txt")]
     person = to_review(dirty=True)
     person.says("commit")
     person.quits()
-    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "mine.txt"}
+    committed = {path for path in codebase.committed() if not path.startswith("g3-plan/")}
+    assert committed == {"two.txt", "mine.txt", "planned.txt"}  # with what the player staged
     assert project.git("diff", "--cached") == before
     assert codebase.read("theirs.txt") == "staged, then changed\n"
-
-
-def test_files_staged_before_the_work_survive_a_quit_at_the_review(codebase, to_review):
-    codebase.write("theirs.txt", "staged\n")
-    codebase.project.git("add", "theirs.txt")
-    person = to_review(dirty=True)
-    person.says("quit")
-    person.ends()
-    person = codebase.start()
-    person.answers("yes", "yes", "commit")
-    person.quits()
-    assert "theirs.txt" not in codebase.committed()
-    assert "two.txt" in codebase.committed()
-    assert codebase.staged() == {"theirs.txt"}
 
 
 def test_staging_during_the_review_changes_the_commit(codebase, to_review):
@@ -117,20 +124,6 @@ def test_staging_during_the_review_changes_the_commit(codebase, to_review):
     assert codebase.status() == ["?? two.txt"]
 
 
-def test_the_message_is_wrapped_and_lists_the_files(codebase, to_review):
-    codebase.cast.message = [Reply("Füge " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
-    person = to_review()
-    person.says("commit")
-    person.quits()
-    lines = codebase.project.git("log", "-1", "--format=%B").rstrip("\n").split("\n")
-    assert lines[1] == ""
-    assert len(lines) == 12
-    assert all(len(line) <= 72 for line in lines)
-    assert lines[-2].startswith("Requirements: completed_requirements_")
-    assert lines[-1].startswith("Todo: completed_todo_")
-    assert f"GIT COMMIT ({lines[0]})\n" in codebase.history
-
-
 def test_an_empty_repository_works(codebase):
     project = codebase.project
     project.git("update-ref", "-d", "HEAD")
@@ -145,12 +138,23 @@ def test_an_empty_repository_works(codebase):
     assert codebase.status() == []
 
 
-def test_a_detached_head_works(codebase, to_review):
+def test_the_message_is_wrapped_and_in_utf_8_also_on_a_detached_head(codebase, to_review):
     codebase.project.git("checkout", "-q", "--detach")
+    codebase.project.git("config", "i18n.commitEncoding", "latin1")
+    codebase.cast.message = [Reply("# Füge `字` " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
     person = to_review()
     person.says("commit")
     person.quits()
-    assert codebase.subjects() == ["Add a second file", "start"]
+    lines = codebase.project.git("log", "-1", "--format=%B").rstrip("\n").split("\n")
+    assert lines[0].startswith("Füge `字` hinzu ")
+    assert lines[1] == ""
+    assert len(lines) == 12
+    assert all(len(line) <= 72 for line in lines)
+    assert lines[-2].startswith("Requirements: completed_requirements_")
+    assert lines[-1].startswith("Todo: completed_todo_")
+    assert f"GIT COMMIT ({lines[0]})\n" in codebase.history
+    assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
+    assert codebase.subjects() == [lines[0], "start"]
     assert codebase.project.git("branch", "--show-current") == ""
 
 
@@ -175,15 +179,6 @@ def test_a_codebase_may_be_a_folder_of_its_repository(codebase):
     assert codebase.status() == []
 
 
-def test_nested_repositories_and_unmerged_files_are_not_staged(codebase, tmp_path, to_review):
-    inner = Project.create(tmp_path / "inner")
-    inner.root.rename(codebase.project.root / "inner")
-    person = to_review(dirty=True)
-    person.says("commit")
-    person.quits()
-    assert codebase.status() == ["?? inner/"]
-
-
 def test_a_history_without_a_final_newline_keeps_all_lines(codebase):
     codebase.write(NEW, "old words\n")
     codebase.write("g3-plan/planner_history.txt", "by hand")
@@ -193,21 +188,6 @@ def test_a_history_without_a_final_newline_keeps_all_lines(codebase):
     person.answers("yes", "", "no")
     person.quits()
     assert codebase.history.startswith("by hand\n20")
-
-
-def test_files_staged_by_the_player_are_part_of_the_work(codebase):
-    codebase.write(NEW, "old words\n")
-    codebase.write("theirs.txt", "staged\n")
-    codebase.project.git("add", "theirs.txt")
-    codebase.write("planned.txt", "not yet staged\n")
-    codebase.project.git("add", "--intent-to-add", "planned.txt")
-    cast = codebase.cast
-    cast.player.insert(2, cast.called("shell", command="git add two.txt"))
-    person = codebase.start()
-    person.answers("yes", "yes", "", "yes", "commit")
-    person.quits()
-    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "planned.txt"}
-    assert codebase.status() == ["A  theirs.txt"]
 
 
 def test_a_file_outside_a_sparse_checkout_is_staged(codebase, to_review):
@@ -241,41 +221,6 @@ def test_changes_that_git_overlooks_are_named(codebase, to_review):
     assert "):\n  gone.txt (skip-worktree)\n" in person.notices()
     person.quits()
     assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "one.txt"}
-
-
-def test_a_merge_in_progress_is_not_committed(codebase, to_review):
-    project = codebase.project
-    person = to_review()
-    history = codebase.history
-    project.git("update-ref", "MERGE_HEAD", "HEAD")  # the state after `git merge --no-commit`
-    person.says("commit")
-    finished = person.ends()
-    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
-    assert (codebase.history, codebase.subjects()) == (history, ["start"])
-    person = codebase.start()
-    assert person.ends()["exit_code"] == 3  # reported before any question
-    project.git("update-ref", "-d", "MERGE_HEAD")
-    person = codebase.start()
-    person.answers("yes", "yes", "commit")
-    person.quits()
-    assert codebase.subjects() == ["Add a second file", "start"]
-
-
-def test_a_name_with_a_line_break_is_printed_in_one_line(codebase, to_review):
-    codebase.write("a\nCommitted 0123.txt", "x\n")
-    person = to_review(dirty=True)
-    assert "\n  a\\nCommitted 0123.txt\n" in person.notices()
-    assert "\nCommitted" not in person.notices()
-
-
-def test_the_message_is_utf_8_despite_the_configuration_of_git(codebase, to_review):
-    codebase.project.git("config", "i18n.commitEncoding", "latin1")
-    codebase.cast.message = [Reply("Füge 字 hinzu")]
-    person = to_review()
-    person.says("commit")
-    person.quits()
-    assert codebase.subjects()[0] == "Füge 字 hinzu"
-    assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
 
 
 def test_large_files_are_committed_by_the_users_own_git_lfs(codebase, to_review, tmp_path):

@@ -7,8 +7,6 @@ import re
 
 import pytest
 
-from code_commit_testing import Reply
-
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 
 
@@ -17,12 +15,12 @@ def kinds(codebase):
     return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
 
 
-@pytest.mark.parametrize("typed", ["", "commit it", *(pytest.param(each, marks=pytest.mark.slow) for each in "ycke")])
-def test_only_a_whole_word_commits(codebase, to_review, typed):
+def test_only_a_whole_word_commits(codebase, to_review):
     person = to_review()
-    person.says(typed)
-    assert "Please review" in person.question()
-    assert "Unknown answer. Please answer 'commit' or 'diff' or" in person.notices()
+    for number, typed in enumerate(["", "commit it", *"ycke"], 1):
+        person.says(typed)
+        assert "Please review" in person.question()
+        assert person.notices().count("Unknown answer. Please answer 'commit' or 'diff' or") == number
     assert codebase.subjects() == ["start"]
     person.says("Continue")
     person.quits()
@@ -75,7 +73,7 @@ def test_back_asks_for_words_and_a_killed_run_keeps_them(codebase, to_review):
     assert codebase.status() == []
 
 
-def test_the_message_can_be_edited(codebase, to_review):
+def test_an_edited_message_is_there_at_the_next_start(codebase, to_review):
     person = to_review()
     person.says("edit")
     person.answers("My own words\\")
@@ -83,22 +81,15 @@ def test_the_message_can_be_edited(codebase, to_review):
     person.says("# not a comment")
     assert "Please review" in person.question()
     assert "  My own words\n\n  # not a comment\n" in f"{person.notices()}\n"
-    person.says("commit")
-    person.quits()
-    assert codebase.project.git("log", "-1", "--format=%B") == "My own words\n\n# not a comment\n\n"
-    assert "- GIT COMMIT (My own words)\n" in codebase.history
-
-
-def test_an_edited_message_is_there_at_the_next_start(codebase, to_review):
-    person = to_review()
-    person.says("edit")
-    person.answers("My own words", "quit")
+    person.says("quit")
     person.ends()
     codebase.cast.message = [codebase.cast.says("Another message")]
     person = codebase.start()
     person.answers("yes", "yes", "commit")
     person.quits()
     assert codebase.subjects() == ["My own words", "start"]
+    assert codebase.project.git("log", "-1", "--format=%B") == "My own words\n\n# not a comment\n\n"
+    assert "- GIT COMMIT (My own words)\n" in codebase.history
     assert len(codebase.cast.requests["message"]) == 1
 
 
@@ -141,7 +132,9 @@ def test_a_commit_that_failed_can_go_back_to_the_player(codebase, to_review):
     assert codebase.status() == []
 
 
-@pytest.mark.parametrize("answers", [["leave"], ["no", "no"]])
+@pytest.mark.parametrize(
+    "answers", [["no", "edit", "My own words", "leave"], pytest.param(["no", "no"], marks=pytest.mark.slow)]
+)
 def test_the_files_may_stay_staged(codebase, to_review, answers):
     person = to_review()
     person.says(answers[0])
@@ -155,29 +148,32 @@ def test_the_files_may_stay_staged(codebase, to_review, answers):
     assert person.states[-1] == "prompt for new requirements"
 
 
-def test_all_paths_are_shown_and_the_diff_on_request(codebase, to_review):
+def test_all_that_goes_in_is_shown_and_what_the_commit_skips(codebase, to_review):
     cast = codebase.cast
     cast.player.insert(1, cast.called("shell", command="for n in $(seq 30); do echo $n > file-$n.txt; done"))
-    person = to_review()
+    codebase.write("a\nCommitted 0123.txt", "x\n")
+    codebase.project.git("config", "commit.gpgSign", "true")
+    path = codebase.project.root / ".git/hooks/pre-commit"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("#!/bin/sh\ntouch hook-ran\nexit 1\n")
+    path.chmod(0o755)
+    person = to_review(dirty=True)
+    assert "This commit skips: the signature, the hook pre-commit\n(`commit_hooks = true`" in person.notices()
+    assert "\n  a\\nCommitted 0123.txt\n" in person.notices()
+    assert "\nCommitted" not in person.notices()
     for number in range(1, 31):
         assert f"\n  file-{number}.txt" in person.notices()
     assert "+++ b/file-7.txt" not in person.notices()
     person.says("diff")
     assert "Please review" in person.question()
     assert "+++ b/file-7.txt\n@@ -0,0 +1 @@\n+7\n" in person.notices()
+    person.says("commit")
+    person.quits()
+    assert codebase.subjects()[0] == "Add a second file"
+    assert not codebase.has("hook-ran")
 
 
-def test_skipped_hooks_and_signatures_are_told(codebase, to_review):
-    codebase.project.git("config", "commit.gpgSign", "true")
-    path = codebase.project.root / ".git/hooks/pre-commit"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("#!/bin/sh\nexit 1\n")
-    path.chmod(0o755)
-    person = to_review()
-    assert "This commit skips: the signature, the hook pre-commit\n(`commit_hooks = true`" in person.notices()
-
-
-@pytest.mark.parametrize("include", [True, False])
+@pytest.mark.parametrize("include", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase, to_review, include):
     cast = codebase.cast
     for name in ("theirs.txt", "mine.txt"):
@@ -200,25 +196,6 @@ def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase,
     assert codebase.staged() == ({"mine.txt"} if include else {"mine.txt", "theirs.txt"})
     if include:
         assert codebase.project.git("show", "HEAD:theirs.txt") == "staged, then played\n"
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("# Add `x`", '**Say "x"**', "`x` and `y`"),
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in ("Add `x`", "Don't say 'x'", '"quoted"', "## Add x ##")
-        ),
-    ],
-)
-def test_marks_belong_to_their_pairs(codebase, to_review, written):
-    codebase.cast.message = [Reply(written)]
-    person = to_review()
-    plain = {"# Add `x`": "Add `x`", '**Say "x"**': 'Say "x"', '"quoted"': "quoted", "## Add x ##": "Add x"}
-    person.says("commit")
-    person.quits()
-    assert codebase.subjects()[0] == plain.get(written, written)
 
 
 COMMIT_HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
