@@ -27,7 +27,7 @@ def build(codebase):
     return start
 
 
-def test_the_player_and_the_coach_get_the_requirements(codebase, build):
+def test_the_player_and_the_coach_get_the_requirements_and_the_player_the_feedback(codebase, build):
     codebase.write("one.txt", "11\n")
     codebase.project.git("commit", "-qam", "one more")
     cast = codebase.cast
@@ -37,8 +37,12 @@ def test_the_player_and_the_coach_get_the_requirements(codebase, build):
         cast.called("str_replace", path="one.txt", old_str="11", new_str="12"),
         cast.done("all is there"),
     ]
+    cast.coach = [cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."), *cast.coach]
     person = build()
     person.quits()
+    assert "review" in person.states
+    assert len(cast.requests["coach"]) == 2
+    assert "Two is not enough." in str(cast.requests["player"][-1].json["messages"])
     player = str(cast.requests["player"][0].json["messages"])
     assert "{{CURRENT REQUIREMENTS}}" in player
     assert "g3-plan/current_requirements.md" in player
@@ -51,64 +55,42 @@ def test_the_player_and_the_coach_get_the_requirements(codebase, build):
     assert not {"write_file", "str_replace", "todo_write"} & set(names)
 
 
-@pytest.mark.parametrize("command", ["git add two.txt; git commit -qm mine", "git checkout -qb other"])
-def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, build, command):
+def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, build):
     cast = codebase.cast
-    cast.player.insert(2, cast.called("shell", command=command))
-    person = build()
-    question = person.question()
-    assert re.match(
-        r"An error stopped the coach and the player: the player changed git's HEAD from master at \w+ to \w+ at \w+\n",
-        question,
-    )
-    assert not cast.requests["coach"]
-    person.says("no")
+    branch, commit = "git checkout -qb other", "git add two.txt; git commit -qm mine"
+    cast.player[2:] = [
+        reply for command in (branch, commit) for reply in (cast.called("shell", command=command), cast.done())
+    ]
+    cast.coach = [cast.done("Not yet."), *cast.coach]
+    person = build("--max-turns=1")
+    for before in ("master", "other"):
+        question = person.question()
+        assert re.match(
+            rf"An error stopped the coach and the player: the player changed git's HEAD from {before} at \w+ to other at \w+\n",
+            question,
+        )
+        assert not cast.requests["coach"]
+        person.says("no")
     person.question()
-    assert ("changed: two.txt" if "commit" in command else "new: two.txt") in cast.requests["coach"][0].prompt
+    assert "changed: two.txt" in cast.requests["coach"][0].prompt
 
 
-def test_feedback_reaches_the_player_and_the_next_turn(codebase, build):
+def test_open_todos_are_asked_about(codebase, build):
     cast = codebase.cast
-    cast.coach = [cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."), *cast.coach]
+    cast.summary = [Reply("")]
+    todos = {"no list\n": "There are no todos in", "- [x] a\n- [ ] b\n": "1 of 2 todos are not done:\n  - [ ] b"}
+    cast.player = [reply for todo in todos for reply in (cast.called("todo_write", content=todo), cast.done())]
     person = build()
-    person.quits()
-    last = str(cast.requests["player"][-1].json["messages"])
-    assert "Two is not enough." in last
-    assert len(cast.requests["coach"]) == 2
-    assert "review" in person.states
-
-
-def test_approval_with_all_todos_ticked_asks_nothing(codebase, build):
-    person = build()
-    assert "Please review the currently staged files" in person.question()
-
-
-@pytest.mark.parametrize(
-    ("todo", "message"),
-    [("- [x] a\n- [ ] b\n", "1 of 2 todos are not done:\n  - [ ] b"), ("no list\n", "There are no todos in")],
-)
-def test_open_todos_are_asked_about(codebase, build, todo, message):
-    codebase.cast.player = [codebase.cast.called("todo_write", content=todo), codebase.cast.done()]
-    person = build()
-    question = person.question()
-    assert question.endswith(QUESTION)
-    assert question.startswith(message)
-    assert (person.notices() + question).count("approved the implementation") == 1
-    person.says("yes")
+    for message, answer in zip(todos.values(), ("no", "yes"), strict=True):
+        told = person.notices()
+        question = person.question()
+        assert question.endswith(QUESTION)
+        assert question.startswith(message)
+        assert (person.notices().removeprefix(told) + question).count("approved the implementation") == 1
+        person.says(answer)
     person.quits()
     assert person.states[-3:-1] == ["stage", "review"]
-
-
-def test_the_original_section_reaches_no_implementer(codebase, build):
-    cast = codebase.cast
-    original = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
-    cast.planner[0] = cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n")
-    person = build()
-    person.question()
-    for part in ("player", "coach", "summary", "message"):
-        assert "Add two." in cast.requests[part][0].prompt
-        assert "secret wish" not in cast.requests[part][0].prompt
-    assert any("secret wish" in codebase.read(f"g3-plan/{name}") for name in codebase.plan_files())
+    assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history  # the requirements, for want of a summary
 
 
 def test_the_work_of_the_agents_is_seen(codebase, build):
@@ -130,53 +112,42 @@ def test_the_work_of_the_agents_is_seen(codebase, build):
     assert re.search(r"Turn 1 of 1: the coach reviews\. So far: [\d,]+ tokens\.", person.notices())
     assert "Summarizing the requirements" in person.notices()
     person.says("quit")
-    person.ends()
+    assert person.ends()["exit_code"] == 0
     assert re.search(r"This session: 1 turn of the player and the coach, 0 commits, [\d,]+ tokens", person.notices())
     assert [event for event in person.events if event["kind"] == "planner.spent"][-1]["data"]["tokens"] > 0
 
 
-def test_out_of_turns_is_shown_and_enter_means_no(codebase, build):
-    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, build):
+    codebase.cast.coach = [Reply.error(400, "no such model"), codebase.cast.done("Not yet.")]
     person = build("--max-turns=2")
+    question = person.question()
+    assert question.startswith("An error stopped the coach and the player: coach: ")
+    assert "no such model" in question
+    person.says("")
     question = person.question()
     assert question.startswith("The coach and the player ran out of turns (2): the coach is not satisfied.\n")
     assert "All 1 todos are done." in question
-    person.says("")
-    assert person.question() == question
-    person.says("quit")
-    assert person.ends()["exit_code"] == 0
-    assert len(codebase.cast.requests["coach"]) == 4
+    finished = person.ends()
+    assert (finished["exit_code"], finished["summary"]) == (1, "the input ended at: implementation complete")
+    assert len(codebase.cast.requests["coach"]) == 3
     assert codebase.plan_files() == {"current_requirements.md", "todo.g3.md", "planner_history.txt"}
     assert codebase.subjects() == ["start"]
 
 
-def test_the_error_is_shown(codebase, build):
-    codebase.cast.coach = [Reply.error(400, "no such model")]
-    person = build()
-    question = person.question()
-    assert question.startswith("An error stopped the coach and the player: coach: ")
-    assert "no such model" in question
-    person.says("quit")
-    person.ends()
-
-
-def test_the_end_of_input_does_not_complete(codebase, build):
-    codebase.cast.coach = [codebase.cast.done("Not yet.")]
-    person = build("--max-turns=1")
-    finished = person.ends()
-    assert (finished["exit_code"], finished["summary"]) == (1, "the input ended at: implementation complete")
-    assert codebase.has(CURRENT)
-
-
-def test_the_summary_in_the_history_is_limited(codebase, build):
-    codebase.cast.summary = [Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")]
+def test_the_original_section_reaches_no_implementer_and_the_summary_is_limited(codebase, build):
+    cast = codebase.cast
+    original = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+    cast.planner[0] = cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n")
+    cast.summary = [Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")]
     person = build()
     person.quits()
     summary = codebase.history.partition("<<\n")[2].partition("\n>>\n")[0].split("\n")
     assert len(summary) == 5
     assert all(line.startswith("  ") and len(line) <= 120 for line in summary)
-    request = str(codebase.cast.requests["summary"][0].json)
-    assert "Add two." in request
+    for part in ("player", "coach", "summary", "message"):
+        assert "Add two." in cast.requests[part][0].prompt
+        assert "secret wish" not in cast.requests[part][0].prompt
+    assert any("secret wish" in codebase.read(f"g3-plan/{name}") for name in codebase.plan_files())
 
 
 def test_an_incomplete_line_of_a_summary_is_dropped(codebase, build):
@@ -187,13 +158,6 @@ def test_an_incomplete_line_of_a_summary_is_dropped(codebase, build):
     person.quits()
     assert "<<\n  Add two.\n>>\n" in codebase.history
     assert re.fullmatch(r"Complete completed_requirements_\S+\.md", codebase.subjects()[0])
-
-
-def test_a_missing_summary_is_replaced_by_the_requirements(codebase, build):
-    codebase.cast.summary = [Reply("")]
-    person = build()
-    person.question()
-    assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history
 
 
 def test_no_git_runs_no_git_command(codebase):

@@ -62,7 +62,7 @@ SLOW = pytest.mark.slow
         pytest.param(" add --all", 1, REVIEWED, marks=SLOW),  # STAGE: the files to add are recorded, but not added
         pytest.param("staging.json", 3, REVIEWED, marks=SLOW),  # COMMIT: nothing is recorded yet
         pytest.param(" add --all", 2, AGAIN, marks=SLOW),  # COMMIT: both lines are written, but not staged
-        (" commit ", 1, AGAIN),  # others' entries are out of the index
+        pytest.param(" commit ", 1, AGAIN, marks=SLOW),  # others' entries are out of the index
         pytest.param(" ls-files -sz", 1, [], marks=SLOW),  # committed, with others' entries still out of the index
     ],
 )

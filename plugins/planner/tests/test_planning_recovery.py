@@ -9,6 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from code_commit_planner.progress import Progress, digest, read_message, read_progress
+from code_commit_planner.running_command import read_running_command
+from code_commit_planner.staged_by_others import Staging, read_staging
+
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 HISTORY = "g3-plan/planner_history.txt"
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -28,12 +32,13 @@ def killed(codebase):
     """Kill a run during a model call or a question, and start it again."""
     codebase.write(NEW, "old words\n")
 
-    def at_call(part):
+    def at_call(part, number=1):
         person = codebase.plan()
 
         def kill():
-            codebase.cast.before.pop(part, None)
-            person.kill()
+            if len(codebase.cast.requests[part]) == number:
+                codebase.cast.before.pop(part, None)
+                person.kill()
 
         codebase.cast.before[part] = kill
         person.answers("")
@@ -57,12 +62,15 @@ def killed(codebase):
 
 @pytest.mark.parametrize("part", ["summary", "coach", pytest.param("player", marks=pytest.mark.slow)])
 def test_killed_while_implementing_and_resumed(codebase, killed, part):
-    person = killed.at_call(part)
+    cast = codebase.cast
+    cast.coach = [cast.done("Three is missing."), *cast.coach]
+    person = killed.at_call(part, number=2 if part == "coach" else 1)
     requirements = codebase.read(CURRENT)
     codebase.write(NEW, "the next ones\n")
     asked = person.answers("yes", "yes", "yes", "commit")
     assert re.search(rf"\n- current_requirements\.md from {STAMP}\n", asked[2])
     assert ("- todo.g3.md \n- [x] two" in asked[2]) is (part == "coach")
+    assert ("Three is missing." in str(cast.requests["player"][-1].json)) is (part == "coach")
     person.quits()
     assert codebase.read(NEW) == "the next ones\n"  # it was not renamed over the current ones
     done = next(name for name in codebase.plan_files() if name.startswith("completed_requirements"))
@@ -76,27 +84,13 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     assert codebase.status() == []
 
 
-def test_resumed_work_continues_with_the_feedback(codebase, killed):
-    cast = codebase.cast
-    cast.coach = [cast.done("Three is missing."), *cast.coach]
-    person = codebase.plan()
-
-    def kill():
-        if len(cast.requests["player"]) == 4:
-            person.kill()
-
-    cast.before["player"] = kill
-    person.answers("", "yes")
-    person.process.wait(60)
-    cast.before.clear()
-    person = codebase.start()
-    person.answers("yes", "yes", "yes")
-    person.quits()
-    assert "Three is missing." in str(cast.requests["player"][-1].json)
-
-
-def test_recovery_skipped_counts_as_complete(codebase, killed):
+def test_quitting_the_recovery_changes_nothing_and_skipping_it_counts_as_complete(codebase, killed):
     person = killed.at_call("coach")
+    before = {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()}
+    person.answers("yes", "yes", "q")
+    assert person.ends()["exit_code"] == 0
+    assert {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()} == before
+    person = codebase.start()
     person.answers("yes", "yes", "no", "commit")
     person.quits()
     assert kinds(codebase) == [*WHOLE[:3], "USER SKIPPED RECOVERY", *WHOLE[3:]]
@@ -104,28 +98,13 @@ def test_recovery_skipped_counts_as_complete(codebase, killed):
     assert codebase.status() == []
 
 
-def test_recovery_skipped_with_open_todos_asks(codebase, killed):
-    person = killed.at_call("player")
-    asked = person.answers("yes", "yes", "no", "quit")
-    assert asked[3].startswith("The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md")
-    assert person.ends()["exit_code"] == 0
-    assert codebase.has(CURRENT)
-
-
 def test_an_incomplete_skipped_recovery_starts_in_the_history(codebase, killed):
     person = killed.at_call("summary")
-    person.answers("yes", "yes", "no", "no", "commit")
+    asked = person.answers("yes", "yes", "no", "no", "commit")
+    assert asked[3].startswith("The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md")
     person.quits()
     assert kinds(codebase) == [*WHOLE[:2], "USER SKIPPED RECOVERY", *WHOLE[2:]]
     assert codebase.status() == []
-
-
-def test_quitting_the_recovery_changes_nothing(codebase, killed):
-    person = killed.at_call("coach")
-    before = {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()}
-    person.answers("yes", "yes", "q")
-    assert person.ends()["exit_code"] == 0
-    assert {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()} == before
 
 
 def test_killed_while_the_planner_reviews(codebase, killed):
@@ -139,7 +118,7 @@ def test_killed_while_the_planner_reviews(codebase, killed):
 @pytest.mark.parametrize(
     ("number", "answers"),
     [
-        (0, ["yes", "", "yes", "commit"]),
+        pytest.param(0, ["yes", "", "yes", "commit"], marks=pytest.mark.slow),
         pytest.param(1, ["yes", "yes", "", "yes", "commit"], marks=pytest.mark.slow),
         (2, ["yes", "yes", "", "yes", "commit"]),
         (3, ["yes", "yes", "commit"]),  # in the review
@@ -209,13 +188,17 @@ def test_completed_files_without_git_are_recorded(codebase, killed):
 
 def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
     codebase.write(CURRENT, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")
-    person = codebase.start()
+    person = codebase.start("--on-failure=restore")
     person.answers("yes", "yes", "yes", "commit")
-    person.quits()
+    assert person.ends()["exit_code"] == 1
     assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
+    assert codebase.subjects() == ["Add a second file", "start"]  # not restored although the input ended
+    assert codebase.status() == []
 
 
-@pytest.mark.parametrize("part", ["planner", "player", pytest.param("message", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "part", ["player", *(pytest.param(each, marks=pytest.mark.slow) for each in ("planner", "message"))]
+)
 def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
@@ -257,32 +240,33 @@ def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
     assert codebase.status() == []
 
 
+BROKEN = ["{", "", "[]", '{"head": 1}', '{"head": null, "ours": 5}', '{"kept": []}']
+STATE = ["staging.json", "coach-feedback.json", "chat.json", "commit-message.json", "running-command.json"]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_unreadable_file_of_the_state_counts_as_missing(tmp_path, broken):
+    for name in STATE:
+        (tmp_path / name).write_text(broken)
+    assert read_staging(tmp_path) == Staging()
+    assert read_progress(tmp_path, "x") == Progress(digest("x"), 0, "")
+    assert read_message(tmp_path, "x") is None
+    assert read_running_command(tmp_path) is None
+
+
 @pytest.mark.parametrize(
     "broken",
-    [
-        "{",
-        '{"head": null, "ours": 5}',
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "[]", '{"head": 1}')),
-    ],
+    [BROKEN[0], *(pytest.param(each, marks=pytest.mark.slow) for each in BROKEN[1:])],
 )
 def test_an_unreadable_state_is_ignored(codebase, broken):
     state = codebase.project.root / "agent-config/.code-commit/state/planner"
     state.mkdir(parents=True)
-    for name in ("staging.json", "coach-feedback.json", "chat.json", "commit-message.json", "running-command.json"):
+    for name in STATE:
         (state / name).write_text(broken)
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
     person.answers("", "yes", "commit")
     person.quits()
-    assert codebase.status() == []
-
-
-def test_changes_stay_when_the_goal_is_not_reached(codebase):
-    codebase.write(NEW, "old words\n")
-    person = codebase.plan("--on-failure=restore")
-    person.answers("", "yes", "commit")
-    assert person.ends()["exit_code"] == 1
-    assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.status() == []
 
 
