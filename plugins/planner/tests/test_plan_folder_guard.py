@@ -33,16 +33,19 @@ def answers(cast, part):
     return [str(message["content"]) for message in messages if message["role"] == "tool"]
 
 
-def test_the_player_cannot_write_in_the_plan_folder(codebase, player):
+def test_only_commands_write_new_requirements_and_todos_in_the_plan_folder(codebase, player):
     cast = codebase.cast
     paths = [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW]
-    player(*(cast.writes(path, "forged\n") for path in paths))
+    command = f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"
+    person = player(*(cast.writes(path, "forged\n") for path in paths), cast.called("shell", command=command))
     assert ["belong to the program" in answer for answer in answers(cast, "player")[: len(paths)]] == [True] * len(
         paths
     )
     assert "forged" not in codebase.history
     assert not codebase.has("g3-plan/notes.md")
     assert not codebase.has("G3-Plan")
+    assert codebase.read(NEW) == "the next ones\n"
+    assert "which are restored" not in person.notices()
 
 
 COMMANDS = [
@@ -55,8 +58,9 @@ COMMANDS = [
 ]
 
 
-def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, player):
+def test_commands_change_nothing_else_in_the_plan_folder(codebase, player):
     cast = codebase.cast
+    cast.coach = [cast.called("shell", command=f"echo '- [ ] more' > {TODO}"), *cast.coach]
     seen = f"echo seen; cat {CURRENT}"  # each command finds what the one before it has changed
     person = player(*(cast.called("shell", command=f"{seen}; {command}") for command in COMMANDS))
     for kind in ("REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING"):
@@ -66,26 +70,13 @@ def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, play
     assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
     notice = "A command of the player changed files of planning, which are restored: "
     assert person.notices().count(notice) == len(COMMANDS)
+    assert "A command of the coach changed files of planning" in person.notices()  # which the player writes
     told = "These files belong to the program, which restored them"
     for answer in answers(cast, "player")[: len(COMMANDS)]:
         assert f"seen\n{REQUIREMENTS}" in answer
         assert told in answer
     assert told in cast.requests["coach"][0].prompt
     assert "forged" not in cast.requests["message"][0].prompt
-
-
-def test_the_person_may_write_new_requirements_meanwhile(codebase, player):
-    cast = codebase.cast
-    person = player(cast.called("shell", command=f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"))
-    assert codebase.read(NEW) == "the next ones\n"
-    assert "which are restored" not in person.notices()
-
-
-def test_commands_of_the_coach_do_not_change_the_todos(codebase, player):
-    cast = codebase.cast
-    cast.coach = [cast.called("shell", command=f"echo '- [ ] more' > {TODO}"), *cast.coach]
-    person = player()
-    assert "A command of the coach changed files of planning" in person.notices()
 
 
 CALLS = [

@@ -52,25 +52,6 @@ def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase
     assert "three is missing" in cast.requests["player"][asked].prompt
 
 
-def test_autonomous_out_of_turns_continues_in_the_next_run(codebase, autonomous):
-    codebase.cast.coach = [codebase.cast.done("Not yet.")]
-    done = autonomous("--max-turns=2")
-    assert done.exit_code == 1
-    assert done.events[-1]["data"]["data"]["end"] == "out of turns"
-    asked = len(codebase.cast.requests["player"])
-    autonomous("--max-turns=1")
-    assert "Not yet." in str(codebase.cast.requests["player"][asked].json)
-
-
-def test_changed_requirements_start_over(codebase, autonomous):
-    codebase.cast.coach = [codebase.cast.done("Not yet.")]
-    autonomous("--max-turns=1")
-    codebase.write("requirements.md", "Add three.\n")
-    asked = len(codebase.cast.requests["player"])
-    autonomous("--max-turns=1")
-    assert "Not yet." not in str(codebase.cast.requests["player"][asked].json)
-
-
 @pytest.mark.parametrize(
     ("content", "message"), [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")]
 )
@@ -87,12 +68,20 @@ def test_autonomous_shows_the_error(codebase, autonomous):
     assert autonomous().exit_code == 4
 
 
-def test_the_settings_limit_the_turns(codebase, autonomous):
+def test_out_of_turns_continues_in_the_next_run_and_other_requirements_start_over(codebase, autonomous):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\nmax_turns = 1\n")
-    assert autonomous().events[-1]["data"]["data"]["turns"] == 1
+    done = autonomous()
+    data = done.events[-1]["data"]["data"]
+    assert (done.exit_code, data["turns"], data["end"]) == (1, 1, "out of turns")
+    asked = len(codebase.cast.requests["player"])
     assert autonomous("--max-turns=2").events[-1]["data"]["data"]["turns"] == 2
+    assert "Not yet." in str(codebase.cast.requests["player"][asked].json)
+    codebase.write("requirements.md", "Add three.\n")
+    asked = len(codebase.cast.requests["player"])
+    autonomous()
+    assert "Not yet." not in str(codebase.cast.requests["player"][asked].json)
 
 
 def test_chat_follows_the_person(codebase):

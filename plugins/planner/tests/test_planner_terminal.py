@@ -6,7 +6,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import termios
 import threading
@@ -24,6 +23,10 @@ import fcntl, os, termios
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 """
+AS_UNDER_NOHUP = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+"""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -33,13 +36,10 @@ class Terminal:
     def __init__(self, project, *flags, columns: int = 80, environ: dict[str, str] | None = None, nohup=False) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        plugins = [install_plugin(project.home / f"terminal-{slave}", "terminal", ON_TERMINAL)]
+        code = ON_TERMINAL + AS_UNDER_NOHUP * nohup
+        plugins = [install_plugin(project.home / f"terminal-{slave}", "terminal", code)]
         environ, streams = {"TERM": "xterm", **(environ or {})}, dict.fromkeys(("stdin", "stdout", "stderr"), slave)
-        before = signal.getsignal(signal.SIGHUP)
-        if nohup:
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        self.process = project.start(*flags, environ=environ, plugins=plugins, cold=nohup, **streams)
-        signal.signal(signal.SIGHUP, before)
+        self.process = project.start(*flags, environ=environ, plugins=plugins, **streams)
         os.close(slave)
         self.shown = ""
         self.read_to = 0

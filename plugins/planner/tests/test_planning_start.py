@@ -10,9 +10,10 @@ HISTORY = "g3-plan/planner_history.txt"
 NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
 
 
-def test_a_no_to_the_branch_ends_the_run(codebase):
+def test_an_unknown_answer_repeats_the_question_and_a_no_ends_the_run(codebase):
     person = codebase.start()
-    person.answers("no")
+    asked = person.answers("maybe", "", "no")
+    assert len(set(asked)) == 1
     finished = person.ends()
     assert (finished["exit_code"], finished["summary"]) == (0, "quit at: branch check")
     assert not codebase.has("g3-plan")
@@ -24,18 +25,16 @@ def test_the_end_of_input_is_not_a_yes(codebase):
     assert not codebase.has("g3-plan")
 
 
-def test_an_unknown_answer_repeats_the_question(codebase):
-    person = codebase.start()
-    asked = person.answers("maybe", "", "quit")
-    assert len(set(asked)) == 1
-    assert person.ends()["exit_code"] == 0
-
-
-def test_quitting_keeps_the_new_plan_folder(codebase):
+def test_quitting_keeps_the_new_plan_folder_which_the_next_start_does_not_list(codebase):
     person = codebase.plan()
     assert person.quits()["exit_code"] == 0
     assert codebase.plan_files() == {"planner_history.txt"}
     assert codebase.history == ""
+    person = codebase.start("--task=something else", "--task-file=something else")  # flags that planning ignores
+    person.answers("yes")
+    assert "start a review" in person.question()
+    person.says("quit")
+    assert person.ends()["exit_code"] == 0
 
 
 def test_dirty_files_of_the_whole_repository_are_listed(codebase):
@@ -61,11 +60,6 @@ def test_dirty_files_are_shown_to_the_person(codebase):
     assert done.exit_code == 0
     shown = done.stdout.partition("dirty files on master:\n")[2].partition("Proceed")[0]
     assert shown.split("\n") == ["  D  one.txt", "  A  uno.txt", "  ?? ünï code.txt", ""]
-
-
-def test_new_requirements_do_not_count_as_dirty(codebase):
-    codebase.write(NEW, "x\n")
-    codebase.plan().quits()
 
 
 def test_a_missing_repository_ends_the_run(tmp_path, codebase):
@@ -167,20 +161,6 @@ def test_planning_rejects_flags_of_other_workflows(codebase, other):
     done = codebase.project.command("--planning", other)
     assert done.exit_code == 2
     assert "cannot be used together" in done.stderr
-
-
-@pytest.mark.parametrize("flag", ["--task", "--task-file"])
-def test_a_task_is_ignored(codebase, flag):
-    person = codebase.start(f"{flag}=something else")
-    assert person.quits()["exit_code"] == 0
-
-
-def test_the_second_start_finds_no_dirty_tree(codebase):
-    codebase.plan().quits()
-    assert codebase.history == ""
-    person = codebase.start()
-    person.answers("yes")
-    assert "start a review" in person.question()
 
 
 def test_a_removed_todo_list_is_kept_in_the_run_folder(codebase):
