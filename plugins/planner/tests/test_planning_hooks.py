@@ -107,6 +107,7 @@ def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
     person.quits()
     assert "commit failed" not in person.states
     assert {"two.txt", "three.txt"} <= set(codebase.committed())
+    assert codebase.history.count("COMPLETED REQUIREMENTS") == 2
     assert codebase.status() == []
 
 
