@@ -113,6 +113,10 @@ def test_a_command_of_the_planner_may_write_the_requirements(codebase):
     person.answers("", "no")
     person.quits()
     assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\n"
+    person = codebase.start()
+    person.answers("quit")
+    person.ends()
+    assert "was killed" not in person.notices()
 
 
 def test_autonomous_mode_restores_its_requirements(codebase):

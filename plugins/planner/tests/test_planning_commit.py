@@ -48,6 +48,7 @@ def test_files_are_staged_one_by_one(codebase, tmp_path):
     plan = {path for path in committed if path.startswith("g3-plan/")}
     assert len(plan) == 3
     assert committed - plan == {*strange, "two.txt", "gone.txt", "moved.txt", "here.txt", "caf\udce9.txt"}
+    assert "repositories inside this one):\n  inner/" in person.notices()
     assert {line[3:] for line in codebase.status()} == {"kept.log", "inner/", *temporary}
 
 
@@ -86,6 +87,7 @@ def test_a_quit_or_a_merge_at_the_review_writes_nothing_and_the_next_start_conti
     assert "two.txt" in codebase.committed()
     assert codebase.status() == ["A  theirs.txt"]
     assert len(re.findall("COMPLETED REQUIREMENTS", codebase.history)) == 1
+    assert len(codebase.cast.requests["message"]) == 1
 
 
 def test_files_staged_before_the_work_are_kept_and_not_committed(codebase, to_review):
