@@ -149,8 +149,9 @@ class _Loop:
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, report=report))
 
     def _announce(self, message: str, turn: int) -> None:
-        costs = describe_spent(self.run)
-        self.run.emit(Spent(**spent(self.run)))
+        known = spent(self.run)
+        costs = describe_spent(known)
+        self.run.emit(Spent(**known))
         so_far = filled(SO_FAR, spent=costs) if costs else ""
         show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold")
 

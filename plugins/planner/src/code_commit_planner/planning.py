@@ -58,8 +58,9 @@ def plan(run: Run) -> Result:
 def _summarize(shared: Plan) -> None:
     """Show what the session did and cost."""
     turns, commits = shared.turns, shared.commits
-    costs = describe_spent(shared.run)
-    shared.run.emit(Spent(**spent(shared.run)))
+    known = spent(shared.run)
+    costs = describe_spent(known)
+    shared.run.emit(Spent(**known))
     shared.say(
         messages.SESSION,
         turns=count_of(turns, "turn"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from code_commit.plugin_api import Run, Usage, cost_of, read_records, run_document
@@ -24,8 +25,7 @@ def spent(run: Run) -> dict[str, Any]:
     return {"tokens": sum(known) if known else None, "cost_usd": None if cost is None else round(cost, 6)}
 
 
-def describe_spent(run: Run) -> str:
-    """Return the tokens and the cost as short text for people; "" if both are unknown."""
-    so_far = spent(run)
+def describe_spent(so_far: Mapping[str, Any]) -> str:
+    """Return the tokens and the cost of `spent` as short text for people; "" if both are unknown."""
     parts = [count_of(so_far["tokens"], "token")] if so_far["tokens"] else []
     return ", ".join([*parts, *([] if so_far["cost_usd"] is None else [f"${so_far['cost_usd']:.4f}"])])
