@@ -18,6 +18,7 @@ def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body waits until the client has acknowledged the head
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
