@@ -40,6 +40,8 @@ def test_a_red_build_is_a_problem_with_its_last_lines(project) -> None:
     shown = project.command("doctor", environ=GEMINI)
     assert "\n" + " " * 22 + "line one\n" in shown.stdout
     assert "running build.sh ..." in shown.stderr
+    (project.root / ".gitignore").unlink()  # an earlier check finds that; nothing is run
+    assert "running build.sh ..." not in project.command("doctor", environ=GEMINI).stderr
 
 
 def test_a_missing_build_is_a_problem(project) -> None:

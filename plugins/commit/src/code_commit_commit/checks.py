@@ -27,8 +27,7 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
     if not context.builds:
         yield Check("skipped", "not run, because of --no-build")
         return
-    host.out.note("running build.sh ...")
-    build = run_first_build(host)
+    build = run_first_build(host, "running build.sh ...")
     if build.passed:
         yield Check("ok", build.ending, data=build.document())
         return

@@ -49,8 +49,8 @@ class FirstBuild:
         return {"passed": self.passed, "exit_code": self.exit_code, "seconds": round(self.seconds, 3)}
 
 
-def run_first_build(host: Host) -> FirstBuild:
-    """Run `build.sh` as a run does.
+def run_first_build(host: Host, announcement: str) -> FirstBuild:
+    """Print `announcement` on stderr, and run `build.sh` as a run does.
 
     Raises:
         NotReady: the configuration is invalid, or requires a sandbox that does not work here.
@@ -59,6 +59,7 @@ def run_first_build(host: Host) -> FirstBuild:
         tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
         host.workspace(processes=True, repository="optional") as workspace,
     ):
+        host.out.note(announcement)
         start = time.monotonic()
         done = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
         seconds = time.monotonic() - start

@@ -70,8 +70,7 @@ def init(host: Host, arguments: Namespace) -> int:
         _print_files(host, laid_out, parts)
     build = None
     if not arguments.no_build:
-        host.out.note("\nRunning build.sh ...")
-        build = run_first_build(host)
+        build = run_first_build(host, "\nRunning build.sh ...")
         print_first_build(host, build)
     next_command = _next_command(host, parts, build)
     if arguments.json:
