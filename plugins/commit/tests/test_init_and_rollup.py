@@ -221,6 +221,14 @@ def test_every_path_that_is_left_out_is_named_with_the_reason(project):
     assert "left out (it is larger than 16 MiB): large\n" in project.command("rollup").stderr
 
 
+def test_the_state_of_code_commit_is_not_named_where_git_does_not_ignore_it_yet(project):
+    (project.root / ".gitignore").unlink()
+    project.write({"agent-config/notes.txt": "x"})
+    for _ in range(2):
+        stderr = project.command("rollup").stderr
+        assert ("agent-config/notes.txt" in stderr, ".code-commit" in stderr) == (True, False), stderr
+
+
 def test_pointers_of_git_lfs_are_listed(project):
     project.write({"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"})
     finished = project.command("rollup", "--json")

@@ -46,9 +46,11 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, checksum = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        own = f"{workspace.state_folder.relative_to(workspace.root)}/"  # listed if git does not ignore it yet
         rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
             for path in exclude_paths(list(refused), exclude)[0]
+            if not path.startswith(own)
         }
         others = sorted(all_paths - rollup.files.keys())
         _write_manifest(workspace, checksum, rollup, {"others": others, "include": include, "exclude": exclude})
