@@ -71,6 +71,16 @@ def test_the_build_for_an_unknown_language_fails(tmp_path):
     assert finished.stderr.endswith("Next: bash build.sh\n")
 
 
+@pytest.mark.parametrize(
+    ("build", "said"), [("exit 3", "It printed nothing.\nFix"), ("echo bad; exit 3", "Its last lines:\n  bad\nFix")]
+)
+def test_a_first_build_that_fails_shows_what_it_printed(tmp_path, build, said):
+    finished = Project.create(tmp_path, build=build).command("init")
+    assert (finished.exit_code, f"before any change. {said} the project" in finished.stderr) == (1, True), (
+        finished.stderr
+    )
+
+
 @pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
 def test_init_fails_if_a_folder_is_in_the_place_of_a_file(tmp_path, path):
     project = Project.create(tmp_path, query=None, rollup=None)

@@ -71,7 +71,8 @@ def print_first_build(host: Host, build: FirstBuild) -> None:
     if build.passed:
         host.out.note(f"build.sh {build.ending}")
         return
-    host.out.note(f"build.sh {build.ending}, before any change. Its last lines:")
+    follows = "Its last lines:" if build.last_lines else "It printed nothing."
+    host.out.note(f"build.sh {build.ending}, before any change. {follows}")
     for line in build.last_lines:
         host.out.note(f"  {line}")
     host.out.note("Fix the project or build.sh first: no change can pass this build.")
