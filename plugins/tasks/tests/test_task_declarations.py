@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,6 +48,24 @@ def tool(properties: dict[str, Any], required: list[str], description: str = "")
 )
 def test_a_schema_is_translated_to_a_type(schema: Any, type_: str) -> None:
     assert typescript(schema) == type_
+
+
+@pytest.mark.parametrize(
+    ("around", "deepest"),
+    [
+        (lambda inner: {"type": "array", "items": inner}, 8),
+        (lambda inner: {"type": ["array"], "items": inner}, 4),
+        (lambda inner: {"anyOf": [inner]}, 8),
+        (lambda inner: {"type": "object", "properties": {"a": inner}}, 8),
+        (lambda inner: {"type": "object", "additionalProperties": inner}, 8),
+    ],
+)
+def test_a_deep_schema_ends_in_an_unknown_type(around: Callable[[Any], Any], deepest: int) -> None:
+    schema: Any = {"type": "boolean"}
+    for _ in range(deepest):
+        schema = around(schema)
+    assert "boolean" in typescript(schema)
+    assert "boolean" not in typescript(around(schema))
 
 
 def test_a_declaration_has_the_parameters_and_their_descriptions() -> None:

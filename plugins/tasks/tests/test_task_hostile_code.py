@@ -42,7 +42,9 @@ def test_endless_code_is_stopped(script, body: str) -> None:
 
 
 def test_endless_top_level_code_is_stopped(script) -> None:
+    began = time.process_time()
     assert script.failure("for (;;) {}\nfunction agent_code() {}", limits=script.HASTY, whole=True).fault == "time"
+    assert time.process_time() - began < 0.15  # the host waits without work
 
 
 def test_an_endless_worker_is_stopped(script) -> None:
@@ -76,7 +78,10 @@ def test_the_time_of_calls_does_not_count(script, monkeypatch) -> None:
 
 
 def test_the_number_of_calls_is_limited(script) -> None:
-    assert "more than 100 tool calls" in str(script.failure("for (;;) await show('a');"))
+    limits = ScriptLimits(script.PATIENT.seconds, script.PATIENT.memory, calls=2)
+    calls = "await show('a'); await show('b');"
+    assert script.run(f"{calls} return 'done';", limits=limits) == "done"
+    assert "more than 2 tool calls" in str(script.failure(f"{calls} await show('c');", limits=limits))
 
 
 # --- excessive code ------------------------------------------------------------------------------------------------

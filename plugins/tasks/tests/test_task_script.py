@@ -172,7 +172,7 @@ def test_forged_lines_are_ignored(script, line: str) -> None:
 
 def test_unread_answers_do_not_accumulate(script, monkeypatch) -> None:
     monkeypatch.setattr("code_commit_tasks.runtime.process._UNSENT", 1_000_000)
-    forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: {} })"
+    forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: 'x'.repeat(100_000) })"
     body = (
         f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
     )
@@ -180,10 +180,11 @@ def test_unread_answers_do_not_accumulate(script, monkeypatch) -> None:
 
     def call(name: str, _: Any) -> CallAnswer:
         answered.append(name)
-        return CallAnswer("x" * 600_000)
+        return CallAnswer("x" * 900_000)
 
+    # Its calls are not read either, so it never gets to its end.
     with pytest.raises(ScriptFailed, match="longer than"):
-        run_script(script.code(f"{body} for (;;) {{}}"), [script.SHOW], call, script.HASTY)
+        run_script(script.code(f"{body} Deno.exit();"), [script.SHOW], call, script.HASTY)
     assert len(answered) < 5
 
 
