@@ -196,8 +196,10 @@ def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
     assert work().exit_code == 1
     work.project.write({"by-hand.txt": "x"})
     asked = len(work.server.requests)
-    done = work("--resume", work.project.run_folder.name)
+    earlier = work.project.run_folder.name
+    done = work("--resume", earlier)
     assert (done.exit_code, len(work.server.requests)) == (0, asked)
+    assert f"continuing {earlier}" in done.stderr
     assert "a is done" in done.stdout
 
 

@@ -31,6 +31,7 @@ def test_a_step_gets_only_the_requested_context(work) -> None:
     context = {
         "files": [
             {"pattern": "src/**/*.rs", "recursive": True},
+            {"pattern": "src/a.rs"},
             {"pattern": "tests/test_*.rs", "recursive": False},
             {"pattern": "agent-config/*", "recursive": True},
             {"pattern": "../**", "recursive": True},
@@ -48,6 +49,7 @@ def test_a_step_gets_only_the_requested_context(work) -> None:
         assert text not in one + two + four
     for text in ("DDD", "KEY", "first"):
         assert text not in three
+    assert three.count("AAA") == 1
     assert "[result of step 1, two]\n" in three
     assert "Step 3 of 4 of: the whole" in three
     assert "Please three." in three
@@ -78,7 +80,7 @@ def test_large_context_is_only_named(work) -> None:
 def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
     work.server.script(
         work.listed(work.step("one", ECHO)),
-        work.code("console.log('working'); return 'not this';"),
+        work.code("console.log('wor' + 'king'); return 'not this';"),
         work.code("throw new Error('boom');"),
         work.returns("ok, this"),
     )
@@ -103,6 +105,12 @@ def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
     assert len(work.server.requests) == 4
     assert done.events[-1]["data"]["outcome"] == "not_reached"
     assert done.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
+    tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
+    assert [line for line in tree.splitlines() if "attempt" not in line] == [
+        "task: failed",
+        "├─ 1 one: failed",
+        "└─ 2 two: not started",
+    ]
 
 
 def test_the_number_of_attempts_is_a_setting(work) -> None:
@@ -368,6 +376,7 @@ def test_progress_is_shown_as_a_tree(work) -> None:
     for line in (
         "├─ 1 outer (research)",
         "│  ├─ 1.1 inner (research)",
+        "│  │     passed",
         "├─ 2 after",
         "│     attempt 1 failed: The exit",
     ):
