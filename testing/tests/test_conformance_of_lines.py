@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
+from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.plugin_api import (
     Completion,
     Delta,
@@ -31,8 +34,9 @@ from code_commit.plugin_api import (
     token_count,
     with_ids,
 )
-from code_commit_testing import Reply
+from code_commit_testing import Reply, ScriptedServer
 from code_commit_testing.conformance import ProviderConformance
+from code_commit_testing.conformance_samples import KEY
 
 LINES = ProviderDefinition(
     name="lines",
@@ -209,3 +213,29 @@ def test_a_broken_decoder_is_found(decoder, name, arguments):
     wire.stream = decoder  # type: ignore[method-assign]
     with pytest.raises((AssertionError, KeyError, TypeError, pytest.fail.Exception)):
         test(wire, *arguments)
+
+
+class CountsTwice(LinesDecoder):
+    def finish(self):
+        completion = super().finish()
+        return replace(completion, usage=Usage(2 * completion.usage.input, completion.usage.output))
+
+
+def test_a_stream_that_does_not_arrive_as_the_whole_reply_is_found():
+    wire = LinesWire()
+    wire.stream = CountsTwice  # type: ignore[method-assign]
+    with (
+        ScriptedServer() as server,
+        closing(HttpProvider(LINES, Endpoint(server.address, key=KEY), wire)) as provider,
+        pytest.raises(AssertionError),
+    ):
+        TestLines().test_a_stream_arrives(provider, wire, server, {})
+
+
+def test_the_end_of_a_key_in_an_error_is_found():
+    class Quotes(LinesWire):
+        def decode(self, status, headers, body):
+            raise ProviderError(f"the key that ends in {KEY[-4:]} is refused", kind="auth")
+
+    with pytest.raises(AssertionError):
+        TestLines().test_an_authentication_error_is_not_quoted(Quotes())

@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -33,8 +34,10 @@ from code_commit.plugin_api import (
     reply_object,
     token_count,
 )
-from code_commit_testing import Reply, install_plugin
+from code_commit_testing import Reply, install_plugin, model_call
 from code_commit_testing.conformance import CompleteConformance, ProviderConformance, wire_of
+from code_commit_testing.conformance_samples import QUESTION
+from code_commit_testing.running_call import RunningCall
 from code_commit_testing.scripted_service import ScriptedService
 
 OWN = ProviderDefinition(
@@ -244,6 +247,19 @@ def test_a_mistake_is_found(provider_class, name, arguments, monkeypatch):
         provider = provider_class(OwnConfig.model_validate(suite.settings_for(service.address)))
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             getattr(suite, f"test_{name}")(provider, service, *arguments)
+
+
+def test_a_call_that_does_not_end_does_not_keep_the_process(monkeypatch):
+    monkeypatch.setattr("code_commit_testing.running_call.AT_ONCE", 0.01)
+    end, before = threading.Event(), {*threading.enumerate()}
+    call = RunningCall(SimpleNamespace(complete=lambda _: end.wait()), model_call(QUESTION))
+    [thread] = {*threading.enumerate()} - before
+    try:
+        with pytest.raises(pytest.fail.Exception, match="does not end"):
+            call.completion()
+        assert (call.runs, thread.daemon) == (True, True)
+    finally:
+        end.set()
 
 
 @pytest.mark.parametrize(

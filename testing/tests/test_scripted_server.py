@@ -13,6 +13,7 @@ from code_commit.plugin_api import (
     Delta,
     Finish,
     Message,
+    Opaque,
     ProviderError,
     Text,
     ToolCall,
@@ -91,6 +92,25 @@ def test_an_error_has_the_format_of_the_protocol(server, provider):
     status, body = post(server, provider)
     assert status == 429
     assert json.loads(body)["error"]["message"] == "slow down"
+
+
+@pytest.mark.parametrize(
+    ("provider", "member", "names"),
+    [
+        ("anthropic", "type", {400: "invalid_request_error", 401: "authentication_error", 529: "overloaded_error"}),
+        ("gemini", "status", {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 503: "UNAVAILABLE"}),
+    ],
+)
+def test_an_error_has_its_name_of_the_service(server, provider, member, names):
+    server.script(*(Reply.error(status) for status in names))
+    assert [json.loads(post(server, provider)[1])["error"][member] for _ in names] == [*names.values()]
+
+
+def test_a_call_echoes_only_what_is_of_its_service():
+    calls = [ToolCall("", "f", {}, echo=Opaque(name, {"thoughtSignature": name})) for name in ("gemini", "openai")]
+    body = json.loads(answer_of("gemini", Reply(tool_calls=calls))[1])
+    signed = [part.get("thoughtSignature") for part in body["candidates"][0]["content"]["parts"]]
+    assert signed == ["gemini", None]
 
 
 def test_bytes_are_sent_for_any_path(server):
