@@ -85,6 +85,7 @@ class Agent:
         try:
             value, note = self._parse_value(work.run_code(code))
         except ScriptFailed as failure:
+            self.seconds_left()  # the code is not to blame for the end of the task's time
             reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
             raise AttemptFailed(reason, code=code, output=work.output) from None
         except MalformedTaskList as problem:

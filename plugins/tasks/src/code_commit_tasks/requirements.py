@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import shutil
@@ -175,8 +176,8 @@ class Requirements:
         return validation_problem(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
 
     def _seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds or the task's remaining time, but at least a tenth of a second."""
-        return round(max(0.1, min(wanted, self.deadline - time.monotonic())), 1)
+        """Return `wanted` seconds, or the task's remaining time in tenths: what stops at it leaves no time."""
+        return min(wanted, max(1, math.ceil((self.deadline - time.monotonic()) * 10)) / 10)
 
 
 def words_of(command: str) -> list[str]:

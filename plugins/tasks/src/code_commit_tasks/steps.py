@@ -91,6 +91,7 @@ class Steps:
             except AttemptFailed as failed:
                 failure = Failure(str(failed), failed.code, failed.output)
                 self._record(node, attempt, str(failed))
+                self.agent.seconds_left()  # a check may have used up the time
                 last: Exception = failed
             except ProviderFailed as failed:
                 if not failed.may_pass:
