@@ -29,7 +29,7 @@ def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -
         done = project.command("--model=gpt-5", *flags, environ=environ, cold=True, timeout=280)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.exit_code == 0, done.stderr
-    assert f"{count} file" in done.stdout + done.stderr
+    assert f"{count:,} file" in done.stdout + done.stderr
     return after.ru_utime - before.ru_utime + (0 if flags else after.ru_stime - before.ru_stime)
 
 
