@@ -46,14 +46,14 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, checksum = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
-        own = f"{workspace.state_folder.relative_to(workspace.root)}/"  # listed if git does not ignore it yet
+        state = str(workspace.state_folder.relative_to(workspace.root))
         rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
             for path in exclude_paths(list(refused), exclude)[0]
-            if not path.startswith(own)
+            if not path.startswith(f"{state}/")  # listed if git does not ignore it yet
         }
         others = sorted(all_paths - rollup.files.keys())
-        _write_manifest(workspace, checksum, rollup, {"others": others, "include": include, "exclude": exclude})
+        _write_manifest(tree, state, checksum, rollup, {"others": others, "include": include, "exclude": exclude})
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -104,14 +104,16 @@ def _reason(tree: ProjectTree, path: str, reason: str) -> str:
     return reason
 
 
-def _write_manifest(workspace: Workspace, checksum: int, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:
-    """Write the manifest: where each file is in the rollup, and `more` members.
+def _write_manifest(
+    tree: ProjectTree, state: str, checksum: int, rollup: Rollup, more: Mapping[str, Sequence[str]]
+) -> None:
+    """Write the manifest to the folder `state`: where each file is in the rollup, and `more` members.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
     manifest = {"version": 3, "rollup": checksum, "files": rollup.files, **more}
     text = json.dumps(manifest) + "\n"
-    with workspace.project.folder(str(workspace.state_folder.relative_to(workspace.root))) as folder:
+    with tree.folder(state) as folder:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)
         with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
             file.write(text)
