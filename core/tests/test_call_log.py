@@ -1,9 +1,8 @@
-"""The calls that run at the same time: their numbers, and the wait for their end."""
+"""The calls that run at the same time, and their numbers."""
 
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,7 +18,7 @@ DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "stop", Us
 SERVICE = SimpleNamespace(address="", key_source="", definition=SimpleNamespace(free=False))
 
 
-def test_the_end_of_the_last_call_ends_the_wait(log, monkeypatch):
+def test_a_call_runs_until_its_end_is_logged(log):
     calls, go_on = CallLog(log, numbered=True), threading.Event()
     started = threading.Event()
 
@@ -33,19 +32,10 @@ def test_the_end_of_the_last_call_ends_the_wait(log, monkeypatch):
     )
     call.start()
     assert started.wait(60)
-    assert not calls.wait_until_over(0)
-    wait = calls._condition.wait
-
-    def waiting(seconds):
-        go_on.set()
-        return wait(seconds)
-
-    monkeypatch.setattr(calls._condition, "wait", waiting)
-    began = time.monotonic()
-    assert calls.wait_until_over(600)
-    assert time.monotonic() - began < 60
+    assert list(calls.running) == [1]
+    go_on.set()
     call.join(60)
-    assert calls.wait_until_over(0)
+    assert not calls.running
 
 
 @pytest.mark.parametrize(("numbered", "numbers"), [(True, [None, 1, 2, 3, 3]), (False, [None] * 5)])

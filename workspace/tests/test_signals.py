@@ -53,23 +53,46 @@ def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
     code = compile("raise_signal(15); calls.append('after')", "<frozen importlib._bootstrap>", "exec")
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
         FunctionType(code, {"raise_signal": signal.raise_signal, "calls": calls})()
-        threading.Event().wait(60)
+        signal.pause()
     assert calls == ["before", "after", "before"]
 
 
-@pytest.mark.parametrize("file", ["<frozen importlib._bootstrap>", signals.__file__])
+@pytest.mark.parametrize("file", ["<frozen importlib._bootstrap>", signals.__file__, threading.__file__])
 def test_a_signal_does_not_wait_for_ever(calls, monkeypatch, file):
     monkeypatch.setattr(signals, "_PAUSE", 60)
     raise_on_signals(lambda: None)
     handler: Any = signal.getsignal(signal.SIGTERM)
-    frame = SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
+    frame = SimpleNamespace(f_code=SimpleNamespace(co_filename=file), f_lasti=0)
     for _ in range(2):
         for _ in range(signals._PAUSES - 1):
+            frame.f_lasti += 2
             handler(signal.SIGTERM, frame)
+        frame.f_lasti += 2
         with pytest.raises(KeyboardInterrupt):
             handler(signal.SIGTERM, frame)
     with pytest.raises(KeyboardInterrupt):
         handler(signal.SIGTERM, None)
+
+
+def test_a_signal_ends_a_wait_inside_a_library_at_once(calls, monkeypatch):
+    monkeypatch.setattr(signals, "_PAUSES", 10**6)
+    raise_on_signals(lambda: calls.append("before"))
+    del calls[:]
+    lock = threading.Condition()
+    waiting = threading.Event()
+
+    def interrupt():
+        waiting.wait(60)
+        with lock:  # free: the main thread waits
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt), lock:  # noqa: PT012 - it waits while it holds the lock
+        waiting.set()
+        lock.wait(60)
+    assert 2 <= len(calls) < 10, "it repeats until the wait has begun"
+    assert lock.acquire(blocking=False)
+    lock.release()
 
 
 class Dying:
@@ -96,7 +119,7 @@ def test_an_interruption_that_python_drops_is_raised_again(calls, monkeypatch):
     assert calls == [KeyboardInterrupt, ZeroDivisionError], "no signal came"
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
         Dying(lambda: signal.raise_signal(signal.SIGTERM))
-        threading.Event().wait(60)
+        signal.pause()
     Dying(lambda: 1 // 0)
     assert calls[2:] == ["before", "before", ZeroDivisionError]
 

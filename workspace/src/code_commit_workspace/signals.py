@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import signal
 import sys
 import time
@@ -11,7 +12,14 @@ from collections.abc import Callable
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_NOT_IN = {"<frozen importlib._bootstrap>", __file__}  # the import system, and the functions below
+# Code that an exception between two of its steps would leave half done: a lock locked, a process unknown, the end of a
+# block skipped.
+_LIBRARY = ("contextlib", "enum", "queue", "signal", "subprocess", "threading", "weakref")
+_NOT_IN = {
+    "<frozen importlib._bootstrap>",
+    *(f"{os.path.dirname(os.__file__)}/{name}.py" for name in _LIBRARY),  # noqa: PTH120 - pathlib costs
+    *(f"{os.path.dirname(__file__)}/{name}.py" for name in ("signals", "interruption")),  # noqa: PTH120
+}
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -21,20 +29,24 @@ _arrived = -math.inf  # when the latest signal did
 def raise_on_signals(before: Callable[[], object]) -> None:
     """From now on, call `before` and raise KeyboardInterrupt on each signal. An ignored signal stays ignored.
 
-    In the import system, the exception would leave a lock locked, and imports of other threads would wait forever. In
-    a callback or a `__del__`, it would be dropped. It is raised a little later instead.
+    Between two steps of the import system or of a library's lock, the exception would leave the lock locked, and other
+    threads would wait forever. In a callback or a `__del__`, it would be dropped. It is raised a little later instead,
+    or at once in a call that blocks.
     """
     tries = 0
+    latest: tuple[FrameType, int] | None = None  # the frame and the instruction of the latest try
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         global _arrived
-        nonlocal tries
+        nonlocal tries, latest
         before()
         _arrived, tries = time.monotonic(), tries + 1
-        if frame is not None and frame.f_code.co_filename in _NOT_IN and tries < _PAUSES:
+        here = (frame, frame.f_lasti) if frame is not None and frame.f_code.co_filename in _NOT_IN else None
+        if here and here != latest and tries < _PAUSES:
+            latest = here
             _repeat(number)
         else:
-            tries = 0
+            tries, latest = 0, None
             raise KeyboardInterrupt
 
     def dropped(unraisable: sys.UnraisableHookArgs) -> None:

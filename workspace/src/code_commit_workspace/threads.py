@@ -59,8 +59,9 @@ class Worker:
             TimeoutError: it did not return in time. The worker stays busy with it.
         """
         if not self._started:
-            self._started = True
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._started = True  # only now: Ctrl-C before would leave it marked without a thread
+            thread.start()
         result: SimpleQueue[T] = SimpleQueue()
         self._work.put((function, result))
         waits = math.ceil(seconds / _POLL_SECONDS)

@@ -25,6 +25,8 @@ def run_command(argv: Sequence[str]) -> int:
         discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
         return ExitCode.NOT_REACHED
     except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
+        if out.ended is not None and isinstance(error, KeyboardInterrupt):
+            return out.ended  # the run has ended: a signal changes its exit code no more
         return report(error, argv, out)
     return code
 

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class CommandOutput:
     """The `Output` of commands, and the errors of the host. A result that cannot be written is an error; a note is not.
 
-    `registries` are the plugins loaded so far: the secrets that they declare are redacted.
+    `registries` are the plugins loaded so far: the secrets that they declare are redacted. `ended` is the exit code of
+    the run that has ended, if any.
     """
 
     def __init__(self) -> None:
         self.registries: list[Registry] = []
+        self.ended: int | None = None
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""

@@ -39,6 +39,7 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
             out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, registry)
+    out.ended = ending.exit_code
     if invocation.debug and registry.plugin_host.traces:
         SafeStream(sys.stderr).print(out.redacted("".join(registry.plugin_host.traces)).rstrip())
     with uninterrupted(last=True):  # the run has ended: a signal changes its exit code no more

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 from code_commit.plugin_api.host import HOST
@@ -60,30 +61,24 @@ class Sinks:
 
     def _drain(self, outlet: _Outlet, timeout: float) -> None:
         # Check `pending` again after releasing `busy`: no other thread delivers a record queued in between.
-        while outlet.pending and not outlet.closed:
-            if not outlet.busy.acquire(timeout=timeout):
-                return
-            error = ""
+        while outlet.pending and not outlet.closed and outlet.busy.acquire(timeout=timeout):
             try:
-                while outlet.pending and not outlet.closed:
-                    record = outlet.pending.popleft()
-                    if error := self._call(outlet, "receive", record, seconds=_RECEIVE_SECONDS):
-                        outlet.closed = True
+                if error := self._call(outlet, "receive", seconds=_RECEIVE_SECONDS):
+                    outlet.closed = True
             finally:
                 outlet.busy.release()
             if error:
                 self._fail(outlet, "receive", error)
                 self._call(outlet, "close", seconds=_CLOSE_SECONDS)
 
-    def _call(self, outlet: _Outlet, method: str, *arguments: Record, seconds: float) -> str:
+    def _call(self, outlet: _Outlet, method: str, *, seconds: float) -> str:
         """Call a method of the sink; return its error as text, or an empty text."""
-        function = partial(self._run_safely, outlet.sink, method, *arguments)
         if outlet.worker is None:
-            return function()
+            return self._run_safely(outlet, method)
         if outlet.hangs:
             return ""
         try:
-            return outlet.worker.call(function, seconds=seconds)
+            return outlet.worker.call(partial(self._run_safely, outlet, method), seconds=seconds)
         except TimeoutError as error:
             outlet.hangs = True
             return str(error)
@@ -91,10 +86,14 @@ class Sinks:
     def _fail(self, outlet: _Outlet, stage: str, error: str) -> None:
         self._report(PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error))
 
-    def _run_safely(self, sink: LogSink, method: str, *arguments: Record) -> str:
+    def _run_safely(self, outlet: _Outlet, method: str) -> str:
         self._delivering.now = True
         try:
-            require_sync(getattr(sink, method)(*arguments))
+            if method == "close":
+                require_sync(outlet.sink.close())
+            elif outlet.pending and not outlet.closed:
+                require_sync(outlet.sink.receive(outlet.pending[0]))
+                outlet.pending.popleft()  # only now: Ctrl-C in a sink of the host would lose the record
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C
@@ -117,9 +116,9 @@ class _Outlet:
 
     plugin: str
     distribution: str
-    sink: LogSink
+    sink: Any  # a `LogSink`, if the plugin is right
     pending: deque[Record]
     worker: Worker | None  # None for a sink of the host
-    busy: threading.Lock = field(default_factory=threading.Lock)
+    busy: Any = field(default_factory=threading.RLock)  # not a `Lock`: Ctrl-C may leave it locked by the main thread
     closed: bool = False
     hangs: bool = False  # in a call that was reported

@@ -29,8 +29,8 @@ class CallLog:
         self._numbered = numbered
         self._count = 0
         self._latest: ContextVar[int] = ContextVar("latest call")
-        self._running: dict[int, ReceivedReply] = {}  # by the number of the call
-        self._condition = threading.Condition()
+        self.running: dict[int, ReceivedReply] = {}  # by the number of the call
+        self._lock = threading.Lock()
         self.print_text: ContextVar[Print | None] = ContextVar("print", default=None)
         self.warn = log.add_warning
 
@@ -45,7 +45,7 @@ class CallLog:
 
     def next_number(self) -> int:
         """Return the number of a new call."""
-        with self._condition:
+        with self._lock:
             self._count = number = self._count + 1
         self._latest.set(number)
         return number
@@ -54,8 +54,7 @@ class CallLog:
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
         reply = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
-        with self._condition:
-            self._running[call.number] = reply
+        self.running[call.number] = reply
         try:
             self._log.write(files.request, request_text(call.request))
             with self._log.nested():
@@ -72,31 +71,24 @@ class CallLog:
                     raise
                 self._log.emit(replace(finished, cost_usd=0.0) if service.definition.free else finished)
         finally:
-            with self._condition:
-                del self._running[call.number]
-                self._condition.notify_all()
+            del self.running[call.number]
         return completion
 
     def count_answer(self, call: ModelCall, completion: Completion) -> Completion:
         """Keep what an answer of the service cost: a plugin's layer may ask again, fail after it, or change it."""
-        reply = self._running.get(call.number)  # a thread of a layer may get its answer after the call
+        reply = self.running.get(call.number)  # a thread of a layer may get its answer after the call
         if reply and not completion.cached:
             reply.spent.append((completion.usage, completion.cost))
         return completion
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds. Keep what arrived of it."""
-        self._running[call.number].begin_next_try()
+        self.running[call.number].begin_next_try()
         self._log.emit(CallRetried(call.number, number, wait, reason))
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no call is running; return False if that takes longer than `seconds`."""
-        with self._condition:
-            return self._condition.wait_for(lambda: not self._running, seconds)
 
     def _failed(self, call: ModelCall, error: BaseException, seconds: float, paid: CallFinished | None) -> CallFinished:
         """Write the files of a failed call, and return its event. With `paid`, its completion cannot be written."""
-        message, cause, reply = as_reported(error).message, error.__cause__, self._running[call.number]
+        message, cause, reply = as_reported(error).message, error.__cause__, self.running[call.number]
         with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
             reply.end()
         body = cause.body if isinstance(cause, ProviderError) else ""

@@ -228,10 +228,12 @@ class ProjectRun:
         self.models.close()
         self.workspace.end_processes()
 
-    def wait_until_over(self, seconds: float) -> None:
-        """Wait until threads of the workflow have logged the end of their calls and processes."""
-        for wait in (self.models.log.wait_until_over, self.workspace.wait_until_over):
-            any(wait(seconds / 10) for _ in range(10))  # counted: a machine that stands still costs one of them
+    def wait_until_over(self) -> None:
+        """Wait up to 2 s until threads of the workflow have logged the end of their calls and processes."""
+        for _ in range(100):  # counted: a machine that stands still costs one of them
+            if not self.models.log.running and self.workspace.wait_until_over(0):
+                return
+            time.sleep(0.02)
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from typing import Any
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
-from code_commit.plugin_api.errors import ExitCode, as_reported, exit_code_of
+from code_commit.plugin_api.errors import ExitCode, Interrupted, as_reported, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
@@ -27,7 +27,6 @@ from code_commit_workspace import Worker, call_on_interruption, describe, join_p
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
-_END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class RunEnding(RunSummary):
     trace: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
     cost: str = ""  # of its calls, and the time, for people
-    late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
+    late_failures: Sequence[PluginFailed] = ()  # of sinks, after the last event
 
 
 def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
@@ -55,9 +54,10 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
         resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
-    recorded = False
+    endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
-        stack.push(lambda kind, *_: recorded and kind is KeyboardInterrupt)  # it comes too late to change the ending
+        # Ctrl-C comes too late to change the ending.
+        stack.push(lambda kind, *_: bool(endings) and kind is KeyboardInterrupt)
         workspace, keys = open_project(plan, registry, stack)
         services = Services(registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root)
         # Before the run folder exists: `replay/latest` must not be this run.
@@ -69,7 +69,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
         take_back = "`code-commit runs diff` shows them, " * ("runs" in registry.commands) + _UNDO
-        with _record_ending(_RunState(log, plan.plugin, take_back)) as state:
+        with _record_ending(_RunState(log, plan.plugin, take_back), endings) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
@@ -77,9 +77,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             with _clean_up(run, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
-        recorded = True
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    return state.ending()
+    return endings[0]
 
 
 @dataclass(slots=True)
@@ -94,6 +93,7 @@ class _RunState:
     notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
+    run: ProjectRun | None = None
 
     @contextmanager
     def keep_error(self) -> Iterator[None]:
@@ -101,7 +101,8 @@ class _RunState:
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - becomes the run's ending
-            if self.error is None:
+            # Ctrl-C may end a process or a call before it raises here.
+            if self.error is None or (isinstance(self.error, Interrupted) and isinstance(error, KeyboardInterrupt)):
                 self.error = error
             else:
                 self.log.add_warning(f"while the run ended: {describe(error)}")
@@ -109,6 +110,15 @@ class _RunState:
     @property
     def reached(self) -> bool:
         return self.error is None and self.result is not None and self.result.outcome is Outcome.REACHED
+
+    def note_changes(self) -> None:
+        """Unless the goal was reached, note which files stay changed, and why a build is red."""
+        if self.run is not None and not self.reached:
+            self.changed = self.run.changes.paths()
+            self.notes = (f"files stay changed: {join_paths(self.changed)}",) if self.changed else ()
+            if (red := self.run.last_build) and not red.passed:
+                last, log = red.last_lines(), red.log.relative_to(self.run.root)
+                self.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing", *self.notes)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -127,9 +137,7 @@ class _RunState:
         trace = traceback_of(self.error) if self.error else ""
         summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
         cost = describe_cost(self.log.document.fields)
-        return RunEnding(
-            self.log.folder, exit_code, summary, hint, trace, self.notes, cost, tuple(self.log.late_failures)
-        )
+        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes, cost, self.log.late_failures)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         if self.error is None:
@@ -141,16 +149,18 @@ class _RunState:
 
 
 @contextmanager
-def _record_ending(state: _RunState) -> Iterator[_RunState]:
+def _record_ending(state: _RunState, endings: list[RunEnding]) -> Iterator[_RunState]:
     """Log the last event, also if the block raises."""
     with state.keep_error():
         yield state
-    ending = state.ending()
-    try:
-        state.log.finish(ending.exit_code, ending.summary, state.data)
-    except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
-        with suppress(KeyboardInterrupt):
+    with uninterrupted(last=True):
+        with state.keep_error():
+            state.note_changes()  # again: Ctrl-C may have come since
+        endings.append(ending := state.ending())
+    for _ in range(2):
+        with suppress(KeyboardInterrupt):  # while a sink closes: the logged end stays the only one
             state.log.finish(ending.exit_code, ending.summary, state.data)
+            break
 
 
 @contextmanager
@@ -159,13 +169,13 @@ def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
 
     An error in one step does not skip the next. The first error is the run's.
     """
-    interactive = run.plan.workflow.interactive
+    state.run, interactive = run, run.plan.workflow.interactive
     with state.keep_error():
         yield
     with state.keep_error():
         run.end_calls_and_processes()
     with state.keep_error():
-        run.wait_until_over(_END_SECONDS)
+        run.wait_until_over()
     with state.keep_error():
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:
@@ -173,12 +183,7 @@ def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
     with state.keep_error(), uninterrupted():  # a second Ctrl-C must not hide what stays changed
         run.changes.save_end()
         state.may_undo = state.reached and not interactive and run.changes.has_any()
-        if not state.reached:
-            state.changed = run.changes.paths()
-            if (red := run.last_build) and not red.passed:
-                last, log = red.last_lines(), red.log.relative_to(run.root)
-                state.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing",)
-            state.notes += (f"files stay changed: {join_paths(state.changed)}",) if state.changed else ()
+        state.note_changes()
     with state.keep_error():
         run.keep_whole_diff()
     with state.keep_error():
