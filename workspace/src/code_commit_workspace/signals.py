@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Code that an exception between two of its steps would leave half done: a lock locked, a process unknown, the end of a
@@ -20,6 +20,7 @@ _NOT_IN = {
     *(f"{os.path.dirname(os.__file__)}/{name}.py" for name in _LIBRARY),  # noqa: PTH120 - pathlib costs
     *(f"{os.path.dirname(__file__)}/{name}.py" for name in ("signals", "interruption")),  # noqa: PTH120
 }
+_WAITS = {"wait", "join", "_wait_for_tstate_lock"}  # may block, and leave nothing half done
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -41,7 +42,7 @@ def raise_on_signals(before: Callable[[], object]) -> None:
         nonlocal tries, latest
         before()
         _arrived, tries = time.monotonic(), tries + 1
-        here = (frame, frame.f_lasti) if frame is not None and frame.f_code.co_filename in _NOT_IN else None
+        here = (frame, frame.f_lasti) if frame is not None and _is_between_steps(frame.f_code) else None
         if here and here != latest and tries < _PAUSES:
             latest = here
             _repeat(number)
@@ -72,6 +73,10 @@ def forget_partial_imports() -> None:
     for name in list(sys.modules):
         if "." in name and name.rpartition(".")[0] not in sys.modules:
             del sys.modules[name]
+
+
+def _is_between_steps(code: CodeType) -> bool:
+    return code.co_filename in _NOT_IN and code.co_name not in _WAITS
 
 
 def _repeat(number: int) -> None:
