@@ -281,7 +281,8 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition(name, "signal", f"late_plugin:{name}") for name in ("callback", "thread", "teardown", "now")]
+    return [CommandDefinition(name, "signal", f"late_plugin:{name}")
+            for name in ("callback", "thread", "teardown", "repeated", "now")]
 
 def end():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -296,11 +297,17 @@ def now(host, arguments):
     return 7
 
 class Teardown:
+    def __init__(self, number):
+        self.number = number
     def __del__(self, kill=os.kill, process=os.getpid()):
-        kill(process, 15)
+        kill(process, self.number)
 
 def teardown(host, arguments):
-    sys.kept = Teardown()
+    sys.kept = Teardown(signal.SIGTERM)
+    return 7
+
+def repeated(host, arguments):  # a signal that met a lock, and comes again a little later
+    sys.kept = Teardown(signal.SIGALRM)
     return 7
 
 def thread(host, arguments):
@@ -313,8 +320,8 @@ def thread(host, arguments):
 """
 
 
-@pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("moment", ["callback", "thread", "teardown"])
+@pytest.mark.fast_rows(2)
+@pytest.mark.parametrize("moment", ["callback", "repeated", "thread", "teardown"])
 def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     project = Project.create(tmp_path / "made")
     plugins = install_plugin(tmp_path / "plugins", "late", LATE)

@@ -46,7 +46,7 @@ def test_each_signal_raises_unless_it_is_ignored(calls, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     signal.raise_signal(signal.SIGHUP)
-    at_exit = [(signal.signal, number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]
+    at_exit = [(signal.signal, number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
     assert calls == [*at_exit, "before", "before"]
     clock.monotonic = lambda: 101.9
     assert signaled()

@@ -60,6 +60,7 @@ def raise_on_signals(before: Callable[[], object]) -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, interrupt)
             atexit.register(signal.signal, number, signal.SIG_IGN)  # later, Python restores the default
+    atexit.register(signal.signal, signal.SIGALRM, signal.SIG_IGN)  # of `_repeat`
     report, sys.unraisablehook = sys.unraisablehook, dropped
 
 
