@@ -338,6 +338,7 @@ def test_rollup_fails_on_a_full_disk_and_keeps_the_old_rollup(project):
     assert done.returncode == 3, done.stderr
     assert "cannot write" in done.stderr
     assert project.read("agent-config/codeRollup.txt") == "older\n"
+    assert not [*project.root.glob("agent-config/**/*.new")]
 
 
 def test_rollup_needs_a_repository(tmp_path):

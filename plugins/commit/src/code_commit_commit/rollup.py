@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from queue import Queue
 from threading import Thread
 from typing import BinaryIO
@@ -42,10 +42,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     try:
         os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
         with tree.folder(FOLDER) as folder:
-            handle = os.open(f".{NAME}.new", _NEW, 0o600, dir_fd=folder)
-            with open(handle, "wb") as file:  # noqa: PTH123 - a handle
+            with _replacing(folder, NAME) as file:
                 rollup, checksum = _collect(tree, paths, file)
-            os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
         state = str(workspace.state_folder.relative_to(workspace.root))
         rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
@@ -112,9 +110,19 @@ def _write_manifest(
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
     manifest = {"version": 3, "rollup": checksum, "files": rollup.files, **more}
-    text = json.dumps(manifest) + "\n"
-    with tree.folder(state) as folder:
-        handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)
-        with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
-            file.write(text)
-        os.replace(f".{MANIFEST}.new", MANIFEST, src_dir_fd=folder, dst_dir_fd=folder)
+    with tree.folder(state) as folder, _replacing(folder, MANIFEST) as file:
+        file.write(json.dumps(manifest).encode() + b"\n")
+
+
+@contextmanager
+def _replacing(folder: int, name: str) -> Iterator[BinaryIO]:
+    """Open a file that replaces `name` after the block; remove it if the block raises."""
+    new = f".{name}.new"
+    try:
+        with open(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file:  # noqa: PTH123 - a handle
+            yield file
+        os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(new, dir_fd=folder)
+        raise
