@@ -41,9 +41,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
         raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
     try:
         os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
-        with tree.folder(FOLDER) as folder:
-            with _replacing(folder, NAME) as file:
-                rollup, checksum = _collect(tree, paths, file)
+        with tree.folder(FOLDER) as folder, _replacing(folder, NAME) as file:
+            rollup, checksum = _collect(tree, paths, file)
         state = str(workspace.state_folder.relative_to(workspace.root))
         rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
