@@ -78,26 +78,30 @@ class SafeStream:
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream  # None: Python found the descriptor closed
         self.failure: Exception | None = None  # of the stream, unless the reader closed it
+        self._number = 0
 
     @property
     def encoding(self) -> str:
         """The encoding that decides which symbols can be drawn."""
         return getattr(self._stream, "encoding", None) or "ascii"
 
-    def write(self, text: str) -> int:
+    def write(self, text: str, number: int = 0) -> int:
         """Write `text`, unless the stream failed before."""
         if self._stream is not None:
             try:
-                self._stream.write(text)
+                self._number = number or self._number
+                self._stream.write(text)  # no step between the two: Ctrl-C comes before or after both
             except UnicodeEncodeError:
                 return self.write(text.encode("ascii", "backslashreplace").decode())
             except (OSError, ValueError) as error:
                 self._give_up(error)
         return len(text)
 
-    def print(self, text: str) -> None:
-        """Write a line of escaped text, and flush it."""
-        self.write(printable(text) + "\n")
+    def print(self, text: str, *, number: int = 0) -> None:
+        """Write a line of escaped text, and flush it. A line that repeats the last `number` is not written again."""
+        line = printable(text) + "\n"
+        if number == 0 or number != self._number:
+            self.write(line, number)
         self.flush()
 
     def flush(self) -> None:

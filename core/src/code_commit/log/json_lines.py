@@ -48,7 +48,7 @@ class JsonLines:
         Raises:
             OSError: it cannot be written, and the pipe is not closed.
         """
-        self._stream.print(as_line(record))
+        self._stream.print(as_line(record), number=record.seq)  # once, also if Ctrl-C makes the log repeat it
         if self._stream.failure is not None:
             raise self._stream.failure
 
