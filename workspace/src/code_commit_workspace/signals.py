@@ -84,9 +84,11 @@ def _repeat(number: int) -> None:
     """Call the handler of `number` again soon, with the frame of that moment."""
 
     def again(_number: int, frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         handler = signal.getsignal(number)
         if callable(handler):
             handler(number, frame)
 
     signal.signal(signal.SIGALRM, again)
-    signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+    # More than once: an alarm just before a wait is only noticed after it.
+    signal.setitimer(signal.ITIMER_REAL, _PAUSE, 10 * _PAUSE)
