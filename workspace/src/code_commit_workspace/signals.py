@@ -13,14 +13,14 @@ from types import CodeType, FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Code that an exception between two of its steps would leave half done: a lock locked, a process unknown, the end of a
-# block skipped.
+# block skipped, the handlers of `uninterrupted` half set (which is why `enum` is here: `signal` calls it).
 _LIBRARY = ("contextlib", "enum", "queue", "signal", "subprocess", "threading", "weakref")
 _NOT_IN = {
     "<frozen importlib._bootstrap>",
     *(f"{os.path.dirname(os.__file__)}/{name}.py" for name in _LIBRARY),  # noqa: PTH120 - pathlib costs
     *(f"{os.path.dirname(__file__)}/{name}.py" for name in ("signals", "interruption")),  # noqa: PTH120
 }
-_WAITS = {"wait", "join", "_wait_for_tstate_lock"}  # may block, and leave nothing half done
+_EXCEPT = {"wait", "join", "_wait_for_tstate_lock", "inner"}  # functions that may wait, and leave nothing half done
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -77,7 +77,7 @@ def forget_partial_imports() -> None:
 
 
 def _is_between_steps(code: CodeType) -> bool:
-    return code.co_filename in _NOT_IN and code.co_name not in _WAITS
+    return code.co_filename in _NOT_IN and code.co_name not in _EXCEPT
 
 
 def _repeat(number: int) -> None:
