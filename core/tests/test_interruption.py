@@ -115,6 +115,32 @@ def test_waiting_threads_end_too(project, tmp_path, how, number):
         interrupt(process, number)
 
 
+SLOW_END = """
+import time
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_model_layers():
+    def slowly(call, next):
+        try:
+            return next(call)
+        finally:
+            time.sleep(0.3)
+    return [slowly]
+"""
+
+
+def test_a_run_logs_the_end_of_calls_in_other_threads(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
+    install_plugin(tmp_path / "plugins", "slow", SLOW_END)
+    with ScriptedServer([Reply(fault="hang")] * 4) as server:
+        process = start(project, server, "--pool", "beside ask", plugins=[plugins])
+        wait_for(process, "call.started")
+        interrupt(process, signal.SIGINT)
+    kinds = [json.loads(line)["kind"] for line in (project.run_folder / "events.jsonl").read_bytes().splitlines()]
+    assert kinds.count("call.finished") == kinds.count("call.started")
+
+
 WAITING = """
 import signal, sys, threading
 from pydantic import BaseModel
