@@ -113,7 +113,7 @@ class _RunState:
 
     def note_changes(self) -> None:
         """Unless the goal was reached, note which files stay changed, and why a build is red."""
-        if self.run is not None and not self.reached:
+        if self.run is not None and not (self.reached or self.changed):
             self.changed = self.run.changes.paths()
             self.notes = (f"files stay changed: {join_paths(self.changed)}",) if self.changed else ()
             if (red := self.run.last_build) and not red.passed:
