@@ -40,7 +40,7 @@ def uninterrupted(*, last: bool = False) -> Iterator[None]:
             signal.signal(number, handler)
         for number in arrived[: not last]:
             if callable(handler := before[number]):
-                handler(number, None)  # without a frame: at once, also from here
+                handler(number, None)  # without a frame, it raises at once
             else:
                 signal.raise_signal(number)
 

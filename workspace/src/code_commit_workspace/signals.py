@@ -20,7 +20,7 @@ _NOT_IN = {
     *(f"{os.path.dirname(os.__file__)}/{name}.py" for name in _LIBRARY),  # noqa: PTH120 - pathlib costs
     *(f"{os.path.dirname(__file__)}/{name}.py" for name in ("signals", "interruption")),  # noqa: PTH120
 }
-_EXCEPT = {"wait", "join", "_wait_for_tstate_lock", "inner"}  # functions that may wait, and leave nothing half done
+_INTERRUPTIBLE = {"wait", "join", "_wait_for_tstate_lock", "inner"}  # functions there that leave nothing half done
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -77,7 +77,7 @@ def forget_partial_imports() -> None:
 
 
 def _is_between_steps(code: CodeType) -> bool:
-    return code.co_filename in _NOT_IN and code.co_name not in _EXCEPT
+    return code.co_filename in _NOT_IN and code.co_name not in _INTERRUPTIBLE
 
 
 def _repeat(number: int) -> None:

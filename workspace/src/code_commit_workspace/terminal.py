@@ -78,7 +78,7 @@ class SafeStream:
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream  # None: Python found the descriptor closed
         self.failure: Exception | None = None  # of the stream, unless the reader closed it
-        self._number = 0
+        self._number = 0  # of the last line that has one
 
     @property
     def encoding(self) -> str:
