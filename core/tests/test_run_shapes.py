@@ -72,14 +72,6 @@ def completion(run, prompt, label="ask"):
 def asked(run, prompt, label="ask"):
     return completion(run, prompt, label).text
 
-def frames(run):
-    import sys
-    frame, names = sys._getframe(1), []
-    while frame := frame and frame.f_back:
-        if "/code_commit/" in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
-            names.append(frame.f_code.co_name)
-    return names
-
 def signed(run):
     call, = completion(run, "sign").tool_calls
     return [call.echo.provider, dict(call.echo.data)]
@@ -156,13 +148,6 @@ def got(finished: Finished):
 def files_of(project: Project) -> dict[str, bytes]:
     folders = (".git", "agent-config", "logs")
     return {path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders}
-
-
-@pytest.mark.slow
-def test_few_frames_lead_from_the_command_line_to_a_workflow(project, plugins):
-    """So that a newcomer can walk the way, and a traceback shows the workflow."""
-    frames = got(run(project, plugins, "frames"))
-    assert frames == ["run_session", "run_invocation", "run_command", "main"]
 
 
 def test_steps_in_threads_do_not_disturb_each_other(project, plugins):
