@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
-    "checkpoint": ("Checkpoints",),
+    "checkpoint": ("Checkpoints", "Writers"),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
@@ -37,6 +37,7 @@ _PUBLIC = {
         "skipped_by_commit",
         "unknown_author",
     ),
+    "git.reading": ("may_write_files",),
     "interruption": ("call_on_interruption", "uninterrupted"),
     "json_array": ("close_arrays",),
     "json_text": ("join_surrogates", "json_document", "read_json_lines", "to_json"),

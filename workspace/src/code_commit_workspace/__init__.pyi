@@ -1,5 +1,6 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
+from .checkpoint import Writers as Writers
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
@@ -20,6 +21,7 @@ from .git.committing import overlooked_by_git as overlooked_by_git
 from .git.committing import require_settled as require_settled
 from .git.committing import skipped_by_commit as skipped_by_commit
 from .git.committing import unknown_author as unknown_author
+from .git.reading import may_write_files as may_write_files
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .json_array import close_arrays as close_arrays

@@ -50,10 +50,10 @@ def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints
     assert checkpoints.of_run(RUN) == [("start", start), ("attempt-1", end)]
     assert checkpoints.changes(start, end) == ("a.txt", "d/b.txt", "new/n.txt")
     assert b"\n-1\n+changed\n" in checkpoints.diff(start, end)
-    assert checkpoints.undo(RUN) == ("a.txt", "d/b.txt", "new/n.txt")
+    assert checkpoints.undo(RUN).paths == ("a.txt", "d/b.txt", "new/n.txt")
     assert picture(root) == before | {b"x.o": ("file", b"built", 0o644)}
     assert not (root / "new").exists()
-    assert checkpoints.undo(RUN) == ()
+    assert checkpoints.undo(RUN).paths == ()
     assert of_users_git(root) == users
     assert not list((root / "agent-config/.code-commit/journal").iterdir())
 
@@ -186,7 +186,7 @@ def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints
         checkpoints.undo(RUN)
     (root / "f00").chmod(0o644)
     assert picture(root) == before | {b"b": ("file", b"2", 0o644)}
-    assert checkpoints.undo(RUN) == ("a", "b", *many)
+    assert checkpoints.undo(RUN).paths == ("a", "b", *many)
 
 
 def test_permission_bits_that_only_the_user_changed_stay(root, checkpoints, plant):
@@ -195,7 +195,7 @@ def test_permission_bits_that_only_the_user_changed_stay(root, checkpoints, plan
     (root / "b").chmod(0o600)
     checkpoints.take(RUN, "end")
     (root / "c").chmod(0o600)
-    assert checkpoints.undo(RUN) == ("b",)
+    assert checkpoints.undo(RUN).paths == ("b",)
     assert [stat.S_IMODE((root / name).stat().st_mode) for name in "abc"] == [0o644, 0o644, 0o600]
 
 
@@ -233,7 +233,7 @@ def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path, git, of, p
         of(tree).take(RUN, "start")
         plant(root, {"a": b"2", "data/hooks/mine": b"#!"})
         of(tree).take(RUN, "end")
-        assert of(tree).undo(RUN) == ("a",)
+        assert of(tree).undo(RUN).paths == ("a",)
     assert (root / "data/hooks/mine").exists()
 
 
@@ -318,4 +318,4 @@ def test_an_undo_that_was_cut_short_goes_on(root, checkpoints, plant):
     plant(root, {"a": b"2", "b": b"2", "new": b"2"})
     checkpoints.take(RUN, "end")
     plant(root, {"a": b"1"})
-    assert checkpoints.undo(RUN) == ("b", "new")
+    assert checkpoints.undo(RUN).paths == ("b", "new")

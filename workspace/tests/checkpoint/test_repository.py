@@ -30,7 +30,7 @@ def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, 
         plant(root, {"a.txt": b"2\r\n"})
         again = of(tree)
         again.take(RUN, "end")
-        assert again.undo(RUN) == ("a.txt",)
+        assert again.undo(RUN).paths == ("a.txt",)
     assert (root / "a.txt").read_bytes() == b"1\r\n"
     assert not evidence.exists()
     assert start
@@ -59,7 +59,7 @@ def test_refs_that_are_not_ours_are_left_out(root, checkpoints, git, plant):
 
     assert checkpoints.runs() == [RUN]
     assert checkpoints.of_run(RUN) == [("start", start)]
-    assert checkpoints.undo(RUN) == ()
+    assert checkpoints.undo(RUN).paths == ()
     with pytest.raises(NotReady, match=f"the checkpoint {foreign} cannot be read: it is damaged"):
         checkpoints.restore(foreign)
 
@@ -193,10 +193,10 @@ def test_other_kinds_of_repositories(root, tmp_path, kind, git, of, plant):
     plant(root, {"a": b"2"})
     with ProjectTree(root) as tree:
         of(tree).take(RUN, "end")
-        assert of(tree).undo(RUN) == ("a",)
+        assert of(tree).undo(RUN).paths == ("a",)
     assert (root / "a").read_bytes() == b"1"
     stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
-    assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"
+    assert len(stored) == 5, "three commits, the changed file and its tree: the rest is read from the user's objects"
 
 
 @pytest.fixture

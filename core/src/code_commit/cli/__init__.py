@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """Return the commands about the host, and `undo`."""
+    """Return the commands about the host, `undo` and `redo`."""
     commands = [
-        ("commands", "undo", "restore the files that a run changed"),
+        ("undo", "undo", "restore the files that a run changed"),
+        ("undo", "redo", "bring back what was put back last"),
         ("commands", "plugins", "list the installed plugins, and what failed"),
         ("commands", "models", "list the models of the installed providers"),
         ("commands", "config", "print every setting and where it comes from"),

@@ -1,91 +1,30 @@
-"""The host's commands: undo, plugins, models, config. They are registered like those of a plugin."""
+"""The host's commands: plugins, models, config. They are registered like those of a plugin."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
-from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
-from code_commit_workspace import count_by_folder, count_of, describe, uninterrupted
+from code_commit_workspace import count_of, describe
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
     from code_commit.plugins.host import PluginHost
-    from code_commit_workspace import Checkpoints
 
-_SHOWN_PATHS = 10
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 
 def add_json(parser: ArgumentParser) -> None:
     """Add `--json`, with the same help in every command."""
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-
-
-# --- undo -----------------------------------------------------------------------------------------------------------
-
-
-def undo_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of `undo`."""
-    parser.description = "Restore the files that a run changed."
-    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest whose changes are there)"
-    parser.add_argument("run", nargs="?", metavar="RUN", help=run)
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
-    parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
-    add_json(parser)
-
-
-def undo(host: CommandHost, arguments: Namespace) -> int:
-    """Restore the files that a run changed, by default the latest run whose changes are there.
-
-    Raises:
-        NotReady: the run does not exist or wrote nothing, or files were changed since.
-    """
-    name, paths = arguments.run, arguments.paths
-    if name and name != "latest" and not any(each.name.startswith(name) for each in run_folders(host.root)):
-        name, paths = None, [name, *paths]  # no run: a path
-    with host.workspace(writes=True, repository="existing") as workspace:
-        run = _run_to_undo(host, name, workspace.checkpoints)
-        with uninterrupted():
-            restored = workspace.checkpoints.undo(run, paths, force=arguments.force)
-    if arguments.json:
-        host.out.document({"run": run, "restored": list(restored)})
-        return ExitCode.REACHED
-    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")  # also if stdout cannot be written
-    for line in count_by_folder(restored):
-        host.out.line(line)
-    if commit := _commit_of(host.root / LOGS / run):
-        add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
-        back = f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
-        host.out.note(f"hint: the commit {commit} stays; {back}")
-    return ExitCode.REACHED
-
-
-def _commit_of(folder: Path) -> str:
-    """Return the commit that a run made, or an empty text."""
-    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, DOCUMENT) as file:
-        return str(json.load(file)["data"]["committed"])[:12]
-    return ""
-
-
-def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one of whose changes some are still there."""
-    run = find_run(host.root, name).name if name else checkpoints.latest_change()
-    if run is None:
-        raise NotReady("no run has left changes here, so there is nothing to undo")
-    if not checkpoints.of_run(run):
-        raise NotReady(f"{run} changed no files, so there is nothing to undo")
-    return run
 
 
 # --- plugins and models ---------------------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ from .run import Result as Result
 from .run import Run as Run
 from .run import RunSummary as RunSummary
 from .run import Tree as Tree
+from .run import Trial as Trial
 from .run import decode_text as decode_text
 from .run import protected_list as protected_list
 from .run import read_text as read_text

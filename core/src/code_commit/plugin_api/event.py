@@ -154,11 +154,17 @@ class ChangesApplied(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesUndone(Event):
-    """The files were restored from a checkpoint."""
+    """The files at `paths` were restored from a checkpoint.
+
+    Those at `edited` were not: a person changed them after the run wrote them. Those at `unclaimed` were, but changed
+    while a process ran and no response wrote them, so a person may have: `code-commit redo` brings them back.
+    """
 
     kind: ClassVar[str] = "changes.undone"
     paths: tuple[str, ...]
     reason: str
+    edited: tuple[str, ...] = ()
+    unclaimed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

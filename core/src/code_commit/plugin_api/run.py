@@ -86,6 +86,20 @@ class Model(Protocol):
         """
 
 
+class Trial(Protocol):
+    """A part of a run whose changes are put back at its end."""
+
+    def keep(self) -> None:
+        """Keep the changes of the trial."""
+
+    def show_original(self) -> None:
+        """Put the files back as they were before the run, until the trial ends.
+
+        Raises:
+            NotReady: a person changed files during the run, or a file cannot be put back.
+        """
+
+
 class Run(Protocol):
     """One run of one workflow.
 
@@ -164,10 +178,21 @@ class Run(Protocol):
     def diff(self, changes: Sequence[Change]) -> str:
         """Return the unified diff that applying `changes` would produce."""
 
-    def build(self, *, untouched: bool = False) -> ProcessResult:
-        """Run `build.sh` in the configured sandbox; log it under the number of the last model call.
+    def build(self, *, label: str = "build") -> ProcessResult:
+        """Run `build.sh` in the configured sandbox; log it as `label`, under the number of the last model call."""
 
-        With `untouched`, build the files from before the run, then put its changes back.
+    def is_known_green(self) -> bool:
+        """Return whether `build.sh` is known to pass on the files from before this run.
+
+        The last 20 trees with a green build are known, of runs, `init` and `doctor`.
+        """
+
+    def trial(self) -> AbstractContextManager[Trial]:
+        """Return a context manager: what responses, builds and commands change inside is put back at its end.
+
+        With `keep` of the value, it stays. What a person writes meanwhile stays as well, but for what changes while a
+        process runs: those files are named, and `code-commit redo` brings them back. No other thread can change files
+        meanwhile.
         """
 
     def execute(
@@ -181,8 +206,8 @@ class Run(Protocol):
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`, except in files that git ignores.
 
-        After the block, the value holds the paths that were put back. What a person wrote there meanwhile is put back
-        too; the run folder has it in `put-back.diff`.
+        After the block, the value holds the paths that were put back. What a person wrote there while a command ran is
+        put back too; `code-commit redo` brings it back, and the run folder has it in `put-back.diff`.
         """
 
     def start_process(

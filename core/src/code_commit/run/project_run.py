@@ -29,6 +29,7 @@ from code_commit_workspace import (
     Tree,
     Workspace,
     may_color,
+    may_write_files,
     printable,
     read_answer,
     uninterrupted,
@@ -36,7 +37,7 @@ from code_commit_workspace import (
 )
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api.run import Model
+    from code_commit.plugin_api.run import Model, Trial
     from code_commit.run.assembly import RunPlan
 
 
@@ -126,17 +127,27 @@ class ProjectRun:
         except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
 
-    def build(self, *, untouched: bool = False) -> ProcessResult:
-        """Run `build.sh`, then take a checkpoint of what it left, or put the run's changes back."""
-        if untouched and (start := self.changes.start):
-            self._require_writes()
-            with self.changes.taken_out(start):
-                return self._process(self.workspace.build_command, "untouched-build.txt", timeout=self.build_timeout)
+    def build(self, *, label: str = "build") -> ProcessResult:
+        """Run `build.sh`, and take a checkpoint of what it left."""
         self.last_build = None
-        self.last_build = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
-        if self.writes:
-            self.changes.save("built")
-        return self.last_build
+        build = self._process(self.workspace.build_command, f"{label}.txt", timeout=self.build_timeout, saves="built")
+        self.last_build = build
+        return build
+
+    def is_known_green(self) -> bool:
+        """Return whether an earlier build of the files from before this run was green."""
+        checkpoints, start = self.workspace.checkpoints, self.changes.start
+        return start is not None and checkpoints.is_green(checkpoints.tree_of(start))
+
+    @contextmanager
+    def trial(self) -> Iterator[Trial]:
+        """Put back what responses, builds and commands change in the block, unless its `keep` is called."""
+        self._require_writes()
+        last_build = self.last_build
+        with self.changes.trial() as trial:
+            yield trial
+        if not trial.kept:
+            self.last_build = last_build
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
@@ -152,16 +163,20 @@ class ProjectRun:
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`."""
         self._require_writes()
-        with self.workspace.checkpoints.put_back(self.folder.name, paths, partial(self.keep, "put-back.diff")) as reset:
+        with self.changes.limit(paths, partial(self.keep, "put-back.diff")) as reset:
             yield reset
         if reset:
-            reason = f"the command may write only {', '.join(paths)}; what was written is in put-back.diff"
-            self.emit(events.ChangesUndone(tuple(reset), reason))
+            kept = "what was written is in put-back.diff, and `code-commit redo` brings it back"
+            reason = f"the command may write only {', '.join(paths)}; {kept}"
+            self.emit(events.ChangesUndone(tuple(reset), reason, unclaimed=tuple(reset)))
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
+            if self.writes and (hooks or may_write_files(args)):
+                self.changes.look()
+                self.changes.note_process()
             return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only)
 
     def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
@@ -247,12 +262,12 @@ class ProjectRun:
         lstat = self.workspace.project.lstat
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
         with self.changes.lock, uninterrupted():
-            self.changes.begin()
+            self.changes.look()
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))
             yield
             self.emit(events.ChangesApplied(written, deleted, self._keep_diff(name, diff)))
-            self.changes.add(change.path for change in changes)
+            self.changes.add(changes)
             for text in self.workspace.executed(written):
                 self.log.add_warning(text)
 
@@ -278,10 +293,19 @@ class ProjectRun:
             )
 
     def _process(
-        self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
+        self,
+        argv: Sequence[str],
+        name: str,
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        isolation_required: bool = False,
+        saves: str = "ran",
     ) -> ProcessResult:
+        """Run a process between two checkpoints, so that it is known who wrote what; `saves` labels the second."""
         if self.writes:
-            self.changes.save_before_process()
+            self.changes.look()
+        before = self.changes.latest
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
@@ -296,7 +320,7 @@ class ProjectRun:
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self.changes.unsaved = None  # another thread may have taken a checkpoint meanwhile
+                self.changes.note_process()
                 self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()
@@ -304,4 +328,9 @@ class ProjectRun:
             self.emit(events.ProcessFinished(tuple(argv), *ended, log.name, last))
             if result.advice:
                 self.log.add_warning(result.advice)
+        if self.writes:
+            self.changes.save(saves)
+            checkpoints = self.workspace.checkpoints
+            if is_build(argv) and result.passed and checkpoints.equal(before, self.changes.latest):
+                checkpoints.note_green(checkpoints.tree_of(before))
         return result

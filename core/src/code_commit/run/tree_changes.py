@@ -1,96 +1,146 @@
-"""What a run did to the files of the project: the checkpoints around each change, and what differs between them."""
+"""What a run did to the files of the project: the checkpoints around each change, and who wrote between them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from code_commit.log.run_log import RunLog
-from code_commit.plugin_api.errors import CodeCommitError
+from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.event import ChangesUndone
-from code_commit_workspace import Workspace, uninterrupted
+from code_commit.run.put_back import describe_put_back
+from code_commit_workspace import Change, Workspace, Writers, join_paths, uninterrupted
+
+if TYPE_CHECKING:
+    from code_commit_workspace.checkpoint.restore import PutBack
+
+_MOMENT = 0.1  # seconds: nobody types meanwhile
+_NAMED = 20  # paths in one message
 
 
 class TreeChanges:
     """The checkpoints of one run. Hold `lock` while you change files.
 
-    `start` is the checkpoint from before the first write. `unsaved` are the paths that may differ from the last one;
-    None if any may, because a process ran.
+    `start` is the checkpoint from before the first write.
     """
 
     def __init__(self, workspace: Workspace, log: RunLog) -> None:
         self._workspace, self._log = workspace, log
+        self.run = log.run
         self.lock = threading.RLock()
         self.start: str | None = None
-        self.unsaved: set[str] | None = set()
         self.running: set[str] = set()  # processes, by the names of their logs; they may write anything
-        self._latest = ""  # the checkpoint taken or restored last
+        self.latest = ""  # the checkpoint taken last
+        self._taken_at = 0.0
+        self._responses: dict[str, str | None] = {}  # what they wrote since the last checkpoint, by path
+        self._process_ran = False  # since the last checkpoint
+        self._wrote = False  # the run changed files
 
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
-        if self.start and self.unsaved == set():
-            return not self._workspace.checkpoints.equal(self.start, self._latest)
-        return bool(self.start)
+        return self._wrote
 
     def begin(self) -> None:
         """Take the checkpoint from before the first write, unless there is one."""
         if self.start is None:
-            self.start = self._latest = self._take("start")
+            self.start = self.latest = self._take("start", Writers(process=False))
+            self._responses, self._process_ran = {}, False
+
+    def look(self) -> None:
+        """Save what is there now, before the run writes: what differs from the last checkpoint is somebody else's."""
+        with self.lock:
+            self.begin()
+            is_recent = time.monotonic() - self._taken_at < _MOMENT
+            if self._responses or self._may_differ_by_process or not is_recent:
+                self._save("ran" if self._may_differ_by_process else "edited", unless=self.latest)
 
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
         with self.lock:
-            ours = None if self.running or self._workspace.started else self.unsaved
-            before, self._latest = self._latest, self._take(label, ours)
-            self.unsaved = set()
-            if ours is None:
-                for text in self._workspace.executed(self._workspace.checkpoints.written(before, self._latest)):
-                    self._log.add_warning(text)
+            self._save(label)
 
-    def _take(self, label: str, written: Collection[str] | None = None) -> str:
-        return self._workspace.checkpoints.take(self._log.run, label, written=written, warn=self._log.add_warning)
+    def add(self, changes: Sequence[Change]) -> None:
+        """Note that a response wrote or deleted files, and take a checkpoint of them."""
+        checkpoints = self._workspace.checkpoints
+        for change in changes:
+            content = change.content
+            self._responses[change.path] = None if content is None else checkpoints.blob_of(content)
+        with suppress(CodeCommitError):  # they are noted: the next checkpoint has them, or fails before it is too late
+            self._save("applied", written=[change.path for change in changes])
 
-    def add(self, paths: Iterable[str]) -> None:
-        """Note that the run wrote or deleted the files at `paths`."""
-        if self.unsaved is not None:
-            self.unsaved.update(paths)
-
-    def save_before_process(self) -> None:
-        """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
-        with self.lock:
-            self.begin()
-            if self.unsaved != set():
-                self.save("applied")
+    def note_process(self) -> None:
+        """Note that a process ran, which may have written any file."""
+        self._process_ran = True
 
     def save_end(self) -> None:
         """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
-        if self.start and self.unsaved != set():
-            self.unsaved = None  # git commands of the workflow may have written other files
+        if self.start and (self._responses or self._may_differ_by_process):
             try:
                 self.save("end")
             except CodeCommitError as error:
                 self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
     @contextmanager
-    def taken_out(self, start: str) -> Iterator[None]:
-        """Show the tree of `start` to the block, and put the run's changes back after it."""
-        with self.lock, self._workspace.checkpoints.visit(start, self._latest):
-            yield
-        self.unsaved = set()
+    def trial(self) -> Iterator[TreeTrial]:
+        """Put back what responses, builds and commands change in the block, unless its `keep` is called."""
+        with self.lock:
+            self.look()
+            trial = TreeTrial(self, self._workspace, self.latest)
+            wrote = self._wrote
+            try:
+                yield trial
+            finally:
+                if not trial.kept:
+                    with uninterrupted():
+                        self._end_trial(trial)
+                        self._wrote = wrote
+
+    def _end_trial(self, trial: TreeTrial) -> None:
+        self.look()
+        put_back = self.put_back("trial", since=trial.begin, only_unclaimed=True)
+        trial.forget_original()
+        self.report(put_back)
+
+    @contextmanager
+    def limit(self, paths: Sequence[str], keep_diff: Callable[[bytes], object]) -> Iterator[list[str]]:
+        """Put back what commands in the block change in files other than `paths`; the list gets the paths."""
+        self.look()
+        before = self.latest
+        changed: list[str] = []
+        try:
+            yield changed
+        finally:
+            with self.lock, uninterrupted():
+                self.look()
+                after = self.latest
+                put_back = self.put_back("limit", since=before, but=paths)
+                changed += put_back.paths
+                if changed and (diff := self._workspace.checkpoints.written_diff(before, after)):
+                    keep_diff(diff)
 
     def undo(self, reason: str) -> None:
-        """Restore the tree from before the first write, if there was one."""
+        """Put back what the run changed, if it changed anything. What people wrote meanwhile stays."""
         with self.lock, uninterrupted():
             if self.start is not None:
-                self.unsaved = None
-                paths = self._workspace.checkpoints.restore(self.start)
-                self.unsaved, self._latest = set(), self.start
-                self._log.emit(ChangesUndone(paths, reason))
+                self.look()
+                put_back = self.put_back("restore")
+                self._wrote = False
+                self._log.emit(ChangesUndone(put_back.paths, reason, put_back.edited, put_back.unclaimed))
+                self.report(put_back)
+
+    def report(self, put_back: PutBack) -> None:
+        """Name the files where a person wrote, and those where a person may have written."""
+        for text in describe_put_back(put_back):
+            self._log.add_warning(text)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the visible files that differ from the start of the run, as of the last checkpoint."""
-        return self._workspace.checkpoints.changes(self.start, self._latest) if self.start else ()
+        """Return the visible files that the run changed and that stay changed, as of the last checkpoint."""
+        if self.start is None:
+            return ()
+        return tuple(sorted(self._workspace.checkpoints.writes(self.run).changed))
 
     def diff(self, *, most: int) -> bytes:
         """Return the diff of the whole run, builds included, as of the last checkpoint.
@@ -98,4 +148,69 @@ class TreeChanges:
         Raises:
             NotReady: it is larger than `most` bytes.
         """
-        return self._workspace.checkpoints.diff(self.start, self._latest, most=most) if self.start else b""
+        return self._workspace.checkpoints.diff(self.start, self.latest, most=most) if self.start else b""
+
+    @property
+    def _may_differ_by_process(self) -> bool:
+        return self._process_ran or bool(self.running or self._workspace.started)
+
+    def put_back(
+        self, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+    ) -> PutBack:
+        """See `Checkpoints.put_back`. Take a checkpoint after it."""
+        checkpoints = self._workspace.checkpoints
+        put_back = checkpoints.put_back(self.run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
+        if put_back.paths:
+            self.latest = self._take("put-back", Writers())
+            self._taken_at = time.monotonic()
+        return put_back
+
+    def _save(self, label: str, *, written: Collection[str] | None = None, unless: str = "") -> None:
+        by_process = self._may_differ_by_process
+        before = self.latest
+        writers = Writers(dict(self._responses), by_process)
+        self.latest = self._take(label, writers, written=None if by_process else written, unless=unless)
+        is_of_run = by_process or bool(self._responses)
+        self._responses, self._process_ran, self._taken_at = {}, False, time.monotonic()
+        checkpoints = self._workspace.checkpoints
+        self._wrote |= is_of_run and not checkpoints.equal(before, self.latest)
+        if by_process:
+            for text in self._workspace.executed(checkpoints.written(before, self.latest)):
+                self._log.add_warning(text)
+
+    def _take(self, label: str, writers: Writers, *, written: Collection[str] | None = None, unless: str = "") -> str:
+        return self._workspace.checkpoints.take(
+            self.run, label, written=written, writers=writers, unless=unless, warn=self._log.add_warning
+        )
+
+
+class TreeTrial:
+    """A part of a run whose changes are put back at its end. Implements `Trial`."""
+
+    def __init__(self, changes: TreeChanges, workspace: Workspace, begin: str) -> None:
+        self._changes, self._workspace = changes, workspace
+        self.begin = begin
+        self.kept = False
+        self._original: PutBack | None = None
+
+    def keep(self) -> None:
+        """Keep the changes of the trial."""
+        self.kept = True
+
+    def show_original(self) -> None:
+        """Put the files back as they were before the run, until the trial ends.
+
+        Raises:
+            NotReady: a person changed files during the run: what is there is neither the original nor the run's.
+        """
+        changes = self._changes
+        changes.look()
+        by_people = sorted(self._workspace.checkpoints.writes(changes.run).by_people)
+        if by_people:
+            raise NotReady(f"files were changed during the run: {join_paths(by_people, _NAMED)}")
+        self._original = changes.put_back("trial")
+
+    def forget_original(self) -> None:
+        """Drop the state that `redo` would bring back after a kill: it is in place again."""
+        if self._original:
+            self._workspace.checkpoints.drop(self._original)

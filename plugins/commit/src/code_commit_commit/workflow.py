@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -148,15 +147,19 @@ def _require_green(run: Run) -> None:
 
 
 def _red_before(run: Run, red: ProcessResult) -> str:
-    """Return how build.sh ends on the files from before the run, if it fails; else an empty text."""
-    if run.settings.build_untouched != "after" or red.timed_out:
+    """Return how build.sh ends on the files from before the run, if it fails or if that is not known."""
+    if run.settings.build_untouched != "after" or red.timed_out or run.is_known_green():
         return ""
     run.emit(MessageLogged("building the original files, to see whether the build was red before"))
-    with suppress(NotReady):  # a checkpoint that cannot be restored: nothing is known
-        before = run.build(untouched=True)
-        if not before.passed and not before.tampered:
-            return f"; it was red before the run, too: {build_end(before)} on the original files"
-    return ""
+    try:
+        with run.trial() as trial:
+            trial.show_original()
+            before = run.build(label="untouched-build")
+    except NotReady as error:
+        return f"; whether it was red before the run is not known: {error.message}"
+    if before.passed or before.tampered:
+        return ""
+    return f"; it was red before the run, too: {build_end(before)} on the original files"
 
 
 def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: ProcessResult | None) -> Result:

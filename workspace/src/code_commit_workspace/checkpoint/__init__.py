@@ -4,12 +4,15 @@ repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits
 snapshot      one visible tree
 saved         earlier snapshots, and the differences between two
-restore       restores and undoes
+writers       who wrote what: responses, processes, people
+restore       restores, undoes and redoes
+green_builds  the trees on which the build passed last
 checkpoints   the checkpoints of each run
 """
 
 from __future__ import annotations
 
 from code_commit_workspace.checkpoint.checkpoints import Checkpoints
+from code_commit_workspace.checkpoint.writers import Writers
 
-__all__ = ["Checkpoints"]
+__all__ = ["Checkpoints", "Writers"]

@@ -5,23 +5,26 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from code_commit_workspace.checkpoint.green_builds import GreenBuilds
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshots
+from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.git import Git
-from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
-    from code_commit_workspace.checkpoint.restore import Restorer
+    from code_commit_workspace.checkpoint.restore import PutBack, Restorer
     from code_commit_workspace.checkpoint.saved import Difference, Saved
+    from code_commit_workspace.checkpoint.writers import RunWrites
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_UNKNOWN = Writers()
 
 
 class Checkpoints:
@@ -37,15 +40,24 @@ class Checkpoints:
         self._repository = PrivateRepository(git, home)
         self._snapshots = Snapshots(tree, git, self._repository)
         self._labels: dict[str, list[str]] = {}
-        self._trees: dict[str, str] = {}  # of the commits made here
+        self._taken: dict[str, tuple[str, Modes]] = {}  # tree and permission bits of the commits made here
 
     def take(
-        self, run: str, label: str, *, written: Collection[str] | None = None, warn: Callable[[str], object] = str
+        self,
+        run: str,
+        label: str,
+        *,
+        written: Collection[str] | None = None,
+        writers: Writers = _UNKNOWN,
+        unless: str = "",
+        warn: Callable[[str], object] = str,
     ) -> str:
         """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
 
-        With `written`, files that are new since the latest checkpoint taken here are saved only if they are among them.
-        `warn` is called with a text before files are read that take seconds.
+        `writers` says who may have written since the run's checkpoint before. With `unless`, a commit that was taken
+        here, save nothing and return it if nothing differs from it. With `written`, files that are new since the latest
+        checkpoint taken here are saved only if they are among them. `warn` is called with a text before files are read
+        that take seconds.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -53,18 +65,24 @@ class Checkpoints:
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
+        snapshot, _files = self._snapshots.look(written, warn)
+        if unless and self._taken.get(unless) == (snapshot.tree, snapshot.modes):
+            return unless
         if run not in self._labels:
             known = self.of_run(run) if self._repository.has_below(f"{REFS}{run}") else []
             self._labels[run] = [label for label, _commit in known]
         labels = self._labels[run]
         names = itertools.chain([label], (f"{label}-{n}" for n in itertools.count(2)))
         free = next(name for name in names if name not in labels)
-        snapshot, _files = self._snapshots.look(written, warn)
-        commit = self._snapshots.keep(snapshot, subject=str(len(labels) + 1))
-        self._trees[commit] = snapshot.tree
+        commit = self._snapshots.keep(snapshot, str(len(labels) + 1), writers)
+        self._taken[commit] = snapshot.tree, snapshot.modes
         self._repository.set_ref(f"{REFS}{run}/{free}", commit)
         labels.append(free)
         return commit
+
+    def blob_of(self, content: bytes) -> str:
+        """Return the id of the object that has this content, for `Writers`."""
+        return self._repository.blob_of(content)
 
     def of_run(self, run: str) -> list[tuple[str, str]]:
         """Return labels and commit ids of a run, oldest first."""
@@ -91,7 +109,7 @@ class Checkpoints:
 
     def equal(self, old: str, new: str) -> bool:
         """Return whether two commits are known to have the same tree."""
-        return old == new or (old in self._trees and self._trees[old] == self._trees.get(new))
+        return old == new or (old in self._taken and self.tree_of(old) == self.tree_of(new))
 
     def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return the unified diff between two commits.
@@ -100,6 +118,10 @@ class Checkpoints:
             NotReady: git fails, or the diff is larger than `most` bytes.
         """
         return b"" if self.equal(old, new) else self._saved.diff(old, new, most=most)
+
+    def written_diff(self, old: str, new: str) -> bytes:
+        """Return the diff between two commits with binary files and without deletions."""
+        return self._saved.diff(old, new, "--binary", "--diff-filter=d")
 
     def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
@@ -126,55 +148,76 @@ class Checkpoints:
         """
         return self._restorer.restore(self._saved.load(commit), only)
 
-    @contextmanager
-    def visit(self, commit: str, back: str) -> Iterator[None]:
-        """Restore the visible tree of `commit` for the block, and that of `back` after it.
+    def writes(self, run: str) -> RunWrites:
+        """Return what a run wrote, as of its last checkpoint: its own changes, and where people wrote since.
 
         Raises:
-            NotReady: as `restore`.
+            NotReady: there is no checkpoint of the run.
         """
-        try:
-            with uninterrupted():
-                self.restore(commit)
-            yield
-        finally:
-            with uninterrupted():
-                self.restore(back)
+        return self._restorer.writes(run)
 
-    @contextmanager
     def put_back(
-        self, run: str, written: Collection[str], keep: Callable[[bytes], object]
-    ) -> Iterator[Collection[str]]:
-        """Undo what the block changes in files other than `written`; the yielded collection gets their paths.
+        self, run: str, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+    ) -> PutBack:
+        """Put back what the run changed since its start, or since its checkpoint `since`, but for the paths `but`.
 
-        `keep` gets a diff of what is undone, except deletions. A person may have made these changes.
+        Take a checkpoint of the run first: what differs from the last one is a person's and stays as it is, like each
+        file that a person changed after the run wrote it. The state before is kept, so that `redo` brings back what
+        was put back here, or with `only_unclaimed` those files alone that may be a person's.
 
         Raises:
-            NotReady: as `restore`.
+            NotReady: something is in the way or missing; the tree is unchanged.
         """
-        before = self.take(run, "before")
-        changed: list[str] = []
-        try:
-            yield changed
-        finally:
-            with uninterrupted():
-                after = self.take(run, "after")
-                changed += [path for path in self.changes(before, after) if path not in written]
-                if changed:
-                    self.restore(before, changed)
-                    if diff := self._saved.diff(before, after, "--binary", "--diff-filter=d"):
-                        keep(diff)
+        return self._restorer.put_back(run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
 
-    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
-        """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
+    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
+        """Restore the files that `run` changed, or only those at or below `paths`. `redo` takes it back.
 
-        With `force`, also restore files that were changed since.
+        A file that a person changed during the run, after the run wrote it, stays as it is. With `force`, restore it
+        and those that were changed since the run, too.
 
         Raises:
-            NotReady: the run has no checkpoint or changed nothing there, or files that it changed were changed since
-                its last checkpoint; the message names them.
+            NotReady: the run has no checkpoint or changed nothing there, or files that its responses wrote were changed
+                since its last checkpoint; the message names them.
         """
         return self._restorer.undo(run, paths, force=force)
+
+    def redo(self, run: str | None = None) -> tuple[str, tuple[str, ...]]:
+        """Bring back what the latest operation put back, or the latest one of `run`; return the run and the paths.
+
+        Raises:
+            NotReady: there is no such operation, or the files were changed since.
+        """
+        record, paths = self._restorer.redo(run)
+        if record.reason != "undo":  # the run's last checkpoint has them as they were put back
+            of_person = record.reason != "restore"
+            self.take(record.run, "redone", writers=Writers(process=False if of_person else None))
+        return record.run, paths
+
+    def drop(self, put_back: PutBack) -> None:
+        """Forget the state before an operation: what it put back is in place again."""
+        if put_back.record:
+            self._saved.drop_record(put_back.record)
+
+    def current_tree(self) -> str:
+        """Return the id of the visible tree as it is now, without saving a checkpoint.
+
+        Raises:
+            NotReady: git fails, or a file cannot be read.
+        """
+        return self._snapshots.look()[0].tree
+
+    def tree_of(self, commit: str) -> str:
+        """Return the id of the tree of a commit that was taken here, or an empty text."""
+        return self._taken[commit][0] if commit in self._taken else ""
+
+    def note_green(self, tree: str) -> None:
+        """Remember that `build.sh` passes on a tree. The last 20 are known."""
+        self._green.add(tree)
+
+    def is_green(self, tree: str) -> bool:
+        """Return whether `build.sh` is known to pass on a tree."""
+        return tree in self._green
 
     def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.
@@ -191,6 +234,10 @@ class Checkpoints:
         self._saved.forget(runs)
         for run in runs:
             self._labels.pop(run, None)
+
+    @cached_property
+    def _green(self) -> GreenBuilds:
+        return GreenBuilds(self._home)
 
     @cached_property
     def _saved(self) -> Saved:

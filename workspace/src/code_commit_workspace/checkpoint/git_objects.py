@@ -14,6 +14,13 @@ from pathlib import Path
 _WHO = "code-commit <>"
 
 
+def blob_id(object_format: str, content: bytes) -> str:
+    """Return the id that git gives to a file with this content."""
+    name = hashlib.new(object_format, b"blob %d\0" % len(content), usedforsecurity=False)
+    name.update(content)
+    return name.hexdigest()
+
+
 def write_commit(repository: Path, object_format: str, tree: str, message: str) -> str:
     """Store a commit of `tree` without parents, safe against power loss, and return its id.
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.checkpoint.git_objects import write_commit, write_ref
+from code_commit_workspace.checkpoint.git_objects import blob_id, write_commit, write_ref
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.transaction.home import open_folder, open_home
 
 REFS = "refs/runs/"  # run, `/`, label
+UNDONE = "refs/undone/"  # run, `/`, time: the states before files were put back
 _NAME = "checkpoint.git"
 _ATTRIBUTES = "* -text !diff !eol !crlf !filter -ident !working-tree-encoding\n"
 _CONFIG = """\
@@ -78,6 +79,11 @@ class PrivateRepository:
                 "GIT_CONFIG_GLOBAL": os.devnull,
             },
         )
+
+    def blob_of(self, content: bytes) -> str:
+        """Return the id of a file's object."""
+        self._prepare()
+        return blob_id(self._object_format, content)
 
     def commit(self, tree: str, message: str) -> str:
         """Make a commit of `tree` and return its id.

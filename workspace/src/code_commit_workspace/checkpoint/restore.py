@@ -6,12 +6,14 @@ import os
 import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
-from code_commit_workspace.checkpoint.saved import Difference, Saved
+from code_commit_workspace.checkpoint.saved import Difference, PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.terminal import join_paths
@@ -55,69 +57,261 @@ class Restorer:
         rights = _rights(files, wanted.modes, but={found.path for found in differences})
         if only is not None:
             rights = {path: mode for path, mode in rights.items() if path in only}
-        self._write([*self._saved.writes(chosen, wanted), *self._with_rights(rights)])
+        self._write([*self._saved.writes(chosen, wanted), *self._with_rights(rights)], files)
         return {found.path for found in chosen} | rights.keys()
 
     def _with_rights(self, rights: Mapping[str, int]) -> list[Write]:
         return [Write(path, self._tree.read(path), mode=mode) for path, mode in rights.items()]
 
-    def _write(self, writes: list[Write]) -> None:
+    def _write(self, writes: list[Write], seen: Mapping[str, os.stat_result] | None = None) -> None:
         if writes:
-            replace(self._tree, self._home, writes)
+            replace(self._tree, self._home, writes, seen=seen)
 
     def latest_change(self) -> str | None:
         """See `Checkpoints.latest_change`."""
         now, files = self._snapshots.look()
-        load = cache(self._saved.load)  # a git process each, and the last run is mostly the one
-        runs = [(run, taken[0][1], taken[-1][1]) for run, taken in self._saved.runs().items()]
-        while runs:
-            run, before, after = runs.pop()
-            first, last = load(before), load(after)
-            left = self._changed_by_run(first, last, files) & self._changed_since(now, files, first)
-            edited = self._changed_since(now, files, last)
-            if left - edited:
+        runs = self._saved.runs()
+        names = list(runs)
+        while names:
+            run = names.pop()
+            history = self._history(run, runs[run], now, files)
+            left = history.still_there()
+            if left - history.changed_since():
                 return run
-            for _run, older, _after in runs:  # an undo of an earlier run has undone this one's changes, too
-                left = left and left & self._changed_since(now, files, load(older))
+            for older in names if left else ():  # an undo of an earlier run has undone this one's changes, too
+                first = self._saved.load(runs[older][0][1])
+                left &= self._changed_since(now, files, first)
             if left:
                 return run
         return None
 
-    def undo(self, run: str, below: Sequence[str], *, force: bool) -> tuple[str, ...]:
-        """See `Checkpoints.undo`."""
-        runs = self._saved.runs()
-        commits = [commit for _label, commit in runs.get(run, [])]
-        if not commits:
-            known = ", ".join(list(runs)[-_NAMED:]) or "no run"
-            raise NotReady(f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}")
-        first, last = self._saved.load(commits[0]), self._saved.load(commits[-1])
+    def writes(self, run: str) -> RunWrites:
+        """Return what `run` wrote, as of its last checkpoint."""
         now, files = self._snapshots.look()
-        changed = _below(self._changed_by_run(first, last, files), below, run)
-        # A file that equals its state before the run loses nothing: an earlier undo may have been interrupted.
-        since = changed & self._changed_since(now, files, last) & self._changed_since(now, files, first)
-        if since and not force:
+        return self._history(run, self._checkpoints_of(run), now, files).writes
+
+    def undo(self, run: str, below: Sequence[str], *, force: bool) -> PutBack:
+        """See `Checkpoints.undo`."""
+        now, files = self._snapshots.look()
+        history = self._history(run, self._checkpoints_of(run), now, files)
+        chosen = _below(history.writes.changed, below, run)
+        later = history.changed_since()
+        lost = {path for path in chosen & later if history.writes.is_own(path)}
+        if lost and not force:
             raise NotReady(
-                f"files were changed since the run {run}: {join_paths(sorted(since), _NAMED)}",
+                f"files were changed since the run {run}: {join_paths(sorted(lost), _NAMED)}",
                 hint=f"nothing was undone; `code-commit undo {run} --force` discards these later changes too",
             )
-        return self.restore(first, changed)
+        if not force:
+            chosen -= later
+        edited = () if force else chosen & history.writes.edited
+        return self._put_back(history, chosen, edited, reason="undo", force=force)
 
-    def _changed_by_run(self, first: Snapshot, last: Snapshot, files: Mapping[str, os.stat_result]) -> set[str]:
-        """Return the paths that the run changed, permission bits included."""
-        changed = {found.path for found in self._saved.differences(first.tree, last.tree)}
-        if first.modes == last.modes:
-            return changed
-        executable = {path: bool(status.st_mode & 0o100) for path, status in files.items()}
-        return changed | {
-            path
-            for path, each in executable.items()
-            if first.modes.of(path, executable=each) != last.modes.of(path, executable=each)
-        }
+    def put_back(
+        self, run: str, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+    ) -> PutBack:
+        """See `Checkpoints.put_back`."""
+        now, files = self._snapshots.look()
+        history = self._history(run, self._checkpoints_of(run), now, files, since)
+        later = history.changed_since()
+        edited = history.writes.edited | {path for path in later if history.writes.is_own(path)}
+        chosen = history.writes.changed - later - set(but)
+        return self._put_back(history, chosen, edited - set(but), reason=reason, only_unclaimed=only_unclaimed)
+
+    def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
+        """See `Checkpoints.redo`; return the record as well."""
+        records = [each for each in self._saved.records() if run in {None, each[1]}]
+        if not records:
+            whose = f" of the run {run}" if run else ""
+            raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
+        record = self._saved.load_record(*records[-1])
+        now, files = self._snapshots.look()
+        (steps,) = self._saved.steps([record.before.tree, now.tree])
+        expected = {step.path: record.left.get(step.path) for step in steps}
+        changed = [step.path for step in steps if expected[step.path] not in {None, step.new}]
+        hidden = [path for path in record.left if path not in files and self._is_file(path)]
+        if changed or hidden:
+            raise NotReady(
+                f"files were changed since they were put back: {join_paths(sorted({*changed, *hidden}), _NAMED)}",
+                hint="nothing was redone; move your changes away, then run `code-commit redo` again",
+            )
+        restored = self.restore(record.before, record.left.keys())
+        self._saved.drop_record(record.ref)
+        return record, restored
+
+    def _checkpoints_of(self, run: str) -> list[tuple[str, str]]:
+        runs = self._saved.runs()
+        if run not in runs:
+            known = ", ".join(list(runs)[-_NAMED:]) or "no run"
+            raise NotReady(f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}")
+        return runs[run]
+
+    def _history(
+        self,
+        run: str,
+        checkpoints: Sequence[tuple[str, str]],
+        now: Snapshot,
+        files: Mapping[str, os.stat_result],
+        since: str = "",
+    ) -> _History:
+        """Read the history of a run, from its checkpoint `since` if one is given."""
+        commits = [commit for _label, commit in checkpoints]
+        commits = commits[commits.index(since) :] if since else commits
+        loaded = self._saved.load_all(commits)
+        snapshots = [snapshot for snapshot, _writers in loaded]
+        *between, to_now = self._saved.steps([*(snapshot.tree for snapshot in snapshots), now.tree])
+        intervals = []
+        for number, steps in enumerate(between):
+            old, (new, writers) = snapshots[number], loaded[number + 1]
+            intervals.append(Interval(number, writers, steps, _rights_between(old, new, files, steps)))
+        return _History(run, snapshots, RunWrites(intervals), now, files, {step.path: step.new for step in to_now})
+
+    def _put_back(
+        self,
+        history: _History,
+        paths: Collection[str],
+        edited: Collection[str],
+        *,
+        reason: str,
+        force: bool = False,
+        only_unclaimed: bool = False,
+    ) -> PutBack:
+        """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
+        wanted = {path: earlier for path, earlier in history.wanted(force=force).items() if path in paths}
+        wanted = {path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state}
+        rules = {path: earlier for path, earlier in wanted.items() if posixpath.basename(path) == ".gitignore"}
+        if not rules:
+            wanted = self._without_ignored(wanted, history)
+        unclaimed = history.writes.unclaimed & wanted.keys()
+        rights = {path: mode for path, mode in history.rights().items() if path in paths and path not in wanted}
+        left: dict[str, State | None] = {path: wanted[path].state for path in wanted}
+        left |= dict.fromkeys(rights)  # only their permission bits change
+        if only_unclaimed:
+            left = {path: state for path, state in left.items() if path in unclaimed}
+        record = self._saved.keep_record(history.run, reason, history.snapshot, left) if left else ""
+        if rules:  # first: under changed rules, ignored files would look new
+            self._write(self._writes_of(rules, history))
+            seen_again = self._look_again(history)
+            others = {path: earlier for path, earlier in wanted.items() if path not in rules}
+            wanted = rules | self._without_ignored(others, seen_again)
+        else:
+            seen_again = history
+        others = {path: earlier for path, earlier in wanted.items() if path not in rules}
+        try:
+            self._write([*self._writes_of(others, history), *self._with_rights(rights)], seen_again.files)
+        except NotReady:
+            self._write(self._saved.writes_of({path: history.now(path) for path in rules}, {}))
+            raise
+        restored = tuple(sorted(wanted.keys() | rights.keys()))
+        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed & wanted.keys())), record)
+
+    def _look_again(self, history: _History) -> _History:
+        now, files = self._snapshots.look()
+        (steps,) = self._saved.steps([history.snapshots[-1].tree, now.tree])
+        return replace_fields(history, files=files, changed_states={step.path: step.new for step in steps})
+
+    def _without_ignored(self, wanted: Mapping[str, Earlier], history: _History) -> dict[str, Earlier]:
+        """Leave out files of somebody that git ignores, or ignored then."""
+        return {path: earlier for path, earlier in wanted.items() if not self._is_ignored(path, earlier, history)}
+
+    def _is_ignored(self, path: str, earlier: Earlier, history: _History) -> bool:
+        status = history.files.get(path)
+        if status is None:
+            return self._is_file(path)
+        return earlier.state.missing and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
+
+    def _is_file(self, path: str) -> bool:
+        try:
+            status = self._tree.lstat(path)
+        except OSError:
+            return False
+        return status is not None and not stat.S_ISDIR(status.st_mode)
+
+    def _writes_of(self, wanted: Mapping[str, Earlier], history: _History) -> list[Write]:
+        modes = {path: history.mode_of(path, earlier) for path, earlier in wanted.items()}
+        return self._saved.writes_of({path: earlier.state for path, earlier in wanted.items()}, modes)
 
     def _changed_since(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         paths = {found.path for found in self._saved.differences(than.tree, now.tree)}
         return paths | _rights(files, than.modes, but=paths).keys()
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """What an operation that puts files back did.
+
+    `paths` are the files that were restored. `edited` are files that a person changed after the run wrote them: they
+    stay as they are. `unclaimed` are those of `paths` that changed while a process ran and that no response wrote, so
+    a person may have written them. `record` is what `redo` reads.
+    """
+
+    paths: tuple[str, ...]
+    edited: tuple[str, ...] = ()
+    unclaimed: tuple[str, ...] = ()
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """What a run did to each file until its last checkpoint, and what is there now."""
+
+    run: str
+    snapshots: Sequence[Snapshot]
+    writes: RunWrites
+    snapshot: Snapshot
+    files: Mapping[str, os.stat_result]
+    changed_states: Mapping[str, State]  # of the files that differ from the last checkpoint
+
+    def now(self, path: str) -> State:
+        """Return the present state of a path that the run changed."""
+        return self.changed_states.get(path) or self.writes.last(path)
+
+    def wanted(self, *, force: bool = False) -> dict[str, Earlier]:
+        """Return what to put back at each path. With `force`, also where a person wrote after the run."""
+        wanted = dict(self.writes.back)
+        for path in self.writes.edited if force else ():
+            if earlier := self.writes.before_run(path):
+                wanted[path] = earlier
+        return wanted
+
+    def changed_since(self) -> set[str]:
+        """Return the paths that somebody changed since the last checkpoint, to a state that no checkpoint has."""
+        changed = {path for path, state in self.changed_states.items() if not self.writes.has_seen(path, state)}
+        last, first = self.snapshots[-1], self.snapshots[0]
+        bits = _rights(self.files, last.modes, but=changed)
+        return changed | (bits.keys() & _rights(self.files, first.modes, but=changed).keys())
+
+    def still_there(self) -> set[str]:
+        """Return the paths that the run changed and nobody changed back."""
+        contents = {path for path, earlier in self.writes.back.items() if self.now(path) != earlier.state}
+        return contents | self.rights().keys()
+
+    def rights(self) -> dict[str, int]:
+        """Return the permission bits to put back, of the files that have others now."""
+        bits = {path: self.files[path].st_mode & 0o777 for path in self.writes.rights if path in self.files}
+        return {path: self.writes.rights[path] for path in bits if bits[path] != self.writes.rights[path]}
+
+    def mode_of(self, path: str, earlier: Earlier) -> int:
+        """Return the permission bits that belong to an earlier state."""
+        modes = self.snapshots[earlier.checkpoint].modes
+        return self.writes.rights.get(path) or modes.of(path, executable=earlier.state.executable)
+
+
+def _rights_between(
+    old: Snapshot, new: Snapshot, files: Mapping[str, os.stat_result], steps: Sequence[Step]
+) -> dict[str, tuple[int, int]]:
+    """Return the permission bits before and after of each file whose bits alone changed."""
+    if old.modes == new.modes:
+        return {}
+    contents = {step.path for step in steps}
+    rights: dict[str, tuple[int, int]] = {}
+    for path, status in files.items():
+        executable = bool(status.st_mode & 0o100)
+        bits = old.modes.of(path, executable=executable), new.modes.of(path, executable=executable)
+        if bits[0] != bits[1] and path not in contents:
+            rights[path] = bits
+    return rights
 
 
 def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:

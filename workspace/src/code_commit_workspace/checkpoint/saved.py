@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
-from code_commit_workspace.checkpoint.snapshot import Snapshot
+from code_commit_workspace.checkpoint.repository import REFS, UNDONE, PrivateRepository
+from code_commit_workspace.checkpoint.snapshot import Snapshot, snapshot_message
 from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.writers import State, Step, Writers
 from code_commit_workspace.diff import too_large
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.survey import Write
@@ -18,7 +21,8 @@ from code_commit_workspace.transaction.survey import Write
 _LINK, _EXECUTABLE, _NOTHING = "120000", "100755", "000000"
 _BATCH = 500  # objects that one git process reads
 _MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
-# A ref of ours; a hostile build may have added others.
+# Refs of ours; a hostile build may have added others.
+_RECORD = re.compile(rf"(?P<commit>[0-9a-f]+) (?P<ref>{UNDONE}(?P<run>[^/ ]+)/\d+)")
 _REF = re.compile(rf"(?P<date>\d+) (?P<number>\d+) (?P<commit>[0-9a-f]+) {REFS}(?P<run>[^/ ]+)/(?P<label>[^/ ]+)")
 
 
@@ -34,6 +38,21 @@ class Difference:
     def removed(self) -> bool:
         """Return whether the newer tree lacks the path."""
         return self.mode == _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class PutBackRecord:
+    """What is known of an operation that put files back: the state before it, and what it left at each path.
+
+    `reason` is a word for what did it: `undo`, `restore`, `trial` or `limit`. A path in `left` without a state only got
+    other permission bits.
+    """
+
+    ref: str
+    run: str
+    reason: str
+    before: Snapshot
+    left: Mapping[str, State | None]
 
 
 class Saved:
@@ -63,15 +82,80 @@ class Saved:
         Raises:
             NotReady: there is no such commit, or code-commit did not write it.
         """
-        text = self._repository.run(["cat-file", "commit", checked_id(commit)])
+        return self.load_all([commit])[0][0]
+
+    def load_all(self, commits: Sequence[str]) -> list[tuple[Snapshot, Writers]]:
+        """Read snapshots back, each with who may have written since the one before it.
+
+        Raises:
+            NotReady: as `load`.
+        """
+        read = self._read_commits(commits)
+        return [(_snapshot(commit, *read[commit]), _writers(read[commit][1])) for commit in commits]
+
+    def _read_commits(self, commits: Sequence[str]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """Return the tree and the metadata of each commit."""
+        names = "".join(f"{checked_id(commit)}\n" for commit in dict.fromkeys(commits))
+        answer = self._repository.run(["cat-file", "--batch"], stdin=names.encode())
+        texts = {name: bytes(text) for name, kind, text in _parse_batch(memoryview(answer)) if kind == "commit"}
+        read: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for commit in commits:
+            try:
+                head, _, message = texts[commit].decode().partition("\n\n")
+                metadata = json.loads(message.partition("\n\n")[2])
+                read[commit] = head.partition("\n")[0].removeprefix("tree "), dict(metadata)
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                raise _damaged(commit) from error
+        return read
+
+    def steps(self, trees: Sequence[str]) -> list[list[Step]]:
+        """Return the steps from each of `trees` to the next."""
+        pairs = [f"{checked_id(old)} {checked_id(new)}" for old, new in itertools.pairwise(trees)]
+        between: dict[str, list[Step]] = {pair: [] for pair in pairs}
+        asked = "".join(f"{pair}\n" for pair in between if len(set(pair.split())) > 1)
+        options = ("--stdin", "-r", "-z", "--no-renames")
+        raw = self._repository.run(["diff-tree", *options], stdin=asked.encode()) if asked else b""
+        fields = os.fsdecode(raw).split("\0")
+        pair = ""
+        for head, path in zip(fields[::2], fields[1::2], strict=False):
+            # Before the first entry of a pair, there is a line with the pair.
+            *heads, entry = head.split("\n")
+            pair = heads[-1] if heads else pair
+            between[pair].append(_step(entry, path))
+        return [between[pair] for pair in pairs]
+
+    def keep_record(self, run: str, reason: str, snapshot: Snapshot, left: Mapping[str, State | None]) -> str:
+        """Keep the state before files are put back, for `redo`; return the name of its ref."""
+        more = {"reason": reason, "left": left}
+        commit = self._repository.commit(snapshot.tree, snapshot_message(snapshot, reason, more))
+        ref = f"{UNDONE}{run}/{snapshot.taken:020}"
+        self._repository.set_ref(ref, commit)
+        return ref
+
+    def records(self) -> list[tuple[str, str, str]]:
+        """Return the ref, the run and the commit of each record, oldest first."""
+        listing = self._repository.run(["for-each-ref", "--format=%(objectname) %(refname)", UNDONE])
+        found = filter(None, map(_RECORD.fullmatch, listing.decode("utf-8", "replace").splitlines()))
+        records = [(ref["ref"], ref["run"], ref["commit"]) for ref in found]
+        return sorted(records, key=lambda record: record[0].rpartition("/")[2])
+
+    def load_record(self, ref: str, run: str, commit: str) -> PutBackRecord:
+        """Read a record.
+
+        Raises:
+            NotReady: it is damaged.
+        """
+        tree, metadata = self._read_commits([commit])[commit]
         try:
-            head, _, message = text.decode().partition("\n\n")
-            metadata = json.loads(message.partition("\n\n")[2])
-            others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
-            modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
-            return Snapshot(head.partition("\n")[0].removeprefix("tree "), modes, int(metadata["taken"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise NotReady(f"the checkpoint {commit} cannot be read: it is damaged") from error
+            left = {str(path): state and State(*map(str, state)) for path, state in metadata["left"].items()}
+            reason = str(metadata["reason"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise _damaged(commit) from error
+        return PutBackRecord(ref, run, reason, _snapshot(commit, tree, metadata), left)
+
+    def drop_record(self, ref: str) -> None:
+        """Drop a record."""
+        self._repository.run(["update-ref", "-d", ref])
 
     def empty_tree(self) -> str:
         """Return the id of a tree without files."""
@@ -109,6 +193,15 @@ class Saved:
         blobs = self._read({difference.blob for difference in differences if not difference.removed})
         return [_write(difference, blobs, wanted.modes) for difference in differences]
 
+    def writes_of(self, states: Mapping[str, State], modes: Mapping[str, int]) -> list[Write]:
+        """Return the writes that put `states` in place; `modes` has the permission bits of the files.
+
+        Raises:
+            NotReady: an object is missing.
+        """
+        blobs = self._read({state.blob for state in states.values() if not state.missing})
+        return [_write_state(path, state, blobs, modes.get(path)) for path, state in states.items()]
+
     def _read(self, blobs: Collection[str]) -> dict[str, memoryview]:
         names = sorted(blobs)
         contents: dict[str, memoryview] = {}
@@ -117,7 +210,8 @@ class Saved:
             answer = self._repository.run(
                 ["cat-file", "--batch"], stdin="".join(f"{name}\n" for name in asked).encode()
             )
-            contents.update(_parse_batch(memoryview(answer)))
+            found = _parse_batch(memoryview(answer))
+            contents.update({name: content for name, kind, content in found if kind == "blob"})
         missing = len(names) - len(contents)
         if missing:
             raise NotReady(
@@ -129,10 +223,10 @@ class Saved:
     def forget(self, runs: Collection[str]) -> None:
         """See `Checkpoints.forget`."""
         refs = self.runs()
-        old = [run for run in refs if run in runs]
-        if not old:
+        lines = [f"delete {REFS}{run}/{label}\n" for run in refs if run in runs for label, _commit in refs[run]]
+        lines += [f"delete {ref}\n" for ref, run, _commit in self.records() if run in runs]
+        if not lines:
             return
-        lines = [f"delete {REFS}{run}/{label}\n" for run in old for label, _commit in refs[run]]
         self._repository.run(["update-ref", "--stdin"], stdin="".join(lines).encode())
         if self._repository.objects_in_one_folder() > _MANY_OBJECTS:
             self._repository.run(["prune", "--expire=now"])
@@ -154,6 +248,39 @@ def _mode_and_blob(entry: str) -> tuple[str, str]:
     return mode, blob
 
 
+def _write_state(path: str, state: State, blobs: Mapping[str, memoryview], mode: int | None) -> Write:
+    if state.missing:
+        return Write(path, None)
+    is_link = state.mode == _LINK
+    return Write(path, blobs[state.blob], mode=None if is_link else mode, link=is_link)
+
+
+def _step(entry: str, path: str) -> Step:
+    old_mode, new_mode, old_blob, new_blob, _ = entry.removeprefix(":").split(" ")
+    return Step(path, State(old_mode, old_blob), State(new_mode, new_blob))
+
+
+def _damaged(commit: str) -> NotReady:
+    return NotReady(f"the checkpoint {commit} cannot be read: it is damaged")
+
+
+def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
+    try:
+        others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
+        modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
+        return Snapshot(tree, modes, int(metadata["taken"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(commit) from error
+
+
+def _writers(metadata: Mapping[str, Any]) -> Writers:
+    """Read who may have written; a checkpoint of an earlier version does not say."""
+    match metadata.get("writers"):
+        case {"responses": dict(responses), "process": bool() | None as process}:
+            return Writers(responses, process)
+    return Writers()
+
+
 def _write(difference: Difference, blobs: Mapping[str, memoryview], modes: Modes) -> Write:
     if difference.removed:
         return Write(difference.path, None)
@@ -164,14 +291,17 @@ def _write(difference: Difference, blobs: Mapping[str, memoryview], modes: Modes
     return Write(difference.path, content, mode=mode)
 
 
-def _parse_batch(answer: memoryview) -> Iterator[tuple[str, memoryview]]:
-    """Parse the output of `git cat-file --batch`: `<id> blob <size>`, the content and a newline for each object."""
+def _parse_batch(answer: memoryview) -> Iterator[tuple[str, str, memoryview]]:
+    """Yield the id, the kind and the content of each object in the output of `git cat-file --batch`.
+
+    Each is `<id> <kind> <size>`, a newline, the content, a newline; a missing one is `<id> missing`.
+    """
     at = 0
     while at < len(answer):
         end = at + bytes(answer[at : at + 200]).index(b"\n")
         name, kind, *size = bytes(answer[at:end]).decode().split(" ")
         at = end + 1
-        if kind == "blob":
+        if size:
             length = int(size[0])
-            yield name, answer[at : at + length]
+            yield name, kind, answer[at : at + length]
             at += length + 1

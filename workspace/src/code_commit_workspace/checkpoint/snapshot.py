@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.checkpoint.visible import Modes, modes_of, statuses, visible
+from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.project_tree import ProjectTree
 
@@ -105,17 +107,21 @@ class Snapshots:
         if vanished:
             self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished))
 
-    def keep(self, snapshot: Snapshot, subject: str) -> str:
+    def keep(self, snapshot: Snapshot, subject: str, writers: Writers) -> str:
         """Commit `snapshot` and return the id."""
-        modes = snapshot.modes
-        metadata = {
-            "taken": snapshot.taken,
-            "plain": modes.plain,
-            "executable": modes.executable,
-            "others": dict(modes.others),
-        }
-        message = f"{subject}\n\n{json.dumps(metadata)}\n"
-        return self._repository.commit(snapshot.tree, message)
+        return self._repository.commit(snapshot.tree, snapshot_message(snapshot, subject, {"writers": asdict(writers)}))
+
+
+def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) -> str:
+    """Return the message of a commit: what git does not store of `snapshot`, and `more` members."""
+    modes = snapshot.modes
+    metadata: dict[str, Any] = {
+        "taken": snapshot.taken,
+        "plain": modes.plain,
+        "executable": modes.executable,
+        "others": dict(modes.others),
+    }
+    return f"{subject}\n\n{json.dumps({**metadata, **more})}\n"
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:

@@ -6,12 +6,18 @@ import re
 from collections.abc import Sequence
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git.process import command_of
 
 _COMMANDS = frozenset({
     *("blame", "cat-file", "check-attr", "check-ignore", "cherry", "count-objects", "describe", "diff", "diff-files"),
     *("diff-index", "diff-tree", "for-each-ref", "grep", "log", "ls-files", "ls-tree", "merge-base", "merge-tree"),
     *("name-rev", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-ref", "status"),
     *("var", "version", "whatchanged"),
+})  # fmt: skip
+# Those that change only the repository.
+_LEAVE_FILES = frozenset({
+    *("add", "branch", "commit", "commit-tree", "config", "hash-object", "init", "mktree", "symbolic-ref", "tag"),
+    *("update-index", "update-ref", "write-tree"),
 })  # fmt: skip
 # `--output` and `--open-files-in-pager`, which git accepts abbreviated; `-O` of grep, also after other letters.
 _WRITING = re.compile(r"--o[up]")
@@ -21,6 +27,12 @@ _WRITING_IN_GREP = re.compile(r"--o[up]|-[^-efABCm]*O")
 def reads(command: str) -> bool:
     """Return whether the git command `command` changes nothing, unless an option says otherwise."""
     return command in _COMMANDS
+
+
+def may_write_files(args: Sequence[str]) -> bool:
+    """Return whether `git *args` may change files of the work tree, as far as its command tells."""
+    command = command_of(args)
+    return not (reads(command) or command in _LEAVE_FILES)
 
 
 def require_reading(args: Sequence[str]) -> None:

@@ -37,9 +37,17 @@ def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Ste
 
 
 def replace(
-    tree: ProjectTree, home: Path, writes: Sequence[Write], *, over_links: bool = True, step: Step = no_step
+    tree: ProjectTree,
+    home: Path,
+    writes: Sequence[Write],
+    *,
+    over_links: bool = True,
+    seen: Mapping[str, os.stat_result] | None = None,
+    step: Step = no_step,
 ) -> None:
     """Do what `apply` does, for writes that may also set permission bits, and create, replace and remove links.
+
+    With `seen`, the status of each existing file, refuse to touch a file that was changed since it had that status.
 
     Raises:
         NotReady: as `apply`.
@@ -49,6 +57,8 @@ def replace(
         operation = _Operation("inspected")
         try:
             found = survey(tree, writes, journal.private_folder, over_links=over_links)
+            if seen is not None:
+                _require_seen(found.targets, seen, operation)
             if found.targets:
                 _Transaction(tree, journal, found, operation, step).run()
         except OSError as error:
@@ -166,6 +176,18 @@ class _Transaction:
             now = self._tree.lstat(path)
             if now is None or not os.path.samestat(now, status):
                 raise OSError(errno.ESTALE, _CHANGED)
+
+
+def _require_seen(targets: Sequence[Target], seen: Mapping[str, os.stat_result], operation: _Operation) -> None:
+    """Check that each file still has the status that the caller saw.
+
+    Raises:
+        OSError: it was changed, created or removed.
+    """
+    for target in targets:
+        if _identity(target.before) != _identity(seen.get(target.write.path)):
+            operation.path = target.write.path
+            raise OSError(errno.ESTALE, _CHANGED)
 
 
 def _require_unchanged(parent: int, name: str, target: Target) -> None:

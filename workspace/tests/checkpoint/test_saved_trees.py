@@ -1,12 +1,9 @@
-"""A saved tree is visited, copied, compared; what a block changed is put back."""
+"""A saved tree is compared and copied; some paths of a run are undone."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import signal
-from contextlib import suppress
 
 import pytest
 
@@ -58,40 +55,6 @@ def test_a_listing_has_mode_and_content_by_path(checkpoints, saved):
     assert set(found) == {".gitignore", "kept", "d/gone", "d/changed", "run.sh"}
 
 
-def test_a_visit_ends_where_it_began(root, checkpoints, saved):
-    start, end = saved
-    with suppress(KeyboardInterrupt), checkpoints.visit(start, back=end):
-        assert (root / "d/gone").read_bytes() == b"g"
-        assert not (root / "e").exists()
-        os.kill(os.getpid(), signal.SIGINT)
-    assert (root / "d/changed").read_bytes() == b"2"
-    assert (root / "e/new").exists()
-    assert not (root / "d/gone").exists()
-
-
-@pytest.mark.parametrize("interrupted", [False, True])
-def test_what_a_block_changes_elsewhere_is_put_back(root, checkpoints, saved, plant, interrupted):
-    kept: list[bytes] = []
-    with suppress(KeyboardInterrupt), checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}, kept.append) as found:
-        plant(root, {"mine": b"m", "kept": b"other", "e/new": None, "stray": b"s"})
-        if interrupted:
-            os.kill(os.getpid(), signal.SIGINT)
-    assert sorted(found) == ["e/new", "kept", "stray"]
-    assert (root / "mine").read_bytes() == b"m"
-    assert (root / "kept").read_bytes() == b"k"
-    assert (root / "e/new").read_bytes() == b"n"
-    assert not (root / "stray").exists()
-    (diff,) = kept
-    assert b"+other" in diff
-    assert b"+s" in diff
-    assert b"-n" not in diff
-    with checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}, kept.append) as found:
-        plant(root, {"mine": b"2"})
-    assert list(found) == []
-    assert kept == [diff]
-    assert (root / "mine").read_bytes() == b"2"
-
-
 def test_a_diff_of_too_much_is_refused(checkpoints, saved):
     for diff in (checkpoints.diff, checkpoints.patch):
         whole = diff(*saved)
@@ -112,9 +75,9 @@ def test_a_copy_has_every_file_of_the_checkpoint(checkpoints, saved, tmp_path):
 
 
 def test_undo_of_some_paths_leaves_the_others(root, checkpoints, saved):
-    assert checkpoints.undo(RUN, ["./d/gone", "e"]) == ("d/gone", "e/new")
+    assert checkpoints.undo(RUN, ["./d/gone", "e"]).paths == ("d/gone", "e/new")
     assert (root / "d/changed").read_bytes() == b"2"
-    assert checkpoints.undo(RUN, ["d/"]) == ("d/changed",)
+    assert checkpoints.undo(RUN, ["d/"]).paths == ("d/changed",)
     with pytest.raises(NotReady) as told:
         checkpoints.undo(RUN, ["d", "kept"])
     assert told.value.message == f"the run {RUN} changed nothing at kept"
@@ -124,5 +87,5 @@ def test_undo_of_some_paths_leaves_the_others(root, checkpoints, saved):
 
 
 def test_undo_below_the_top_is_undo_of_all(root, checkpoints, saved):
-    assert checkpoints.undo(RUN, ["."]) == ("d/changed", "d/gone", "e/new")
+    assert checkpoints.undo(RUN, ["."]).paths == ("d/changed", "d/gone", "e/new")
     assert (root / "d/gone").exists()

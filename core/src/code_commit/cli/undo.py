@@ -1,0 +1,134 @@
+"""`code-commit undo` and `redo`: put the files back that a run changed, and bring them back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_commit.cli.commands import add_json
+from code_commit.cli.host import CommandHost
+from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
+from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
+from code_commit.run.put_back import describe_put_back
+from code_commit_workspace import count_by_folder, count_of, uninterrupted
+
+if TYPE_CHECKING:
+    from code_commit_workspace import Checkpoints
+    from code_commit_workspace.checkpoint.restore import PutBack
+
+_SHOWN_PATHS = 10
+_SEVERAL = re.compile(r"~(?P<count>[1-9]\d{0,3})")
+
+
+def undo_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `undo`."""
+    parser.description = "Restore the files that a run changed. `code-commit redo` takes it back."
+    run = (
+        "a folder in logs, a unique prefix of its name, latest, or ~2 for the last two "
+        "(default: the latest whose changes are there)"
+    )
+    parser.add_argument("run", nargs="?", metavar="RUN", help=run)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
+    parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
+    add_json(parser)
+
+
+def undo(host: CommandHost, arguments: Namespace) -> int:
+    """Restore the files that a run changed, by default the latest run whose changes are there.
+
+    Raises:
+        NotReady: the run does not exist or wrote nothing, or files were changed since.
+        UsageError: several runs, and paths.
+    """
+    name, paths = arguments.run, arguments.paths
+    several = _SEVERAL.fullmatch(name or "")
+    if several and paths:
+        raise UsageError(f"{name} takes back whole runs, so it cannot be used with paths")
+    is_run = name == "latest" or any(folder.name.startswith(name or "") for folder in run_folders(host.root))
+    if name and not several and not is_run:
+        name, paths = None, [name, *paths]  # no run: a path
+    undone: list[tuple[str, PutBack]] = []
+    with host.workspace(writes=True, repository="existing") as workspace:
+        for _ in range(int(several["count"]) if several else 1):
+            run = _run_to_undo(host, None if several else name, workspace.checkpoints)
+            with uninterrupted():
+                put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
+            undone.append((run, put_back))
+            if not arguments.json:
+                _print(host, run, put_back)
+    if arguments.json:
+        host.out.document({
+            "run": undone[-1][0],
+            "runs": [run for run, _ in undone],
+            "restored": sorted({path for _, put_back in undone for path in put_back.paths}),
+            "edited": sorted({path for _, put_back in undone for path in put_back.edited}),
+            "unclaimed": sorted({path for _, put_back in undone for path in put_back.unclaimed}),
+        })  # fmt: skip
+    return ExitCode.REACHED
+
+
+def redo_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `redo`."""
+    parser.description = (
+        "Bring back what was put back last: by `code-commit undo`, by --on-failure restore, or at the end of a trial."
+    )
+    run = "a folder in logs, a unique prefix of its name, or latest (default: the run whose files were put back last)"
+    parser.add_argument("run", nargs="?", metavar="RUN", help=run)
+    add_json(parser)
+
+
+def redo(host: CommandHost, arguments: Namespace) -> int:
+    """Bring back the files that were put back last.
+
+    Raises:
+        NotReady: nothing was put back, or the files were changed since.
+    """
+    name = arguments.run and find_run(host.root, arguments.run).name
+    with host.workspace(writes=True, repository="existing") as workspace, uninterrupted():
+        run, brought_back = workspace.checkpoints.redo(name)
+    if arguments.json:
+        host.out.document({"run": run, "restored": list(brought_back)})
+        return ExitCode.REACHED
+    host.out.note(f"brought back {count_of(len(brought_back), 'file')} of {run}")
+    for line in count_by_folder(brought_back):
+        host.out.line(line)
+    return ExitCode.REACHED
+
+
+def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
+    restored = put_back.paths
+    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")  # also if stdout cannot be written
+    for text in describe_put_back(put_back):
+        host.out.note(f"warning: {text}")
+    for line in count_by_folder(restored):
+        host.out.line(line)
+    if commit := _commit_of(host.root / LOGS / run):
+        host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(restored)}")
+
+
+def _how_to_revert(restored: Sequence[str]) -> str:
+    add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
+    return f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
+
+
+def _commit_of(folder: Path) -> str:
+    """Return the commit that a run made, or an empty text."""
+    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, DOCUMENT) as file:
+        return str(json.load(file)["data"]["committed"])[:12]
+    return ""
+
+
+def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
+    """Return the run called `name`; without a name, the latest one of whose changes some are still there."""
+    run = find_run(host.root, name).name if name else checkpoints.latest_change()
+    if run is None:
+        raise NotReady("no run has left changes here, so there is nothing to undo")
+    if not checkpoints.of_run(run):
+        raise NotReady(f"{run} changed no files, so there is nothing to undo")
+    return run

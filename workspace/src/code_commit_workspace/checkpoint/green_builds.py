@@ -1,0 +1,55 @@
+"""Remember the trees on which `build.sh` passed last, so that nobody needs to build them again to know."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.transaction.home import open_home
+
+_FILE, _NEW = "green-builds.json", ".green-builds.json.new"
+_MOST = 20
+_LARGEST = 64 * 1024  # bytes; a hostile build may have written the file
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class GreenBuilds:
+    """The ids of the last 20 trees with a green build, in the state folder `home`.
+
+    Nothing depends on it but a build that may be left out: a file that cannot be read or written is no error.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def __contains__(self, tree: str) -> bool:
+        """Return whether the build of `tree` was green."""
+        return tree in self._read()
+
+    def add(self, tree: str) -> None:
+        """Remember that the build of `tree` is green."""
+        trees = [*(known for known in self._read() if known != tree), tree]
+        with suppress(OSError, NotReady):
+            folder = open_home(self._home)
+            try:
+                with os.fdopen(os.open(_NEW, _FLAGS, 0o600, dir_fd=folder), "w", encoding="ascii") as file:
+                    json.dump(trees[-_MOST:], file)
+                os.replace(_NEW, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                os.close(folder)
+
+    def _read(self) -> list[str]:
+        try:
+            folder = open_home(self._home)
+            try:
+                with open_regular(_FILE, folder=folder) as file:
+                    trees = json.loads(file.read(_LARGEST))
+            finally:
+                os.close(folder)
+        except (OSError, ValueError, NotReady, RecursionError):
+            return []
+        return [tree for tree in trees if isinstance(tree, str)] if isinstance(trees, list) else []
