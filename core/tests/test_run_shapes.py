@@ -195,12 +195,12 @@ def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
 
 
 @pytest.mark.slow
-def test_the_tree_is_saved_when_a_process_is_about_to_start(project, plugins):
+def test_the_tree_is_saved_after_each_change_set_and_process(project, plugins):
     assert run(project, plugins, "applied_often").exit_code == 0
     private = "--git-dir=agent-config/.code-commit/checkpoint.git"
     refs = project.git(private, "for-each-ref", "--format=%(refname)", "--sort=refname").split()
-    assert [ref.rpartition("/")[2] for ref in refs] == ["applied", "end", "start"]
-    assert project.git(private, "show", f"{refs[0]}:made.txt") == "3"
+    assert [ref.rpartition("/")[2] for ref in refs] == ["applied", "applied-2", "applied-3", "ran", "start"]
+    assert [project.git(private, "show", f"{ref}:made.txt") for ref in refs[:4]] == ["1", "2", "3", "3"]
 
 
 @pytest.mark.slow

@@ -60,28 +60,36 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     assert (project.read("a.txt"), project.read("mine.txt")) == ("old\n", "mine\n")
     assert not (project.root / "stray.txt").exists()
     told = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
-    reason = "the command may write only mine.txt; what was written is in put-back.diff"
-    assert told == [{"paths": ["a.txt", "stray.txt"], "reason": reason}]
+    kept = "what was written is in put-back.diff, and `code-commit redo` brings it back"
+    paths = ["a.txt", "stray.txt"]
+    reason = f"the command may write only mine.txt; {kept}"
+    assert told == [{"paths": paths, "reason": reason, "edited": [], "unclaimed": paths}]
     diff = (project.run_folder / "put-back.diff").read_text()
     assert "-old\n+new\n" in diff
     assert "+stray\n" in diff
+    assert project.command("redo").stdout == "a.txt\nstray.txt\n"
+    assert (project.read("a.txt"), project.read("stray.txt")) == ("new\n", "stray\n")
 
 
 def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     project, finished, given = run(
         "(run.root / 'build.sh').write_text('grep old a.txt && ! test -e made.txt')\n"
-        "    green = run.build(untouched=True)\n"  # there is no change yet
+        "    given = [run.is_known_green()]\n"
+        "    with run.trial() as trial:\n"
+        "        trial.show_original()\n"  # there is no change yet
+        "        given.append(run.build(label='untouched-build').exit_code)\n"
         "    run.apply([Change('a.txt', b'new'), Change('made.txt', b'x')])\n"
-        "    given = [each.exit_code for each in (green, run.build(), run.build(untouched=True))]\n"
+        "    given += [run.build().exit_code, run.is_known_green()]\n"
+        "    with run.trial() as trial:\n"
+        "        trial.show_original()\n"
+        "        given.append(run.build(label='untouched-build').exit_code)\n"
         "    given += [run.tree.read('a.txt', 9).decode(), run.tree.read('made.txt', 9).decode()]"
     )
-    assert given == [0, 1, 0, "new", "x"]
+    assert given == [False, 0, 1, True, 0, "new", "x"]
     logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
-    assert logs == ["build.txt", "build-2.txt", "untouched-build.txt"]
-    assert "--- stdout ---\nold\n" in (project.run_folder / "untouched-build.txt").read_text()
-    private = "--git-dir=agent-config/.code-commit/checkpoint.git"
-    refs = project.git(private, "for-each-ref", "--format=%(refname:lstrip=-1)", "--sort=refname").split()
-    assert refs == ["applied", "built", "built-2", "start"]
+    assert logs == ["untouched-build.txt", "build.txt", "untouched-build-2.txt"]
+    assert "--- stdout ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
+    assert "nothing to redo" in project.command("redo").stderr, "all is in place again"
 
 
 def test_what_is_told_of_a_process(run):

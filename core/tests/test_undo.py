@@ -67,7 +67,8 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
     first, second, third = change("a.txt"), change("b.txt", "c.txt"), change("b.txt", missed=True)
     assert ended(project.command("undo", "c.txt")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
     assert ended(project.command("undo")) == (0, "b.txt\n", f"restored 1 file from before {second}\n")
-    assert project.command("undo", "--json").document == {"run": first, "restored": ["a.txt"]}
+    undone = {"run": first, "runs": [first], "restored": ["a.txt"], "edited": [], "unclaimed": []}
+    assert project.command("undo", "--json").document == undone
     assert ended(project.command("undo")) == (
         3,
         "",
@@ -98,7 +99,8 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
         (["latest"], ["a.txt"]),
     ):
         finished = project.command("undo", *words, "--json")
-        assert (finished.document, finished.stderr) == ({"run": run, "restored": restored}, "")
+        undone = {"run": run, "runs": [run], "restored": restored, "edited": [], "unclaimed": []}
+        assert (finished.document, finished.stderr) == (undone, "")
 
 
 def killed_while_it_applies(root) -> None:

@@ -15,7 +15,7 @@ from code_commit.cli.commands import add_json
 from code_commit.cli.host import CommandHost
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
-from code_commit.run.put_back import describe_put_back
+from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
 from code_commit_workspace import count_by_folder, count_of, uninterrupted
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         name, paths = None, [name, *paths]  # no run: a path
     undone: list[tuple[str, PutBack]] = []
     with host.workspace(writes=True, repository="existing") as workspace:
+        for text in take_killed_trials(workspace):
+            host.out.note(f"warning: {text}")
         for _ in range(int(several["count"]) if several else 1):
             run = _run_to_undo(host, None if several else name, workspace.checkpoints)
             with uninterrupted():
@@ -92,6 +94,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
     name = arguments.run and find_run(host.root, arguments.run).name
     with host.workspace(writes=True, repository="existing") as workspace, uninterrupted():
         run, brought_back = workspace.checkpoints.redo(name)
+        trial_marker(workspace, run).unlink(missing_ok=True)
     if arguments.json:
         host.out.document({"run": run, "restored": list(brought_back)})
         return ExitCode.REACHED

@@ -1,11 +1,13 @@
-"""Describe for people what an operation that puts files back left or took."""
+"""What people learn of operations that put files back: what stayed, what may be theirs, and what a kill left."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import join_paths
+from code_commit_workspace import Workspace, join_paths
 
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint.restore import PutBack
@@ -21,3 +23,17 @@ def describe_put_back(put_back: PutBack) -> Iterator[str]:
     if put_back.unclaimed:
         paths = join_paths(put_back.unclaimed, _NAMED)
         yield f"changed while a process ran, so it may be your work: {paths}; `code-commit redo` brings it back"
+
+
+def trial_marker(workspace: Workspace, run: str) -> Path:
+    """Return the file that exists while a trial of `run` shows the original files."""
+    return workspace.state("trial") / run
+
+
+def take_killed_trials(workspace: Workspace) -> Iterator[str]:
+    """Yield a line for each run that was killed while the original files were in place, once."""
+    for marker in sorted(workspace.state("trial").iterdir()):
+        with suppress(OSError):
+            marker.unlink()
+            reason = "was killed while the original files were built, so its changes are not in place"
+            yield f"the run {marker.name} {reason}; `code-commit redo {marker.name}` brings them back"

@@ -23,6 +23,7 @@ from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
+from code_commit.run.put_back import take_killed_trials
 from code_commit_workspace import Worker, call_on_interruption, describe, join_paths, traceback_of, uninterrupted
 
 _UNDO = "`code-commit undo` reverts the changes"
@@ -73,6 +74,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
+            if plan.workflow.writes:
+                for text in take_killed_trials(workspace):
+                    log.add_warning(text)
             run = assemble_run(plan, registry, workspace, keys, log, services)
             with _clean_up(run, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)

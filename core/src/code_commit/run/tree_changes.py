@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.event import ChangesUndone
-from code_commit.run.put_back import describe_put_back
+from code_commit.run.put_back import describe_put_back, trial_marker
 from code_commit_workspace import Change, Workspace, Writers, join_paths, uninterrupted
 
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint.restore import PutBack
 
-_MOMENT = 0.1  # seconds: nobody types meanwhile
 _NAMED = 20  # paths in one message
 
 
@@ -34,14 +32,13 @@ class TreeChanges:
         self.start: str | None = None
         self.running: set[str] = set()  # processes, by the names of their logs; they may write anything
         self.latest = ""  # the checkpoint taken last
-        self._taken_at = 0.0
         self._responses: dict[str, str | None] = {}  # what they wrote since the last checkpoint, by path
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
 
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
-        return self._wrote
+        return self._wrote and not self._workspace.checkpoints.equal(self.start or "", self.latest)
 
     def begin(self) -> None:
         """Take the checkpoint from before the first write, unless there is one."""
@@ -53,9 +50,7 @@ class TreeChanges:
         """Save what is there now, before the run writes: what differs from the last checkpoint is somebody else's."""
         with self.lock:
             self.begin()
-            is_recent = time.monotonic() - self._taken_at < _MOMENT
-            if self._responses or self._may_differ_by_process or not is_recent:
-                self._save("ran" if self._may_differ_by_process else "edited", unless=self.latest)
+            self._save("ran" if self._may_differ_by_process else "edited", unless=self.latest)
 
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
@@ -161,8 +156,7 @@ class TreeChanges:
         checkpoints = self._workspace.checkpoints
         put_back = checkpoints.put_back(self.run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
         if put_back.paths:
-            self.latest = self._take("put-back", Writers())
-            self._taken_at = time.monotonic()
+            self.latest = self._take("put-back", Writers(process=False, put_back=put_back.paths))
         return put_back
 
     def _save(self, label: str, *, written: Collection[str] | None = None, unless: str = "") -> None:
@@ -171,7 +165,7 @@ class TreeChanges:
         writers = Writers(dict(self._responses), by_process)
         self.latest = self._take(label, writers, written=None if by_process else written, unless=unless)
         is_of_run = by_process or bool(self._responses)
-        self._responses, self._process_ran, self._taken_at = {}, False, time.monotonic()
+        self._responses, self._process_ran = {}, False
         checkpoints = self._workspace.checkpoints
         self._wrote |= is_of_run and not checkpoints.equal(before, self.latest)
         if by_process:
@@ -208,9 +202,11 @@ class TreeTrial:
         by_people = sorted(self._workspace.checkpoints.writes(changes.run).by_people)
         if by_people:
             raise NotReady(f"files were changed during the run: {join_paths(by_people, _NAMED)}")
+        trial_marker(self._workspace, changes.run).touch()
         self._original = changes.put_back("trial")
 
     def forget_original(self) -> None:
         """Drop the state that `redo` would bring back after a kill: it is in place again."""
         if self._original:
             self._workspace.checkpoints.drop(self._original)
+            trial_marker(self._workspace, self._changes.run).unlink(missing_ok=True)

@@ -190,8 +190,8 @@ class Checkpoints:
         """
         record, paths = self._restorer.redo(run)
         if record.reason != "undo":  # the run's last checkpoint has them as they were put back
-            of_person = record.reason != "restore"
-            self.take(record.run, "redone", writers=Writers(process=False if of_person else None))
+            by_run = record.reason == "restore"
+            self.take(record.run, "redone", writers=Writers(process=False, put_back=paths if by_run else ()))
         return record.run, paths
 
     def drop(self, put_back: PutBack) -> None:

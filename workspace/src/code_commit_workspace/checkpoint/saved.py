@@ -276,8 +276,8 @@ def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
 def _writers(metadata: Mapping[str, Any]) -> Writers:
     """Read who may have written; a checkpoint of an earlier version does not say."""
     match metadata.get("writers"):
-        case {"responses": dict(responses), "process": bool() | None as process}:
-            return Writers(responses, process)
+        case {"responses": dict(responses), "process": bool() | None as process, "put_back": list(put_back)}:
+            return Writers(responses, process, frozenset(map(str, put_back)))
     return Writers()
 
 

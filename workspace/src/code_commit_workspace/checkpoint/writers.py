@@ -6,7 +6,7 @@ the run may put back, and what it must leave, because a person wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,12 +43,21 @@ class Writers:
     """Who may have written since the checkpoint before.
 
     `responses` has the object id of each file as a response wrote it, None for one that a response deleted. `process`
-    is whether a process may have written. It is None if the program wrote that takes the checkpoints, and people did
-    not. What neither explains, a person wrote.
+    is whether a process may have written; None if the program wrote everything that takes the checkpoints. `put_back`
+    are the paths that it put back. What nothing of this explains, a person wrote.
     """
 
     responses: Mapping[str, str | None] = field(default_factory=dict)
     process: bool | None = None
+    put_back: Collection[str] = ()
+
+    def is_person(self, path: str) -> bool:
+        """Return whether a person wrote the file at `path`, unless a response did."""
+        return self.process is False and path not in self.put_back
+
+    def is_program(self, path: str) -> bool:
+        """Return whether the program wrote the file at `path`, unless a response did."""
+        return self.process is None or path in self.put_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +157,20 @@ class RunWrites:
         history.last = step.new
         history.states.add(step.new)
         by_response = _is_of_response(step, interval.writers)
-        if not by_response and interval.writers.process is False:
+        if not by_response and interval.writers.is_person(step.path):
             self._add_of_person(step, history, interval)
             return
         if history.back is None:
             history.back = Earlier(step.old, interval.begin)
-        if not by_response and interval.writers.process is None and history.back.state == step.new:
+        by_program = not by_response and interval.writers.is_program(step.path)
+        if by_program and history.back.state == step.new:
             history.forget_run()  # put back
             return
         history.before_run = history.before_run or history.back
         history.edited = False
         history.response_wrote |= by_response
-        history.program_wrote |= not by_response and interval.writers.process is None
-        history.process_wrote |= not by_response and interval.writers.process is True
+        history.program_wrote |= by_program
+        history.process_wrote |= not (by_response or by_program)
 
     def _add_of_person(self, step: Step, history: _PathHistory, interval: Interval) -> None:
         self.by_people.add(step.path)
@@ -171,7 +181,7 @@ class RunWrites:
         history.back = None
 
     def _add_rights(self, path: str, old: int, new: int, writers: Writers) -> None:
-        if writers.process is False and path not in writers.responses:
+        if writers.is_person(path) and path not in writers.responses:
             self.rights.pop(path, None)
         elif self.rights.setdefault(path, old) == new:
             del self.rights[path]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Host
+from code_commit.plugin_api import Host, NotReady
+from code_commit_workspace import Workspace
 
 # The summaries of pytest and unittest when they skipped every test: both end with exit code 0.
 _ALL_SKIPPED = re.compile(
@@ -55,15 +56,23 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
     Raises:
         NotReady: the configuration is invalid, or requires a sandbox that does not work here.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
-        host.workspace(processes=True, repository="optional") as workspace,
-    ):
+    with tempfile.TemporaryDirectory(prefix="code-commit-") as folder, _workspace(host) as workspace:
         host.out.note(announcement)
+        before = workspace.checkpoints.current_tree() if workspace.writes else ""
         start = time.monotonic()
         done = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
         seconds = time.monotonic() - start
+        if before and done.passed and workspace.checkpoints.current_tree() == before:
+            workspace.checkpoints.note_green(before)
     return FirstBuild(done.passed, done.exit_code, seconds, done.last_lines(), tuple(done.tampered))
+
+
+def _workspace(host: Host) -> Workspace:
+    """Open the project with its lock, so that a run knows of a green build; without it if something is in the way."""
+    try:
+        return host.workspace(processes=True, writes=True)
+    except NotReady:
+        return host.workspace(processes=True, repository="optional")
 
 
 def print_first_build(host: Host, build: FirstBuild) -> None:
