@@ -39,6 +39,7 @@ COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
     "runs-prune": (("runs", "prune", "--keep", "1"), 0),
     "runs-show": (("runs", "show"), 0),
     "undo": (("undo",), 0),
+    "redo": (("redo",), 0),
 }
 HOST = CommandHost({})
 COMMANDS = HOST.registry.commands
@@ -139,6 +140,8 @@ def project(tmp_path_factory) -> Project:
 def test_the_output_of_a_command_is_valid(project, fits, tmp_path, name) -> None:
     copy = Project(tmp_path / "project", project.home)
     shutil.copytree(project.root, copy.root, symlinks=True)
+    if name == "redo":
+        assert copy.command("undo").exit_code == 0
     line, exit_code = COMMAND_LINES[name]
     plugins = [install_plugin(tmp_path / "plugins", "broken", BROKEN)] if line[0] == "plugins" else []
     finished = copy.command(*line, "--json", plugins=plugins)
