@@ -115,6 +115,7 @@ commands:
   doctor      check everything that a run needs
   models      list the models of the installed providers
   plugins     list the installed plugins, and what failed
+  redo        bring back what was put back last
   undo        restore the files that a run changed
 
 flags of every workflow:

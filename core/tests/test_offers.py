@@ -97,7 +97,7 @@ def test_a_definition_is_taken_if_its_fields_have_the_right_form(registry, right
     found = registry(one=[replace(right, **{field: value})])
     names = [each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)]
     assert errors(found) == ([] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"])
-    assert len(names) == 6 + accepted  # six are the host's
+    assert len(names) == 7 + accepted  # seven are the host's
 
 
 def test_of_many_flags_the_wrong_ones_are_shown(registry) -> None:
@@ -153,7 +153,7 @@ FIRST, SECOND = (
 def test_a_name_has_one_owner_and_the_others_are_denied(registry, offers, left, error, denied) -> None:
     found = registry(**offers)
     own = {name for name, (plugin, _) in found.commands.items() if plugin.distribution == "code-commit"}
-    assert len(own) == 6
+    assert len(own) == 7
     assert sorted({*found.providers, *found.models, *found.workflows, *found.commands} - own) == left
     assert found.denied.keys() == denied
     assert all(each.startswith(error) for each in errors(found))

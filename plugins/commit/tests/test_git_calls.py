@@ -27,14 +27,15 @@ BEGIN = ["config", "ls-files", "diff"]  # git's settings, what it tracks of agen
 CHECK = ["check-ignore", "check-ignore"]  # of the response, and again when it is applied
 START = ["ls-files", "update-index", "write-tree"]
 APPLIED = ["update-index", "write-tree"]
+MEANWHILE = ["ls-files"]  # a person may have made files
 BUILT = ["ls-files"]  # the build may have made files
 
 
 @pytest.mark.parametrize(
     ("answer", "calls"),
     [
-        ("^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n", [*CHECK, *START, *APPLIED, *BUILT]),
-        ("^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n", [*CHECK, *START, "update-index", *APPLIED, *BUILT]),
+        ("^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n", [*CHECK, *START, *APPLIED, *MEANWHILE, *BUILT]),
+        ("^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n", [*CHECK, *START, "update-index", *APPLIED, *MEANWHILE, *BUILT]),
     ],
 )
 def test_git_runs_only_where_its_answer_can_have_changed(change, answer, calls):

@@ -132,6 +132,8 @@ class ProjectRun:
         self.last_build = None
         build = self._process(self.workspace.build_command, f"{label}.txt", timeout=self.build_timeout, saves="built")
         self.last_build = build
+        if self.writes and build.passed:
+            self.changes.note_green()
         return build
 
     def is_known_green(self) -> bool:
@@ -305,7 +307,7 @@ class ProjectRun:
         """Run a process between two checkpoints, so that it is known who wrote what; `saves` labels the second."""
         if self.writes:
             self.changes.look()
-        before = self.changes.latest
+            self.changes.before_process = self.changes.latest
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
@@ -330,7 +332,4 @@ class ProjectRun:
                 self.log.add_warning(result.advice)
         if self.writes:
             self.changes.save(saves)
-            checkpoints = self.workspace.checkpoints
-            if is_build(argv) and result.passed and checkpoints.equal(before, self.changes.latest):
-                checkpoints.note_green(checkpoints.tree_of(before))
         return result

@@ -32,6 +32,7 @@ class TreeChanges:
         self.start: str | None = None
         self.running: set[str] = set()  # processes, by the names of their logs; they may write anything
         self.latest = ""  # the checkpoint taken last
+        self.before_process = ""  # the one before the latest process
         self._responses: dict[str, str | None] = {}  # what they wrote since the last checkpoint, by path
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
@@ -49,7 +50,9 @@ class TreeChanges:
     def look(self) -> None:
         """Save what is there now, before the run writes: what differs from the last checkpoint is somebody else's."""
         with self.lock:
-            self.begin()
+            if self.start is None:
+                self.begin()
+                return
             self._save("ran" if self._may_differ_by_process else "edited", unless=self.latest)
 
     def save(self, label: str) -> None:
@@ -69,6 +72,12 @@ class TreeChanges:
     def note_process(self) -> None:
         """Note that a process ran, which may have written any file."""
         self._process_ran = True
+
+    def note_green(self) -> None:
+        """Remember that the build of the present files passed, unless it changed some itself."""
+        checkpoints = self._workspace.checkpoints
+        if checkpoints.equal(self.before_process, self.latest):
+            checkpoints.note_green(checkpoints.tree_of(self.latest))
 
     def save_end(self) -> None:
         """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
