@@ -71,6 +71,7 @@ class ProjectRun:
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
         self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.build_command = self.workspace.build_command
         self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
         self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
@@ -131,9 +132,9 @@ class ProjectRun:
         if untouched and (start := self.changes.start):
             self._require_writes()
             with self.changes.taken_out(start):
-                return self._process(self.workspace.build_command, "untouched-build.txt", timeout=self.build_timeout)
+                return self._process(self.build_command(), "untouched-build.txt", timeout=self.build_timeout)
         self.last_build = None
-        self.last_build = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
+        self.last_build = self._process(self.build_command(), "build.txt", timeout=self.build_timeout)
         if self.writes:
             self.changes.save("built")
         return self.last_build

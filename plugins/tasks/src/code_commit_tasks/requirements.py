@@ -162,11 +162,7 @@ class Requirements:
             raise ProjectTampered(done.tampered)
         if done.passed:
             return ""
-        if done.timed_out:
-            ending = f"was stopped after {seconds:g} s"
-        else:
-            ending = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
-        return f"The command `{command}` {ending}.\n{_output(done)}"
+        return f"The command `{command}` {done.ending}.\n{_output(done)}"
 
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
@@ -212,9 +208,5 @@ def _no_errors_in(text: str) -> str:
 
 
 def _output(done: ProcessResult) -> str:
-    pieces = [
-        f"{name}:\n{head_and_tail(output.decode('utf-8', 'replace'), _OUTPUT_SHOWN // 2)}"
-        for name, output in (("stdout", done.stdout), ("stderr", done.stderr))
-        if output
-    ]
-    return "\n".join(pieces)
+    text = done.output.decode("utf-8", "replace")
+    return f"Its output:\n{head_and_tail(text, _OUTPUT_SHOWN)}" if text else "It printed nothing."
