@@ -39,7 +39,7 @@ def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
     assert (done.exit_code, done.events[-1]["data"]["data"]["turns"]) == (0, 2)
     told = cast.requests["player"][-1].json["messages"][1]["content"]
     assert "the build of the project fails: `bash build.sh`" in str(told)
-    assert "exit code: 3\n--- stderr ---\nthree is missing" in str(told).replace("\\n", "\n")
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(told).replace("\\n", "\n")
 
 
 def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase, autonomous):

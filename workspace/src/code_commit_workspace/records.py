@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -151,6 +151,7 @@ class ProcessResult:
     exit_code: int | None
     output: bytes = field(repr=False)
     log: Path
+    _: KW_ONLY
     signal: int | None = None
     time_limit: float | None = None
     tampered: tuple[str, ...] = ()

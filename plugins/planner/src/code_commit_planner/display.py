@@ -61,7 +61,7 @@ def _ending(called: CalledTool) -> str:
     """Return how a command ended, unless it succeeded."""
     ending = called.text.partition("\n")[0]
     failed = called.name == "shell" and ending != _SUCCEEDED
-    return f"  -> {_one_line(ending)}" if failed else ""
+    return f"  -> {_one_line(ending).removeprefix('ended with ')}" if failed else ""
 
 
 def _subject(called: CalledTool) -> str:

@@ -25,8 +25,8 @@ _ALL_SKIPPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
-    """How `build.sh` ended. `interpreter` ran it, `typed` is the command for people, `how` describes its end. `output`
-    has its last lines, `tampered` the files that it must not change but did.
+    """How `build.sh` ended. `interpreter` ran it, `typed` is the command for people, `how` describes its end and when.
+    `output` has its last lines, `tampered` the files that it must not change but did.
     """
 
     interpreter: str
@@ -44,8 +44,8 @@ class FirstBuild:
         by = f"(interpreter: {self.interpreter})"
         if self.passed:
             skipped = ", but every test was skipped" if _ALL_SKIPPED.search(self.output) else ""
-            return f"passed in {self.seconds:.1f} s {by}{skipped}"
-        return f"{self.how} after {self.seconds:.1f} s {by}"
+            return f"passed in {self.seconds:.1f} s{skipped} {by}"
+        return f"{self.how} {by}"
 
     @property
     def last_lines(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         interpreter=interpreter_of(command),
         typed=_typed(host.root, command),
         passed=done.passed,
-        how=done.ending,
+        how=done.ending if done.timed_out else f"{done.ending} after {seconds:.1f} s",
         exit_code=done.exit_code,
         seconds=seconds,
         output=done.last_lines(),
