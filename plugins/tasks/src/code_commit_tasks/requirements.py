@@ -183,7 +183,8 @@ def words_of(command: str) -> list[str]:
     except ValueError:
         words = []
     plain_words = words and not _SHELL.search(command) and words[0] not in _BUILTINS
-    return words if plain_words and shutil.which(words[0]) else ["bash", "-c", command]
+    is_path = bool(words) and "/" in words[0]  # perhaps a script without a first line that names its interpreter
+    return words if plain_words and not is_path and shutil.which(words[0]) else ["bash", "-c", command]
 
 
 def _json_valid(text: str) -> str:
