@@ -78,7 +78,7 @@ def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     assert given == [0, 1, 0, "new", "x"]
     logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
     assert logs == ["build.txt", "build-2.txt", "untouched-build.txt"]
-    assert "--- stdout ---\nold\n" in (project.run_folder / "untouched-build.txt").read_text()
+    assert "--- output ---\nold\n" in (project.run_folder / "untouched-build.txt").read_text()
     private = "--git-dir=agent-config/.code-commit/checkpoint.git"
     refs = project.git(private, "for-each-ref", "--format=%(refname:lstrip=-1)", "--sort=refname").split()
     assert refs == ["applied", "built", "built-2", "start"]

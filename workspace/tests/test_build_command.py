@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -167,6 +168,15 @@ def test_a_build_script_that_is_no_file(root, tmp_path):
         os.mkfifo(root / "build.sh")
         with pytest.raises(NotReady, match=r"build\.sh is not a readable regular file"):
             workspace.build_command()
+
+
+def test_a_missing_bash(root, command, tmp_path, monkeypatch):
+    assert command("true\n") == ("bash", "build.sh")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert refusal(command, "true\n") == "bash was not found on PATH"
+    assert command("#!/bin/sh\n") == ("/bin/sh", "build.sh")
 
 
 def test_another_name(root):

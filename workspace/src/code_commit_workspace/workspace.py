@@ -311,7 +311,7 @@ class Workspace:
         """
         from code_commit_workspace.process.build_command import build_command
 
-        return build_command(self.project, self.build_script)
+        return build_command(self.project, self.build_script, self.sandbox.writable)
 
     def run_command(
         self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False

@@ -7,12 +7,15 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import require_program
 from code_commit_workspace.project_tree import ProjectTree
 
 _LONGEST_FIRST_LINE = 255  # bytes that Linux reads of it
+_LARGEST = 16 * 1024 * 1024  # bytes that are looked at
 _BLANKS = " \t"  # what the kernel splits at
 _FIRST_BLANKS = re.compile("[ \t]+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -23,26 +26,25 @@ _SPLIT_STRING = re.compile(r"(?:-S|--split-string=)(?P<words>.*)", re.DOTALL)
 _EXPANDED_BY_ENV = frozenset("\\$#")
 
 
-def build_command(tree: ProjectTree, script: str) -> tuple[str, ...]:
+def build_command(tree: ProjectTree, script: str, writable: Iterable[Path] = ()) -> tuple[str, ...]:
     """Return the command line that runs `script`: its interpreter with the argument, if any, or bash.
 
-    The execute permission does not matter.
+    The execute permission does not matter. No bash is taken from the folders `writable`, which builds can change.
 
     Raises:
         NotReady: the script is missing, or is not a text with LF line ends; or its interpreter is missing.
     """
     content = _content(tree, script)
     first_line = content.partition(b"\n")[0]
-    if not first_line.startswith(b"#!"):
+    words = os.fsdecode(first_line.removeprefix(b"#!")).strip(_BLANKS)
+    if not first_line.startswith(b"#!") or not words:  # the kernel accepts neither, and a shell takes over
+        require_program("bash", tree.root, writable)
         return ("bash", script)
     if len(first_line) > _LONGEST_FIRST_LINE:
         raise NotReady(
             f"the first line of {script} has {len(first_line)} bytes; Linux cuts it after {_LONGEST_FIRST_LINE}",
             hint="shorten it",
         )
-    words = os.fsdecode(first_line[2:]).strip(_BLANKS)
-    if not words:  # the kernel does not accept such a line, and a shell takes over
-        return ("bash", script)
     named, *rest = _FIRST_BLANKS.split(words, 1)
     interpreter = named if "/" in named else f"./{named}"
     argument = "".join(rest)
@@ -59,7 +61,7 @@ def _content(tree: ProjectTree, script: str) -> bytes:
         NotReady: it is missing, or is not a text with LF line ends.
     """
     try:
-        content = tree.read(script)
+        content = tree.read(script, _LARGEST)
     except OSError as error:
         what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
         raise NotReady(
