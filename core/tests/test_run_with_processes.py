@@ -88,7 +88,7 @@ def test_what_is_told_of_a_process(run):
     _, finished, given = run(
         "ran = [run.execute(['sh', '-c', 'cat; exit 3'], timeout=60, stdin=b'words', label='cat'),\n"
         "           run.execute(['sleep', '60'], timeout=0.1), run.execute(['sh', '-c', 'kill -9 $$'], timeout=60)]\n"
-        "    given = [[each.stdout.decode(), each.exit_code, each.timed_out] for each in ran]"
+        "    given = [[each.output.decode(), each.exit_code, each.timed_out] for each in ran]"
     )
     assert given == [["words", 3, False], ["", None, True], ["", None, False]]
     begun, ended = (

@@ -14,7 +14,7 @@ def test_a_build_that_is_no_file_ends_the_run(work) -> None:
     work.server.script(work.returns("x"))
     done = work()
     assert done.exit_code == 3
-    assert "cannot use build.sh: " in done.stderr
+    assert "build.sh is not a readable regular file" in done.stderr
 
 
 def test_a_task_that_cannot_be_saved_ends_the_run(work) -> None:
