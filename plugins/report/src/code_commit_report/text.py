@@ -143,12 +143,14 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
 
 
 def _shortened(head: str, tail: str, left_out: int, errors: Sequence[str]) -> list[OutputLine]:
-    note = f"[… {count_of(left_out, 'byte')} left out" + (", except lines with errors …]" if errors else " …]")
+    but = ", except lines with errors" if errors else ""
+    note = f"[… {count_of(left_out, 'byte')} left out{but} …]"
     return output_lines("\n".join([head, note, *errors, tail]))
 
 
 def _on_terminal(text: str) -> str:
-    return as_on_terminal(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace").replace("\r\n", "\n")
+    shown = as_on_terminal(text.encode()).decode("utf-8", "replace")
+    return shown.replace("\r\n", "\n")
 
 
 def output_lines(text: str) -> list[OutputLine]:

@@ -182,9 +182,11 @@ def words_of(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         words = []
-    plain_words = words and not _SHELL.search(command) and words[0] not in _BUILTINS
-    is_path = bool(words) and "/" in words[0]  # perhaps a script without a first line that names its interpreter
-    return words if plain_words and not is_path and shutil.which(words[0]) else ["bash", "-c", command]
+    if not words or _SHELL.search(command) or words[0] in _BUILTINS:
+        return ["bash", "-c", command]
+    # What is named by its path may be a script that only a shell can start: one without `#!`.
+    is_program = "/" not in words[0] and shutil.which(words[0]) is not None
+    return words if is_program else ["bash", "-c", command]
 
 
 def _json_valid(text: str) -> str:

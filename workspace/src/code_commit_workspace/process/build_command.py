@@ -27,24 +27,24 @@ _EXPANDED_BY_ENV = frozenset("\\$#")
 
 
 def build_command(tree: ProjectTree, script: str, writable: Iterable[Path] = ()) -> tuple[str, ...]:
-    """Return the command line that runs `script`: its interpreter with the argument, if any, or bash.
+    """Return the command line that runs `script`: its interpreter with the argument, or bash.
 
-    The execute permission does not matter. No bash is taken from the folders `writable`, which builds can change.
+    The execute permission does not matter. Bash is not taken from the folders `writable`, which
+    builds can change.
 
     Raises:
-        NotReady: the script is missing, or is not a text with LF line ends; or its interpreter is missing.
+        NotReady: the script is missing, or is not a text with LF line ends; or its interpreter is
+            missing.
     """
     content = _content(tree, script)
     first_line = content.partition(b"\n")[0]
     words = os.fsdecode(first_line.removeprefix(b"#!")).strip(_BLANKS)
-    if not first_line.startswith(b"#!") or not words:  # the kernel accepts neither, and a shell takes over
+    if not first_line.startswith(b"#!") or not words:  # a shell takes over from the kernel
         require_program("bash", tree.root, writable)
         return ("bash", script)
     if len(first_line) > _LONGEST_FIRST_LINE:
-        raise NotReady(
-            f"the first line of {script} has {len(first_line)} bytes; Linux cuts it after {_LONGEST_FIRST_LINE}",
-            hint="shorten it",
-        )
+        size = f"{len(first_line)} bytes; Linux cuts it after {_LONGEST_FIRST_LINE}"
+        raise NotReady(f"the first line of {script} has {size}", hint="shorten it")
     named, *rest = _FIRST_BLANKS.split(words, 1)
     interpreter = named if "/" in named else f"./{named}"
     argument = "".join(rest)
@@ -118,7 +118,8 @@ def _require_interpreter(root: Path, script: str, interpreter: str) -> None:
     if not interpreter.startswith("/"):
         what += f" in {root}"
         hint = f"name it by its whole path, or as in `#!/usr/bin/env {Path(interpreter).name}`"
-    raise NotReady(f"the interpreter {interpreter}, which the first line of {script} names, {what}", hint=hint)
+    named = f"the interpreter {interpreter}, which the first line of {script} names,"
+    raise NotReady(f"{named} {what}", hint=hint)
 
 
 def _require_program_of_env(script: str, argument: str) -> None:
@@ -133,13 +134,16 @@ def _require_program_of_env(script: str, argument: str) -> None:
     hint = f"install {program}, or correct the first line of {script}"
     if " " in program:
         hint = f"env takes all of it as one name: write `#!/usr/bin/env -S {program}`"
-    raise NotReady(f"{program}, which the first line of {script} names, was not found on PATH", hint=hint)
+    named = f"{program}, which the first line of {script} names,"
+    raise NotReady(f"{named} was not found on PATH", hint=hint)
 
 
 def _program_of_env(argument: str) -> str | None:
+    """Return the program that `env` starts; None if its options or variables decide that."""
     split = _SPLIT_STRING.fullmatch(argument)
     if split is None:
-        return None if not argument or argument.startswith("-") or _ASSIGNMENT.match(argument) else argument
+        is_plain = bool(argument) and not argument.startswith("-") and not _ASSIGNMENT.match(argument)
+        return argument if is_plain else None
     if _EXPANDED_BY_ENV & set(split["words"]):
         return None
     try:

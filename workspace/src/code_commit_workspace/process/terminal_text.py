@@ -14,8 +14,9 @@ _ERASE = re.compile(r"\x1b\[[012]?K")
 
 
 def as_on_terminal(output: bytes) -> bytes:
-    """Return what a terminal would show of `output`: text that overwrote other text, such as the last frame of a
-    progress bar. CRLF stays a line end, and colors stay.
+    """Return what a terminal would show of `output`: of a progress bar, the last frame.
+
+    CRLF stays a line end, and colors stay.
     """
     rows = TerminalRows()
     return rows.feed(output) + rows.finish()
@@ -43,7 +44,7 @@ class TerminalRows:
         return _row(row)
 
     def _shorten(self) -> bytes:
-        """Reduce the open row to what can still be seen of it; return it if that is too long for a row."""
+        """Reduce the open row to what can still be seen of it; return it if it is too long."""
         earlier, moved, frame = self._open_row.rpartition(b"\r")
         self._open_row = _row(earlier) + moved + frame
         return self.finish() if len(self._open_row) > _LONGEST_ROW else b""

@@ -25,7 +25,9 @@ _ALL_SKIPPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
-    """How `build.sh` ended. `interpreter` ran it, `typed` is the command for people, `how` describes its end and when.
+    """How `build.sh` ended.
+
+    `interpreter` ran it, `typed` is the command for people, `how` describes its end and when.
     `output` has its last lines, `tampered` the files that it must not change but did.
     """
 
