@@ -133,7 +133,7 @@ def test_a_process_of_a_workspace_for_files_alone_gets_no_variable_that_may_hold
     code = """
 with host.workspace() as workspace:
     done = workspace.run_command(["env"], log=host.root / "log.txt", timeout=60)
-    host.out.write(done.stdout.decode())
+    host.out.write(done.output.decode())
 """
     finished = run("odd", code)
     assert finished.exit_code in {0, 3}, finished.stderr  # 3 where no sandbox works

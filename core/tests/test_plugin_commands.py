@@ -200,7 +200,7 @@ def test_a_command_starts_processes_without_keys(project, install):
     body = """
     with host.workspace(processes=True) as workspace:
         result = workspace.run_command(["sh", "-c", "echo key:$OPENAI_API_KEY"], log=host.root / "log.txt", timeout=60)
-    host.out.write(result.stdout.decode())
+    host.out.write(result.output.decode())
     return 0
 """
     key = "sk-" + "0123456789abcdef"

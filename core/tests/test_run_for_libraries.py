@@ -92,7 +92,7 @@ def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_pat
     settings.parent.mkdir(parents=True)
     settings.write_text('on_failure = "keep"\n')
     script = "env; cat $HOME/.config/code-commit/config.toml; touch logs/x || echo read-only"
-    code = f"given = run.execute(['bash', '-c', {script!r}], timeout=60).stdout.decode()"
+    code = f"given = run.execute(['bash', '-c', {script!r}], timeout=60).output.decode()"
     _, finished = run(code, "--sandbox", "require", environ={"CODE_COMMIT_ON_FAILURE": "keep"})
     shown = given(finished)
     assert shown.endswith("read-only\n")

@@ -88,7 +88,7 @@ def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     assert given == [False, 0, 1, True, 0, "new", "x"]
     logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
     assert logs == ["untouched-build.txt", "build.txt", "untouched-build-2.txt"]
-    assert "--- stdout ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
+    assert "--- output ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
     assert "nothing to redo" in project.command("redo").stderr, "all is in place again"
 
 
@@ -96,7 +96,7 @@ def test_what_is_told_of_a_process(run):
     _, finished, given = run(
         "ran = [run.execute(['sh', '-c', 'cat; exit 3'], timeout=60, stdin=b'words', label='cat'),\n"
         "           run.execute(['sleep', '60'], timeout=0.1), run.execute(['sh', '-c', 'kill -9 $$'], timeout=60)]\n"
-        "    given = [[each.stdout.decode(), each.exit_code, each.timed_out] for each in ran]"
+        "    given = [[each.output.decode(), each.exit_code, each.timed_out] for each in ran]"
     )
     assert given == [["words", 3, False], ["", None, True], ["", None, False]]
     begun, ended = (

@@ -14,6 +14,7 @@ changes = [Change(path, sys.stdin.buffer.read())]
 with Workspace.open(project, writes=True) as workspace:
     for refusal in workspace.check(changes):
         sys.exit(f"refused: {refusal}")
+    workspace.build_command()  # it raises if the build cannot run
     before = workspace.checkpoints.take("example", "start")
     workspace.apply(changes)
     build = workspace.run_build(log=workspace.state("example") / "build.txt", timeout=600)

@@ -68,37 +68,47 @@ def test_a_file_gets_the_head_at_once_and_the_tail_at_the_end(fed, limit):
 def test_a_log_is_written_as_output_comes_and_holds_no_key(tmp_path):
     log = tmp_path / "1-build.txt"
     with ProcessLog(log, Redactor([KEY]), f"command: echo {KEY}", in_memory=100, on_disk=1000) as record:
-        out, err = record.outputs
-        out.feed(b"first " + KEY[:9].encode())
-        err.feed(b"bad\xff")
-        assert log.read_bytes() == b"command: echo ***89\n\n--- stdout ---\nfirst "
-        assert (tmp_path / "1-build.txt.stderr").read_bytes() == b"bad\xff"
-        out.feed(KEY[9:].encode())
-        assert record.finish() == (b"first ***89", b"bad\xff")
-        record.end("exit code: 1")
+        record.output.feed(b"first " + KEY[:9].encode())
+        assert log.read_bytes() == b"command: echo ***89\n\n--- output ---\nfirst "
+        record.output.feed(KEY[9:].encode() + b" bad\xff")
+        assert record.finish() == b"first ***89 bad\xff"
+        assert record.finish() == b"first ***89 bad\xff"
+        record.end("ended with exit code 1")
 
     assert log.read_bytes() == (
-        b"command: echo ***89\n\n--- stdout ---\nfirst ***89\n\n--- stderr ---\nbad\xff\n\n--- end ---\nexit code: 1\n"
+        b"command: echo ***89\n\n--- output ---\nfirst ***89 bad\xff\n\n--- end ---\nended with exit code 1\n"
     )
     assert list(tmp_path.iterdir()) == [log]
 
 
-def test_output_is_kept_even_if_its_file_is_removed_meanwhile(tmp_path):
+def test_the_log_keeps_what_a_terminal_would_overwrite(tmp_path):
+    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=100, on_disk=1000) as record:
+        record.output.feed(b"10%\r20%\r")
+        record.output.feed(b"30%\r\ndone\r\n")
+        assert record.finish() == b"30%\r\ndone\r\n"
+    assert b"10%\r20%\r30%\r\ndone\r\n" in (tmp_path / "log").read_bytes()
+
+
+def test_a_key_that_overwriting_puts_together_is_hidden(tmp_path):
+    with ProcessLog(tmp_path / "log", Redactor([KEY]), "command: x", in_memory=100, on_disk=1000) as record:
+        record.output.feed(f"{'x' * 9}{KEY[9:]}\r{KEY[:9]}\n".encode())
+        assert record.finish() == b"***89\n"
+
+
+def test_output_is_kept_even_if_its_log_is_removed_meanwhile(tmp_path):
     with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10) as record:
-        record.outputs[1].feed(b"bad")
-        (tmp_path / "log.stderr").unlink()
-        assert record.finish() == (b"", b"bad")
-    assert (tmp_path / "log").read_text().endswith("--- stderr ---\nbad\n")
+        (tmp_path / "log").unlink()
+        record.output.feed(b"bad")
+        assert record.finish() == b"bad"
 
 
 def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "log").symlink_to(precious)
-    (tmp_path / "log.stderr").symlink_to(precious)
 
     with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10) as record:
-        record.end("exit code: 0")
+        record.end("ended with exit code 0")
 
     assert precious.read_text() == "mine"
     assert (tmp_path / "log").read_text().startswith("command: x\n")
@@ -106,29 +116,9 @@ def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
 
 
 def test_a_log_that_cannot_be_opened_leaves_no_handle_open(tmp_path):
-    (tmp_path / "log.stderr").mkdir()
+    (tmp_path / "log").mkdir()
     before = len([*Path("/dev/fd").iterdir()])
     with pytest.raises(IsADirectoryError) as told:
         ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10)
     assert len([*Path("/dev/fd").iterdir()]) <= before
-    assert told.value.filename == str(tmp_path / "log.stderr")
-
-
-@pytest.mark.parametrize(
-    ("out", "err", "kept"),
-    [
-        (b"O" * 10, b"", (10, 0)),
-        (b"", b"E" * 10, (0, 10)),
-        (b"O" * 9, b"E", (9, 1)),
-        (b"O" * 20, b"E" * 20, (5, 5)),
-        (b"O" * 20, b"E" * 3, (7, 3)),
-        (b"O" * 4, b"E" * 20, (4, 6)),
-    ],
-)
-def test_each_output_may_fill_what_the_other_leaves(tmp_path, out, err, kept):
-    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=100) as record:
-        for output, data in zip(record.outputs, (out, err), strict=True):
-            output.feed(data)
-        stdout, stderr = record.finish()
-        assert record.finish() == (stdout, stderr)
-    assert (stdout.count(b"O"), stderr.count(b"E")) == kept
+    assert told.value.filename == str(tmp_path / "log")

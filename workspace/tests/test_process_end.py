@@ -153,7 +153,7 @@ def test_a_supervisor_that_hangs_is_ended_and_so_is_the_command(tmp_path, mark, 
 
     for limit in (0.5, 5, 50):  # until it has stopped, which takes longer on a busy machine
         result = runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=limit)
-        if result.stdout:
+        if result.output:
             break
 
     assert result.timed_out
@@ -182,7 +182,7 @@ def test_nothing_survives_the_time_limit(run, mark):
         assert result.exit_code is None
         assert not _alive(mark)
         assert f"time limit of {limit:g} s" in result.log.read_text()
-        if result.stdout == b"daemon\ndaemon\n":
+        if result.output == b"daemon\ndaemon\n":
             return
     pytest.fail("the daemons never started")
 
@@ -220,7 +220,7 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
 
     assert short.passed
     assert last.passed
-    assert results[0].stdout == b"said\nheard\n"
+    assert results[0].output == b"said\nheard\n"
 
 
 # The host in a separate process: its build reports through a named pipe when everything has started.
@@ -301,7 +301,7 @@ def test_ctrl_c_loses_no_output_that_was_read(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         runner.run(["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE)
 
-    assert "--- stdout ---\npartial output\n" in (tmp_path / "log").read_text()
+    assert "--- output ---\npartial output\n" in (tmp_path / "log").read_text()
 
 
 def test_ctrl_c_at_the_start_ends_the_process_and_keeps_its_output(tmp_path, mark, monkeypatch):

@@ -74,8 +74,8 @@ def test_keys_are_not_there(run):
         "ls -A agent-config; cat agent-config/gemini-key.txt; grep -r canary . ; echo x > agent-config/x; true"
     )
 
-    assert result.stdout == b""
-    assert b"agent-config/x: Permission denied" in result.stderr
+    assert b"***" not in result.output  # a key
+    assert b"agent-config/x: Permission denied" in result.output
     assert result.tampered == ()
 
 
@@ -112,7 +112,7 @@ def test_attacks_change_nothing_and_see_no_key(run, project, attack):
 
     assert _tree(project) == before
     assert result.tampered == ()
-    assert KEY.encode() not in result.stdout + result.stderr
+    assert KEY.encode() not in result.output
 
 
 def test_what_cannot_be_prevented_is_seen(run, project):
@@ -129,7 +129,7 @@ def test_a_folder_above_a_read_only_file_cannot_be_renamed(run, project):
 
     result = run("mv sub bus; mv sub/deep sub/peed; mv sub/deep/er sub/deep/re; rm -rf sub/deep; touch sub/deep/made")
 
-    assert result.stderr.count(b"Device or resource busy") >= 3
+    assert result.output.count(b"Device or resource busy") >= 3
     assert result.tampered == ()
     assert _tree(project) == before | {"sub/deep/made": ""}
 
@@ -153,15 +153,15 @@ def test_writes_reach_the_project_and_private_folders_alone(run, project, tmp_pa
 
     result = run(f"touch {' '.join(places)} || exit; cat ../outside; echo x > made; echo y > sub/made; touch ~/new")
 
-    assert result.stdout == b""
-    assert b"new': Read-only file system" in result.stderr
-    assert result.stderr.count(b"\n") == 2
+    assert b"there" not in result.output
+    assert b"new': Read-only file system" in result.output
+    assert result.output.count(b"\n") == 2
     assert not [path for path in map(Path, places) if path.expanduser().exists()]
     assert _tree(project)["sub/made"] == "y\n"
 
 
 def test_no_process_outside_is_seen(run):
-    assert str(os.getpid()).encode() not in run("ps -eo pid= 2>/dev/null || ls /proc").stdout.split()
+    assert str(os.getpid()).encode() not in run("ps -eo pid= 2>/dev/null || ls /proc").output.split()
 
 
 def test_terminals_of_others_are_not_there(run):
@@ -179,7 +179,7 @@ def test_terminals_of_others_are_not_there(run):
 
 
 def test_terminals_of_its_own_work(run):
-    assert run("python3 -c 'import os; a, b = os.openpty(); print(os.ttyname(b))'").stdout == b"/dev/pts/0\n"
+    assert run("python3 -c 'import os; a, b = os.openpty(); print(os.ttyname(b))'").output == b"/dev/pts/0\n"
 
 
 def test_further_places_can_be_hidden_and_protected(run, tmp_path):
@@ -194,7 +194,7 @@ def test_further_places_can_be_hidden_and_protected(run, tmp_path):
         protected=[tmp_path / "top.git"],
     )
 
-    assert result.stdout == b""
+    assert not any(shown in result.output for shown in (b"api_key", b"***"))
     assert (tmp_path / "top.git" / "config").read_text() == "[core]\n"
 
 
@@ -220,7 +220,7 @@ def test_links_in_the_place_of_what_is_protected(run, project, tmp_path):
 
     result = run("cat agent-config/* '../real config'/*; echo x > build.sh")
 
-    assert result.stdout == b""
+    assert b"***" not in result.output
     assert (project / "real.sh").read_text() == "true\n"
     assert run("rm agent-config; ln -s sub agent-config").tampered != ()
 

@@ -109,7 +109,7 @@ def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(tmp_path, langua
     project.write(language.red)
     finished = project.command("init", environ=cache)
     assert finished.exit_code == 1
-    assert "build.sh failed (exit code " in finished.stderr
+    assert "build.sh ended with exit code " in finished.stderr
     project.write({**language.files, **language.idle})
     if language.idle:
         done = build(project, environ=cache)

@@ -29,14 +29,14 @@ def test_the_build_is_run(project) -> None:
     (line,) = checks(project, "build.sh")
     assert (line["state"], line["text"][:10], line["data"]["passed"]) == ("ok", "passed in ", True)
     (line,) = checks(project, "build.sh", "--no-build")
-    assert (line["state"], line["text"]) == ("skipped", "not run, because of --no-build")
+    assert (line["state"], line["text"]) == ("skipped", "not run, because of --no-build (interpreter: bash)")
 
 
 def test_a_red_build_is_a_problem_with_its_last_lines(project) -> None:
     project.write({"build.sh": BROKEN})
     (line,) = checks(project, "build.sh", exit_code=3)
     first, *rest = line["text"].splitlines()
-    assert (line["state"], first[:21], sorted(rest)) == ("problem", "failed (exit code 3) ", ["line one", "line two"])
+    assert (line["state"], first[:23], sorted(rest)) == ("problem", "ended with exit code 3 ", ["line one", "line two"])
     shown = project.command("doctor", environ=GEMINI)
     assert "\n" + " " * 22 + "line one\n" in shown.stdout
     assert "running build.sh ..." in shown.stderr

@@ -97,13 +97,13 @@ def test_replacements_are_sorted_and_end_with_a_newline():
     )
 
 
-def result(stdout: bytes = b"", stderr: bytes = b"", *, exit_code: int | None = 1, timed_out: bool = False):
-    return ProcessResult(exit_code, stdout, stderr, Path("log"), timed_out, ())
+def result(output: bytes = b"", *, exit_code: int | None = 1, **more):
+    return ProcessResult(exit_code, output, Path("log"), **more)
 
 
-def test_a_red_build_has_both_outputs():
-    text = failure_text("", result(b"out", b"err\n"))
-    assert text == "build.sh ended with exit code 1\n\nstdout:\nout\n\nstderr:\nerr\n"
+def test_a_red_build_has_its_whole_output():
+    text = failure_text("", result(b"out\nerr"))
+    assert text == "build.sh ended with exit code 1\n\nout\nerr\n"
 
 
 def test_an_unusable_response_has_the_reason_and_the_latest_build():
@@ -113,15 +113,15 @@ def test_an_unusable_response_has_the_reason_and_the_latest_build():
     assert failure_text("no block", result(b"out\n")) == (
         "The last response could not be applied, and build.sh was not run. The reason:\nno block\n\n"
         "The latest output of build.sh, which was run after an earlier response:\n\n"
-        "build.sh ended with exit code 1\n\nstdout:\nout\n\nstderr:\n"
+        "build.sh ended with exit code 1\n\nout\n"
     )
 
 
 @pytest.mark.parametrize(
     ("build", "ending"),
     [
-        (result(exit_code=None, timed_out=True), "build.sh ran into its time limit"),
-        (result(exit_code=None), "build.sh was ended by a signal"),
+        (result(exit_code=None, time_limit=60.0), "build.sh ran into its time limit of 60 s"),
+        (result(exit_code=None, signal=9), "build.sh was ended by signal 9 (SIGKILL)"),
         (result(exit_code=3), "build.sh ended with exit code 3"),
     ],
 )

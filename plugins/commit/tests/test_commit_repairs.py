@@ -118,7 +118,7 @@ def test_a_rule_can_warn(change):
 def test_after_an_unusable_repair_the_model_sees_the_reason_and_the_latest_build(change):
     assert change([RED, "no", GREEN]).exit_code == 0
     first, second = map(repair_text, change.prompts()[1:])
-    assert first == "build.sh ended with exit code 1\n\nstdout:\nlooking at a.txt\n\nstderr:\ncomplaint about bad\n"
+    assert first == "build.sh ended with exit code 1\n\nlooking at a.txt\ncomplaint about bad\n"
     assert second == (
         "The last response could not be applied, and build.sh was not run. The reason:\n"
         'there is no file replacement in the response: no line begins with `^^^`; it begins "no"\n\n'
@@ -135,7 +135,7 @@ def test_an_unusable_response_is_forgotten_after_the_next_build(change):
     ("build", "settings", "count"),
     [
         ("seq 1 60000; exit 1\n", "", 348_894 - 262_144),
-        ("seq 1 60000; seq 1 60000 >&2; exit 1\n", "", 348_894 - 131_072),
+        ("seq 1 60000; seq 1 60000 >&2; exit 1\n", "", 2 * 348_894 - 262_144),
         ("seq 1 1000; exit 1\n", "[build]\noutput_limit = 2000\n", 3_893 - 2_000),
     ],
     ids=["stdout", "both", "setting"],
@@ -145,10 +145,21 @@ def test_long_output_is_cut_once_with_the_true_number_of_missing_bytes(change, b
     change([RED, "no"], "--repairs", "1", settings=settings)
     text = repair_text(change.prompts()[1])
     marks = re.findall(r"\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n", text)
-    assert [int(mark) for mark in marks] == [count] * (1 + (">&2" in build))
+    assert [int(mark) for mark in marks] == [count]
     assert text.count("left out") == len(marks)
-    assert "stdout:\n1\n2\n3\n" in text
+    assert "\n\n1\n2\n3\n" in text
     assert "\n1000\n" in text if settings else "\n60000\n" in text
+
+
+def test_the_output_of_a_build_is_one_stream_as_a_terminal_shows_it(change):
+    frames = "for i in $(seq 0 20000); do printf '\\r%5d of 20000' $i; done; echo"
+    build = f"echo one; echo two >&2; echo three\n{frames}\nprintf 'dos\\r\\n' >&2; grep -q good a.txt\n"
+    change.project.write({"build.sh": build})
+    assert change([RED, GREEN]).exit_code == 0
+    shown = repair_text(change.prompts()[1]).replace("\r\n", "\n")
+    assert shown == "build.sh ended with exit code 1\n\none\ntwo\nthree\n20000 of 20000\ndos\n"
+    (log,) = change.project.root.glob("logs/*/1-build.txt")
+    assert log.read_bytes().count(b"\r") == 20_002
 
 
 def test_a_file_is_deleted_however_the_block_is_closed(change):

@@ -35,7 +35,10 @@ BUILT = ["ls-files"]  # the build may have made files
     ("answer", "calls"),
     [
         ("^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n", [*CHECK, *START, *APPLIED, *MEANWHILE, *BUILT]),
-        ("^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n", [*CHECK, *START, "update-index", *APPLIED, *MEANWHILE, *BUILT]),
+        (
+            "^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n",
+            [*CHECK, *START, "update-index", *APPLIED, *MEANWHILE, *BUILT],
+        ),
     ],
 )
 def test_git_runs_only_where_its_answer_can_have_changed(change, answer, calls):

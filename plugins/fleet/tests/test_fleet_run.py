@@ -27,7 +27,7 @@ def test_three_repositories_are_changed(fleet):
     assert fleet.outcomes() == {"one": "reached", "two": "reached", "three": "reached"}
     unit = fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"]
     assert "+new" in (unit / "change.patch").read_text()
-    assert "exit code: 0" in (unit / "build.txt").read_text()
+    assert "ended with exit code 0" in (unit / "build.txt").read_text()
     assert (unit / "run/events.jsonl").exists()
     assert (fleet.folder / "one/a.txt").read_text() == "old\n"  # the repository itself stays
     subprocess.run(["git", "apply", "--check", unit / "change.patch"], cwd=fleet.folder / "one", check=True)

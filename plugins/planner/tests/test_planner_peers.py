@@ -39,7 +39,21 @@ def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
     assert (done.exit_code, done.events[-1]["data"]["data"]["turns"]) == (0, 2)
     told = cast.requests["player"][-1].json["messages"][1]["content"]
     assert "the build of the project fails: `bash build.sh`" in str(told)
-    assert "exit code: 3\n--- stderr ---\nthree is missing" in str(told).replace("\\n", "\n")
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(told).replace("\\n", "\n")
+
+
+def test_the_player_is_told_how_the_build_runs(codebase, autonomous):
+    codebase.write("build.sh", "#!/bin/bash -e\nfalse\ntrue\n")
+    assert autonomous("--sandbox=off", "--max-turns=2").exit_code == 1
+    told = str(codebase.cast.requests["player"][-1].json["messages"][1]["content"])
+    assert "the build of the project fails: `/bin/bash -e build.sh`" in told
+
+
+def test_a_build_that_cannot_run_ends_before_a_call(codebase, autonomous):
+    codebase.write("build.sh", "#!/no/such/bash -e\nfalse\n")
+    done = autonomous("--sandbox=off")
+    assert (done.exit_code, codebase.cast.requests["player"]) == (3, [])
+    assert "the interpreter /no/such/bash, which the first line of build.sh names," in done.stderr
 
 
 def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase, autonomous):

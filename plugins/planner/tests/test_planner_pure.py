@@ -287,8 +287,8 @@ def test_a_call_is_one_line_of_80_characters(name, arguments, text, is_error):
 
 
 def test_a_call_shows_its_main_argument():
-    called = CalledTool("shell", '{"command": "make test"}', "exit code: 2\n--- stderr ---\nno", False, 1.0)
-    assert tool_line("player", called) == "  player: shell make test  -> exit code: 2"
+    called = CalledTool("shell", '{"command": "make test"}', "ended with exit code 2\n--- output ---\nno", False, 1.0)
+    assert tool_line("player", called) == "  player: shell make test  -> exit code 2"
     searched = CalledTool("code_search", '{"searches": [{"pattern": "a"}, {"pattern": "b"}]}', "", False, 1.0)
     assert tool_line("coach", searched) == "  coach: code_search a, b"
 

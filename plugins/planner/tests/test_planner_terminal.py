@@ -132,7 +132,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     lines = terminal.lines
     for called in ("todo_write", "shell echo a command", "read_file", "write_file two.txt"):
         assert len([line for line in lines if f"player: {called}" in line]) == 1
-    assert any(line.endswith("-> exit code: 3") for line in lines)
+    assert any(line.endswith("-> exit code 3") for line in lines)
     assert "First a list." in lines  # not behind the status
     todos = lines.index(" todos: 1 of 1 done")
     assert lines[todos + 1] == "  - [x] two"
@@ -165,7 +165,7 @@ def test_calls_fit_a_narrow_terminal_and_are_in_color(codebase, on_terminal, env
         *("shell", "read_file", "todo_write", "write_file", "final_output")
     ]
     assert max(map(len, calls)) <= 50
-    assert calls[0].endswith("-> exit code: 3")
+    assert calls[0].endswith("-> exit code 3")
     assert "shell echo '[bold]a" in calls[0]
     assert ("\x1b[31m !player: read_file no" in terminal.shown) == in_color
     assert ("\x1b[32mThe coach has approved" in terminal.shown) == in_color

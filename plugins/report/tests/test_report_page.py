@@ -97,6 +97,17 @@ def test_a_run_that_was_not_ready_has_no_page(answered):
     assert "plugin" not in finished.stderr
 
 
+def test_the_output_of_a_build_is_shown_as_on_a_terminal(answered):
+    frames = "for i in $(seq 0 20000); do printf '\\r%05d of 20000' $i; done; echo"
+    answered.project.write({"build.sh": f"echo one; echo two >&2; echo three\n{frames}\nprintf 'dos\\r\\n' >&2\n"})
+    assert answered(block("good\n")).exit_code == 0
+    (log,) = answered.project.run_folder.glob("*-build.txt")
+    assert log.stat().st_size > 300_000
+    assert "one\ntwo\nthree\n20000 of 20000\ndos\n" in Parts(answered.page).text
+    assert "left out" not in answered.page
+    assert "00001 of 20000" not in answered.page
+
+
 def test_errors_of_a_build_are_marked(answered_once):
     answered = answered_once(block("good\n"))
     marked = re.findall(r'<mark class="error" id="([^"]*)">([^<]*)</mark>', answered.page)

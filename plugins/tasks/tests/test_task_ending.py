@@ -34,7 +34,8 @@ def test_the_build_checks_the_result(work) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "ending"), [("exit 4\n", "ended with exit code 4"), ("kill -KILL $$\n", "was ended by a signal")]
+    ("build", "ending"),
+    [("exit 4\n", "ended with exit code 4"), ("kill -KILL $$\n", "was ended by signal 9 (SIGKILL)")],
 )
 def test_a_red_build_fails_the_task(work, build, ending) -> None:
     work.project.write({"build.sh": build})
@@ -59,7 +60,7 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
     told = work.prompts[-1]
     assert "Do it." in told
     assert "the build is red: build.sh ended with exit code 3" in told
-    assert "exit code: 3\n--- stderr ---\nthree is missing" in told
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in told
     assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [False, True]
 
 

@@ -14,7 +14,16 @@ def test_a_build_that_is_no_file_ends_the_run(work) -> None:
     work.server.script(work.returns("x"))
     done = work()
     assert done.exit_code == 3
-    assert "cannot use build.sh: " in done.stderr
+    assert "build.sh is not a readable regular file" in done.stderr
+
+
+def test_a_build_that_cannot_run_ends_before_a_call(work) -> None:
+    work.project.write({"build.sh": "#!/bin/bash -e\r\nfalse\r\n"})
+    work.server.script(work.returns("x"))
+    done = work()
+    assert (done.exit_code, work.server.requests) == (3, [])
+    assert "line 1 of build.sh has a carriage return" in done.stderr
+    assert work("--no-build").exit_code == 0
 
 
 def test_a_task_that_cannot_be_saved_ends_the_run(work) -> None:

@@ -126,6 +126,7 @@ def test_error_words_count_in_any_case(ready, word: str, change) -> None:
         ("cd src", ["bash", "-c", "cd src"]),
         ("ls *.py", ["bash", "-c", "ls *.py"]),
         ("ls 'a", ["bash", "-c", "ls 'a"]),
+        ("/bin/ls -l", ["bash", "-c", "/bin/ls -l"]),
         ("", ["bash", "-c", ""]),
     ],
 )

@@ -300,7 +300,7 @@ def test_the_time_limit_of_a_task_includes_its_checks(work) -> None:
     slow = work.step("one", {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}})
     work.server.script(work.listed(slow), work.returns("x"))
     done = work()
-    assert (done.exit_code, "`sleep 20` was stopped" in done.stderr) == (6, True), done.stderr
+    assert (done.exit_code, "`sleep 20` ran into its time limit of " in done.stderr) == (6, True), done.stderr
 
 
 def test_the_length_of_a_list_is_limited(work) -> None:

@@ -25,18 +25,18 @@ def shell(bench, command: str, **options):
 
 def test_the_result_has_exit_code_stdout_and_stderr(bench):
     result = shell(bench, "echo out; echo err >&2; exit 3", flags=OFF).result
-    assert result["text"] == "exit code: 3\n--- stdout ---\nout\n--- stderr ---\nerr"
+    assert result["text"] == "ended with exit code 3\n--- output ---\nout\nerr"
     assert not result["is_error"]
 
 
 def test_a_command_has_no_input(bench):
-    assert shell(bench, "cat; echo $?", flags=OFF).result["text"] == "exit code: 0\n--- stdout ---\n0"
+    assert shell(bench, "cat; echo $?", flags=OFF).result["text"] == "ended with exit code 0\n--- output ---\n0"
 
 
 def test_much_output_is_cut_and_logged(bench):
     worked = shell(bench, "echo first; yes | head -c 2000000; echo last", flags=OFF)
     text = worked.result["text"]
-    assert text.startswith("exit code: 0\n--- stdout ---\nfirst\ny\n")
+    assert text.startswith("ended with exit code 0\n--- output ---\nfirst\ny\n")
     assert text.endswith("y\nlast")
     assert len(text) < 40_000
     [log] = re.findall(r"characters left out; see (logs/\S+) \.\.\.", text)
@@ -47,7 +47,7 @@ def test_much_output_is_cut_and_logged(bench):
 
 def test_invalid_utf8_in_the_output_is_replaced(bench):
     result = shell(bench, r"printf 'caf\xe9\x00\x1b[31m\n'", flags=OFF).result
-    assert result["text"] == "exit code: 0\n--- stdout ---\ncaf\ufffd\0\x1b[31m"
+    assert result["text"] == "ended with exit code 0\n--- output ---\ncaf\ufffd\0\x1b[31m"
 
 
 def test_the_time_limit_also_ends_daemons(bench):
@@ -67,7 +67,7 @@ def test_the_time_limit_also_ends_daemons(bench):
 
 def test_a_command_with_a_daemon_ends_immediately(bench):
     worked = shell(bench, "setsid sleep 600 & echo $! > pid", flags=OFF)
-    assert worked.result["text"].startswith("exit code: 0")
+    assert worked.result["text"].startswith("ended with exit code 0")
     with pytest.raises(ProcessLookupError):
         os.kill(int(bench.project.read("pid")), 0)
 
@@ -88,7 +88,7 @@ def test_a_command_is_refused_without_a_sandbox(bench, no_sandbox):
 
 
 def test_a_command_runs_without_a_sandbox_if_it_is_off(bench, no_sandbox):
-    assert "exit code: 0" in shell(bench, "true", environ=no_sandbox, flags=OFF).result["text"]
+    assert "ended with exit code 0" in shell(bench, "true", environ=no_sandbox, flags=OFF).result["text"]
 
 
 def test_the_sandbox_hides_keys_and_protects_checks(bench, bubblewrap):

@@ -48,6 +48,7 @@ _PUBLIC = {
     "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),
     "process.running": ("RunningProcess",),
+    "process.terminal_text": ("as_on_terminal",),
     "project_text": ("decode_text", "read_text"),
     "project_tree": ("ProjectTree", "open_regular"),
     "proxy": ("https_proxy", "is_this_machine", "proxy_passwords"),

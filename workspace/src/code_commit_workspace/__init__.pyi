@@ -40,6 +40,7 @@ from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.launch import Process as Process
 from .process.ptrace import disable_ptrace as disable_ptrace
 from .process.running import RunningProcess as RunningProcess
+from .process.terminal_text import as_on_terminal as as_on_terminal
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -115,8 +116,7 @@ class SandboxSettings:
     that it can change, `readable` are paths that it can see although they would be hidden.
 
     Processes never see `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose
-    value contains a key. A result keeps `output_limit` bytes of stdout and stderr together; the log keeps `log_limit`
-    bytes of each.
+    value contains a key. A result keeps `output_limit` bytes of the output; the log keeps `log_limit` bytes.
     """
 
     mode: Literal["auto", "require", "off"] = "auto"
@@ -138,18 +138,23 @@ _LONGEST_LINE = 400  # characters of a line for people
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
 
-    `stdout` and `stderr` are capped together; a longer output is reduced to its head and tail, with a line between that
-    gives the number of bytes left out. `log` has more of it. `tampered` names the files that check the project and that
+    `output` is stdout and stderr in the order of arrival, as a terminal would show it: of text that overwrote other
+    text, such as a progress bar, the last state. A long output is reduced to its head and tail, with a line between
+    that gives the number of bytes left out. `log` has more of it, as it was written.
+
+    `signal` is the number of the signal that ended the process, None also where the sandbox reports 128 + N instead.
+    `time_limit` is in seconds, None if it was not reached. `tampered` names the files that check the project and that
     the process altered: such a process has failed, even with exit code 0. `advice` is one line for people if the build
     failed because of the sandbox.
     """
 
     exit_code: int | None
-    stdout: bytes = field(repr=False)
-    stderr: bytes = field(repr=False)
+    output: bytes = field(repr=False)
     log: Path
-    timed_out: bool
-    tampered: tuple[str, ...]
+    _: KW_ONLY
+    signal: int | None = None
+    time_limit: float | None = None
+    tampered: tuple[str, ...] = ()
     advice: str = ""
 
     @property
@@ -157,15 +162,41 @@ class ProcessResult:
         """Whether the exit code is 0 (what is on stderr does not count) and the integrity check found nothing."""
         return self.exit_code == 0 and not self.tampered
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether the process was killed at its time limit."""
+        return self.time_limit is not None
+
+    @property
+    def ending(self) -> str:
+        """How the process ended, to follow its name: "ended with exit code 1", "was ended by signal 9 (SIGKILL)", "ran
+        into its time limit of 60 s".
+        """
+        return describe_ending(self.exit_code, self.signal, self.time_limit)
+
     def last_lines(self, most: int = 10) -> str:
-        """Return the last `most` lines of stdout and stderr together, without blank lines; long lines are cut."""
-        stdout, stderr = (
-            [_cut(line) for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-            for output in (self.stdout, self.stderr)
-        )
-        for_stderr = min(len(stderr), max(most // 2, most - len(stdout)))
-        for_stdout = min(len(stdout), most - for_stderr)
-        return "\n".join(stdout[len(stdout) - for_stdout :] + stderr[len(stderr) - for_stderr :])
+        """Return the last `most` lines of the output, without blank lines; long lines are cut."""
+        lines = [line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()]
+        return "\n".join(map(_cut, lines[len(lines) - min(most, len(lines)) :]))
+
+
+def describe_ending(exit_code: int | None, signal: int | None = None, time_limit: float | None = None) -> str:
+    """Return `ProcessResult.ending` for these values."""
+    if time_limit is not None:
+        return f"ran into its time limit of {time_limit:g} s"
+    if exit_code is not None:
+        return f"ended with exit code {exit_code}"
+    return f"was ended by {_signal(signal)}"
+
+
+def _signal(number: int | None) -> str:
+    if number is None:
+        return "a signal"
+    from signal import Signals  # slow to import, and needed here alone
+
+    with suppress(ValueError):  # a real-time signal has no name
+        return f"signal {number} ({Signals(number).name})"
+    return f"signal {number}"
 
 
 def _cut(line: str) -> str:

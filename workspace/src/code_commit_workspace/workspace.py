@@ -299,13 +299,19 @@ class Workspace:
         return self._runner.sandbox_warning()
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
-        """Run the project's build script; see `run_command`."""
-        return self.run_command(self.build_command, log=log, timeout=timeout)
+        """Run the project's build script as its first line says; see `build_command` and `run_command`."""
+        return self.run_command(self.build_command(), log=log, timeout=timeout)
 
-    @property
     def build_command(self) -> tuple[str, ...]:
-        """The command line of `run_build`."""
-        return ("bash", self.build_script)
+        """Return the command line of `run_build`: the interpreter that the build script's first line names, or bash.
+
+        Raises:
+            NotReady: the build script is missing, is a link or not a text with LF line ends, or its interpreter is
+                missing.
+        """
+        from code_commit_workspace.process.build_command import build_command
+
+        return build_command(self.project, self.build_script, self.sandbox.writable)
 
     def run_command(
         self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False

@@ -109,7 +109,7 @@ def build(sandboxed: Callable[..., ProcessResult], sandbox_home: Path, monkeypat
         outputs = []
         for script, settings in ((cold, {}), (warm, {"network": network})):
             result = sandboxed(f"set -e\n{script}", **settings)
-            output = (result.stdout + result.stderr).decode("utf-8", "replace")
+            output = result.output.decode("utf-8", "replace")
             assert (result.exit_code, result.tampered) == (0, ()), output
             outputs.append(output)
         assert _listing(sandbox_home) == before

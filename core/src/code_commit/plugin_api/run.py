@@ -178,6 +178,14 @@ class Run(Protocol):
     def diff(self, changes: Sequence[Change]) -> str:
         """Return the unified diff that applying `changes` would produce."""
 
+    def build_command(self) -> tuple[str, ...]:
+        """Return the command line of `build`: the interpreter in the first line of `build.sh`, or bash. Call it before
+        the first paid call.
+
+        Raises:
+            NotReady: `build.sh` is missing, is a link or not a text with LF line ends, or its interpreter is missing.
+        """
+
     def build(self, *, label: str = "build") -> ProcessResult:
         """Run `build.sh` in the configured sandbox; log it as `label`, under the number of the last model call."""
 

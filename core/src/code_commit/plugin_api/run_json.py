@@ -167,7 +167,7 @@ def clock(seconds: float) -> str:
 
 
 def is_build(argv: Any) -> bool:
-    """Return whether `argv` is the command line of the build."""
+    """Return whether `argv` is the command line of the build, whatever its interpreter."""
     return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
 
 

@@ -72,6 +72,7 @@ class ProjectRun:
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
         self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.build_command = self.workspace.build_command
         self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
         self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
@@ -130,7 +131,7 @@ class ProjectRun:
     def build(self, *, label: str = "build") -> ProcessResult:
         """Run `build.sh`, and take a checkpoint of what it left."""
         self.last_build = None
-        build = self._process(self.workspace.build_command, f"{label}.txt", timeout=self.build_timeout, saves="built")
+        build = self._process(self.build_command(), f"{label}.txt", timeout=self.build_timeout, saves="built")
         self.last_build = build
         if self.writes and build.passed:
             self.changes.note_green()

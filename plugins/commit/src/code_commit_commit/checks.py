@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from code_commit.plugin_api import Check, CheckContext, Host, NotReady, Usage, cost_of, estimate_tokens, read_text
-from code_commit_commit.commands.first_build import run_first_build
+from code_commit_commit.commands.first_build import interpreter_of, run_first_build
 from code_commit_commit.current_code import CurrentCode, collect_current_code
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
@@ -20,18 +20,18 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
     """Check that `build.sh` is there, and that it passes before any change.
 
     Raises:
-        NotReady: it is missing, or cannot be run.
+        NotReady: it is missing, or cannot run.
     """
     with host.workspace(repository="optional") as workspace:
-        require_build(workspace.tree)
+        interpreter = interpreter_of(require_build(workspace))
     if not context.builds:
-        yield Check("skipped", "not run, because of --no-build")
+        yield Check("skipped", f"not run, because of --no-build (interpreter: {interpreter})")
         return
     build = run_first_build(host, "running build.sh ...")
     if build.passed:
         yield Check("ok", build.ending, data=build.document())
         return
-    hint = "fix it first: no change can pass this build; run `bash build.sh` to see the whole output"
+    hint = f"fix it first: no change can pass this build; run `{build.typed}` to see the whole output"
     yield Check("problem", "\n".join([f"{build.ending}, before any change", *build.last_lines]), hint, build.document())
 
 

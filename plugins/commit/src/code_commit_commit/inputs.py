@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from code_commit_workspace import RolledUp, count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
+    from code_commit_workspace import Workspace
 
 _LARGEST_QUERY = 64 * 1024 * 1024  # bytes, more than any model reads
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
@@ -33,7 +33,7 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     Raises:
         NotReady: one of them is missing, empty, or not UTF-8; build.sh is missing; or files changed since the rollup.
     """
-    require_build(run.tree)
+    require_build(run)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
@@ -110,24 +110,25 @@ def warn_of_uncommitted_changes(run: Run) -> None:
         run.emit(MessageLogged(text))
 
 
-def require_build(tree: Tree) -> None:
-    """Check that `build.sh` is a regular file.
+def require_build(project: Run | Workspace) -> tuple[str, ...]:
+    """Check that `build.sh` can run, and return its command line.
 
     Raises:
-        NotReady: it is missing, or not a regular file.
+        NotReady: it is missing, is a link or not a text with LF line ends, or its interpreter is missing.
     """
-    try:
-        if tree.read("build.sh") is not None:
-            return
-    except OSError as error:
-        what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
+    if _is_missing(project.tree, "build.sh"):
         raise NotReady(
-            f"build.sh is {what}", hint="replace it with a script that builds and tests the project"
-        ) from error
-    raise NotReady(
-        "there is no build.sh here",
-        hint="`code-commit init` writes one; it must exit with 0 only if the project builds and its tests pass",
-    )
+            "there is no build.sh here",
+            hint="`code-commit init` writes one; it must exit with 0 only if the project builds and its tests pass",
+        )
+    return project.build_command()
+
+
+def _is_missing(tree: Tree, path: str) -> bool:
+    try:
+        return tree.read(path, 1) is None
+    except OSError:
+        return False
 
 
 def _required(run: Run, path: str, hint: str) -> str:

@@ -105,18 +105,13 @@ def failure_text(unusable: str, red: ProcessResult | None) -> str:
     if red and unusable:
         pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
     if red:
-        stdout, stderr = (_ended(output.decode("utf-8", "replace")) for output in (red.stdout, red.stderr))
-        pieces.append(f"{build_end(red)}\n\nstdout:\n{stdout}\nstderr:\n{stderr}")
+        pieces.append(f"{build_end(red)}\n\n{_ended(red.output.decode('utf-8', 'replace'))}")
     return "\n".join(pieces)
 
 
 def build_end(result: ProcessResult) -> str:
     """Return how a build ended, for the model and for people."""
-    if result.timed_out:
-        return "build.sh ran into its time limit"
-    if result.exit_code is None:
-        return "build.sh was ended by a signal"
-    return f"build.sh ended with exit code {result.exit_code}"
+    return f"build.sh {result.ending}"
 
 
 def _labelled(label: str, text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ _SECONDS = 7 * 86400.0  # the unit's own limit ends it earlier
 
 
 def setup(host: Host, arguments: argparse.Namespace) -> int:
-    """Run the command on stdin. If it fails, print its last lines on stderr.
+    """Run the command on stdin. If it fails, print its last lines on stderr, or how it ended.
 
     Raises:
         NotReady: the sandbox does not work here, and is not turned off.
@@ -31,7 +31,7 @@ def setup(host: Host, arguments: argparse.Namespace) -> int:
         done = project.run_command(["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=True)
     if done.passed:
         return ExitCode.REACHED
-    for line in done.last_lines(20).splitlines():
+    for line in done.last_lines(20).splitlines() or [f"the setup command {done.ending}"]:
         host.out.note(line)
     if done.tampered:
         raise NotReady(f"the setup command altered {', '.join(done.tampered)}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from code_commit_fleet import bundle
 from code_commit_fleet.unit_process import Ended
-from code_commit_workspace import Redactor, open_regular
+from code_commit_workspace import Redactor, as_on_terminal, open_regular
 
 LONGEST = 2000  # characters of an error
 _MOST_FILES = 1000  # names of files in a record
@@ -114,10 +114,10 @@ def _content(path: Path) -> bytes:
 
 
 def _last_build(folder: Path | None) -> bytes:
-    """Return the end of the log of the last build of a changed project."""
+    """Return the end of the log of the last build of a changed project, as a terminal would show it."""
     logs = [each for each in folder.glob("*-build.txt") if "untouched" not in each.name] if folder else []
     numbered = sorted(logs, key=lambda each: int(re.match(r"\d*", each.name)[0] or 0))  # type: ignore[index]
-    return _content(numbered[-1])[-_BUILD_TAIL:] if numbered else b""
+    return as_on_terminal(_content(numbered[-1]))[-_BUILD_TAIL:] if numbered else b""
 
 
 def first_error(output: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from code_commit.plugin_api import NotReady, Outcome, QueryRead, Result, Run
 from code_commit_planner import messages
-from code_commit_planner.coach_and_player import LoopEnd, Task, build
+from code_commit_planner.coach_and_player import LoopEnd, Task, build, has_build
 from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.progress import read_progress
@@ -20,7 +20,7 @@ def build_alone(run: Run) -> Result:
     An interrupted run continues: the player gets the coach's last feedback.
 
     Raises:
-        NotReady: `requirements.md` is missing.
+        NotReady: `requirements.md` is missing, or `build.sh` cannot run.
         ProviderFailed: a model call failed.
     """
     requirements = PlanFolder(run).utf8(REQUIREMENTS)
@@ -28,6 +28,8 @@ def build_alone(run: Run) -> Result:
         what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
         raise NotReady(f"{what} in {run.root}", hint=f"describe in {REQUIREMENTS} what to build")
     run.emit(QueryRead(requirements.strip().splitlines()[0].strip()[:200]))  # the first line, for lists of runs
+    if has_build(run):
+        run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -136,7 +137,7 @@ class _Loop:
 
     def _built(self, turn: int, feedback: str) -> LoopResult:
         """Let `build.sh`, if there is one, confirm the approval; the player gets the output of a red build."""
-        if self.run.tree.read("build.sh", 1) is None:
+        if not has_build(self.run):
             return LoopResult(LoopEnd.APPROVED, turn)
         built = self.run.build()
         if built.tampered:
@@ -146,7 +147,8 @@ class _Loop:
             return LoopResult(LoopEnd.APPROVED, turn)
         show(self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}", "red")
         report = process_report(self.run, built, self.toolbox.settings.output_limit)
-        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, report=report))
+        command = shlex.join(self.run.build_command())
+        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, command=command, report=report))
 
     def _announce(self, message: str, turn: int) -> None:
         known = spent(self.run)
@@ -189,3 +191,11 @@ class _Loop:
         if (now := self.task.head()) != self.head:
             return filled(CHANGED_GIT, agent=agent, before=self.head, after=now)
         return ""
+
+
+def has_build(run: Run) -> bool:
+    """Return whether the project has a `build.sh`; where it cannot be read, `Run.build_command` says why."""
+    try:
+        return run.tree.read("build.sh", 1) is not None
+    except OSError:
+        return True

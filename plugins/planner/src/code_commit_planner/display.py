@@ -16,7 +16,7 @@ TODO_LINES = 15
 _REASON = 40
 _SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
 _WITHOUT_SUBJECT = ("final_output", "todo_write")  # shown in other ways
-_EXIT_CODE = "exit code: "
+_SUCCEEDED = "ended with exit code 0"  # `ProcessResult.ending`
 
 
 def width() -> int:
@@ -60,8 +60,8 @@ def feedback_lines(feedback: str, whole: str) -> str:
 def _ending(called: CalledTool) -> str:
     """Return how a command ended, unless it succeeded."""
     ending = called.text.partition("\n")[0]
-    failed = called.name == "shell" and ending != f"{_EXIT_CODE}0"
-    return f"  -> {_one_line(ending)}" if failed else ""
+    failed = called.name == "shell" and ending != _SUCCEEDED
+    return f"  -> {_one_line(ending).removeprefix('ended with ')}" if failed else ""
 
 
 def _subject(called: CalledTool) -> str:

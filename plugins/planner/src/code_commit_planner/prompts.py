@@ -99,7 +99,7 @@ The user has reviewed the work, and asks for these changes in addition to the re
 """
 
 BUILD_IS_RED = """\
-The coach was satisfied, but the build of the project fails: `bash build.sh`. Make it pass, without changing build.sh.
+The coach was satisfied, but the build of the project fails: `<command>`. Make it pass, without changing build.sh.
 <report>"""
 
 COACH_SYSTEM = """\

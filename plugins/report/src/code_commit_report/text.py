@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from markupsafe import Markup
 
 from code_commit.plugin_api import open_run_file
-from code_commit_workspace import count_of
+from code_commit_workspace import as_on_terminal, count_of
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
 _REPEATED = 1000  # characters; a shorter repetition is shown
+_LARGEST_LOG = 4 * 1024 * 1024  # bytes; of a larger one, only both ends are searched for overwritten text
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -119,15 +122,35 @@ class OutputLine:
 
 
 def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
-    """Read the output of a build, with errors and warnings marked; above `limit` bytes, head, tail and errors."""
-    shown = read_shown(folder, name, limit)
-    if shown is None:
+    """Read the output of a build as a terminal would show it, with errors and warnings marked.
+
+    Above `limit` bytes, return head, tail and errors.
+    """
+    log = read_shown(folder, name, max(limit, _LARGEST_LOG))
+    if log is None:
         return []
-    if not shown.left_out:
-        return output_lines(shown.text)
-    between = _errors_between(folder, name, limit // 2, shown.left_out)
-    note = f"[… {count_of(shown.left_out, 'byte')} left out" + (", except lines with errors …]" if between else " …]")
-    return output_lines("\n".join([shown.head, note, *between, shown.tail]))
+    if log.left_out:
+        shown = read_shown(folder, name, limit) or log
+        between = _errors_between(folder, name, limit // 2, shown.left_out)
+        return _shortened(_on_terminal(shown.head), _on_terminal(shown.tail), shown.left_out, between)
+    text = _on_terminal(log.head)
+    if len(text) <= limit:
+        return output_lines(text)
+    half = limit // 2
+    middle = text[half : len(text) - half]
+    between = list(islice(filter(_is_error, middle.split("\n")), _ERRORS))
+    return _shortened(text[:half], text[len(text) - half :], len(middle.encode()), between)
+
+
+def _shortened(head: str, tail: str, left_out: int, errors: Sequence[str]) -> list[OutputLine]:
+    but = ", except lines with errors" if errors else ""
+    note = f"[… {count_of(left_out, 'byte')} left out{but} …]"
+    return output_lines("\n".join([head, note, *errors, tail]))
+
+
+def _on_terminal(text: str) -> str:
+    shown = as_on_terminal(text.encode()).decode("utf-8", "replace")
+    return shown.replace("\r\n", "\n")
 
 
 def output_lines(text: str) -> list[OutputLine]:
@@ -148,10 +171,14 @@ def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]
         left = min(size, _SEARCHED)
         while left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE))):
             left -= len(line)
-            text = line.decode("utf-8", "replace").rstrip("\r\n")
-            if _mark(text) == "error":
+            text = as_on_terminal(line).decode("utf-8", "replace").rstrip("\r\n")
+            if _is_error(text):
                 found.append(text)
     return found
+
+
+def _is_error(line: str) -> bool:
+    return _mark(line) == "error"
 
 
 def _mark(line: str) -> Literal["", "error", "warning"]:

@@ -162,11 +162,7 @@ class Requirements:
             raise ProjectTampered(done.tampered)
         if done.passed:
             return ""
-        if done.timed_out:
-            ending = f"was stopped after {seconds:g} s"
-        else:
-            ending = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
-        return f"The command `{command}` {ending}.\n{_output(done)}"
+        return f"The command `{command}` {done.ending}.\n{_output(done)}"
 
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
@@ -186,8 +182,11 @@ def words_of(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         words = []
-    plain_words = words and not _SHELL.search(command) and words[0] not in _BUILTINS
-    return words if plain_words and shutil.which(words[0]) else ["bash", "-c", command]
+    if not words or _SHELL.search(command) or words[0] in _BUILTINS:
+        return ["bash", "-c", command]
+    # What is named by its path may be a script that only a shell can start: one without `#!`.
+    is_program = "/" not in words[0] and shutil.which(words[0]) is not None
+    return words if is_program else ["bash", "-c", command]
 
 
 def _json_valid(text: str) -> str:
@@ -212,9 +211,5 @@ def _no_errors_in(text: str) -> str:
 
 
 def _output(done: ProcessResult) -> str:
-    pieces = [
-        f"{name}:\n{head_and_tail(output.decode('utf-8', 'replace'), _OUTPUT_SHOWN // 2)}"
-        for name, output in (("stdout", done.stdout), ("stderr", done.stderr))
-        if output
-    ]
-    return "\n".join(pieces)
+    text = done.output.decode("utf-8", "replace")
+    return f"Its output:\n{head_and_tail(text, _OUTPUT_SHOWN)}" if text else "It printed nothing."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from functools import partial
@@ -25,7 +26,7 @@ from code_commit_workspace import count_of
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
 _RED = "the build is red: "
-_MEND = "The task itself is done, and its changes are in the project. Make its build pass, `bash build.sh`, unchanged:"
+_MEND = "The task itself is done, and its changes are in the project. Make its build pass, `{command}`, unchanged:"
 
 
 def task(run: Run) -> Result:
@@ -41,7 +42,8 @@ def task(run: Run) -> Result:
     run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
     changed = ChangedFiles(run, saved.changed)
     steps = _steps(run, saved, changed)
-    _has_build(run)  # before any paid call
+    if not run.options.no_build and _has_build(run):
+        run.build_command()  # it raises, before any paid call
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
@@ -124,18 +126,15 @@ def _red_build(run: Run) -> str:
         raise ProjectTampered(build.tampered)
     if build.passed:
         return ""
-    if build.timed_out:
-        ending = "reached its time limit"
-    else:
-        ending = "was ended by a signal" if build.exit_code is None else f"ended with exit code {build.exit_code}"
-    return f"{_RED}build.sh {ending}\n{_MEND}\n{process_report(run, build, _REPORT_SHOWN)}"
+    mend = _MEND.format(command=shlex.join(run.build_command()))
+    return f"{_RED}build.sh {build.ending}\n{mend}\n{process_report(run, build, _REPORT_SHOWN)}"
 
 
 def _has_build(run: Run) -> bool:
     try:
         return run.tree.read("build.sh", 1) is not None
-    except OSError as error:
-        raise NotReady(f"cannot use build.sh: {error.strerror}", hint="it must be a regular file") from error
+    except OSError:
+        return True  # it cannot run, and `build_command` says why
 
 
 def _count(node: Node) -> int:

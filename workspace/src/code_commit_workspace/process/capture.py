@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.process.terminal_text import TerminalRows
 from code_commit_workspace.redaction import Redactor
 
 _TAIL_ON_DISK = 1024 * 1024
@@ -35,13 +35,10 @@ class HeadAndTail:
         if len(self._tail) > 2 * self._tail_limit:
             del self._tail[: len(self._tail) - self._tail_limit]
 
-    def value(self, limit: int | None = None) -> bytes:
-        """Return everything, or both ends with a line between that says how many bytes are missing.
-
-        `limit` cannot exceed that of the constructor, which is the default.
-        """
-        limit = self._head_limit + self._tail_limit if limit is None else limit
-        kept, head = bytes(self._head + self._tail), limit // 2
+    def value(self) -> bytes:
+        """Return everything, or both ends with a line between that says how many bytes are missing."""
+        limit = self._head_limit + self._tail_limit
+        kept, head = bytes(self._head + self._tail), self._head_limit
         if self.total <= limit:
             return kept
         left_out = b"\n[... %d bytes left out ...]\n" % (self.total - limit)
@@ -79,51 +76,45 @@ class CappedFile:
 
 
 class Output:
-    """One output stream of a process."""
+    """The output of a process: what a terminal would show in memory, all of it on disk."""
 
     def __init__(self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int) -> None:
         self._redacting = redactor.stream()
-        self.memory = HeadAndTail(in_memory)
+        self._rows = TerminalRows()
+        self._redacting_rows = redactor.stream()  # overwriting may put a key together
+        self._memory = HeadAndTail(in_memory)
         self._disk = CappedFile(file, on_disk)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
         self._keep(self._redacting.feed(data))
 
-    def finish(self) -> None:
-        """End the stream."""
+    def finish(self) -> bytes:
+        """End the stream, and return what is kept in memory."""
         self._keep(self._redacting.finish())
+        self._memory.feed(self._redacting_rows.feed(self._rows.finish()))
+        self._memory.feed(self._redacting_rows.finish())
         self._disk.finish()
+        return self._memory.value()
 
     def _keep(self, data: bytes) -> None:
         if data:
-            self.memory.feed(data)
+            self._memory.feed(self._redacting_rows.feed(self._rows.feed(data)))
             self._disk.feed(data)
 
 
 class ProcessLog:
-    """The log of one process: its command, stdout, stderr, and how it ended.
+    """The log of one process: its command, its output, and how it ended. It is written as output arrives.
 
-    The result gets `in_memory` bytes of both outputs together; the log gets `on_disk` bytes of each.
-
-    It is written as output arrives. stderr waits in a file next to it, `<log>.stderr`, until stdout is complete; a
-    killed run leaves both.
+    The result gets `in_memory` bytes of the output, the log `on_disk` bytes.
     """
 
     def __init__(self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int) -> None:
         self._redactor = redactor
-        self._errors_path = path.with_name(f"{path.name}.stderr")
         self._file = _new_file(path)
-        try:
-            self._errors = _new_file(self._errors_path)
-        except OSError:
-            self._file.close()
-            raise
-        self._note(f"{heading}\n\n--- stdout ---\n")
-        self._stdout = Output(redactor, self._file, in_memory=in_memory, on_disk=on_disk)
-        self._stderr = Output(redactor, self._errors, in_memory=in_memory, on_disk=on_disk)
-        self._in_memory = in_memory
-        self._kept: tuple[bytes, bytes] | None = None
+        self._note(f"{heading}\n\n--- output ---\n")
+        self.output = Output(redactor, self._file, in_memory=in_memory, on_disk=on_disk)
+        self._kept: bytes | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -133,30 +124,12 @@ class ProcessLog:
             self.finish()
         finally:
             self._file.close()
-            self._errors.close()
 
-    @property
-    def outputs(self) -> tuple[Output, Output]:
-        """Where stdout and stderr go."""
-        return self._stdout, self._stderr
-
-    def finish(self) -> tuple[bytes, bytes]:
-        """Complete both outputs, and return the parts kept in memory."""
+    def finish(self) -> bytes:
+        """Complete the output, and return the part kept in memory."""
         if self._kept is None:
-            self._stdout.finish()
-            self._stderr.finish()
-            self._kept = self._shared()
-            self._note("\n--- stderr ---\n")
-            self._errors.seek(0)
-            shutil.copyfileobj(self._errors, self._file)
-            self._errors_path.unlink(missing_ok=True)
+            self._kept = self.output.finish()
         return self._kept
-
-    def _shared(self) -> tuple[bytes, bytes]:
-        """Return both outputs within the limit: each gets half of it, plus what the other leaves unused."""
-        stdout, stderr = self._stdout.memory, self._stderr.memory
-        half, limit = self._in_memory // 2, self._in_memory
-        return stdout.value(max(half, limit - stderr.total)), stderr.value(max(limit - half, limit - stdout.total))
 
     def end(self, ending: str) -> None:
         """Write how the process ended."""
@@ -177,5 +150,5 @@ def _new_file(path: Path) -> IO[bytes]:
     # Never write through what an earlier process may have put there, such as a link.
     with suppress(FileNotFoundError):
         path.unlink()
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    return os.fdopen(handle, "w+b", buffering=0)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return os.fdopen(handle, "wb", buffering=0)

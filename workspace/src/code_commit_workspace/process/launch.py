@@ -27,10 +27,10 @@ _PATIENCE = 60.0  # seconds for the supervisor to end
 class Process:
     """A process and everything that it started. As a context manager, it ends all of them on exit.
 
-    `stdout`, `stderr` and `status` are pipes to read. Call `wait`, or pass data from `status` to `feed_status`; at its
-    end of file, all processes have ended. `exit_code` is None while the process runs and if it was killed, `signal` is
-    the signal that ended it, `trouble` describes another failure. `ran` is whether the process started in its sandbox,
-    if any.
+    `stdout`, `stderr` and `status` are pipes to read; with `one_output`, `stderr` is the pipe of `stdout`. Call `wait`,
+    or pass data from `status` to `feed_status`; at its end of file, all processes have ended. `exit_code` is None while
+    the process runs and if it was killed, `signal` is the signal that ended it, `trouble` describes another failure.
+    `ran` is whether the process started in its sandbox, if any.
 
     If our own process ends in any way, the pipe to the supervisor breaks, and the supervisor ends, too.
     """
@@ -43,6 +43,7 @@ class Process:
         cwd: Path,
         env: Mapping[str, str],
         stdin: bytes | None,
+        one_output: bool = False,
     ) -> None:
         """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` creates, or without one.
 
@@ -63,7 +64,7 @@ class Process:
                 [*supervisor, scope, *inside, *argv],
                 stdin=source,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.STDOUT if one_output else subprocess.PIPE,
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
@@ -71,9 +72,8 @@ class Process:
                 start_new_session=True,
             )
         assert self._supervisor.stdout
-        assert self._supervisor.stderr
         self.stdout = self._supervisor.stdout.fileno()
-        self.stderr = self._supervisor.stderr.fileno()
+        self.stderr = (self._supervisor.stderr or self._supervisor.stdout).fileno()
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.trouble = ""

@@ -27,7 +27,7 @@ from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.programs import require_program
 from code_commit_workspace.proxy import is_proxy, without_password
-from code_commit_workspace.records import ProcessResult, SandboxSettings
+from code_commit_workspace.records import ProcessResult, SandboxSettings, describe_ending
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
@@ -185,18 +185,26 @@ class ProcessRunner:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
                 raise
-            stdout, stderr = record.finish()
+            output = record.finish()
             tampered = ready.altered()
             record.end("\n".join([str(ending), *(f"changed a protected file: {name}" for name in tampered)]))
         if ending.sandbox_failed:
             raise NotReady(
-                f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                f"the sandbox could not be set up: {output.decode('utf-8', 'replace').strip()}",
                 hint="fix this, or pass --sandbox off",
             )
         advice = ""
         if ending.exit_code and ready.wrapper is not None and not isolation_required:
-            advice = self._sandbox.advice((stdout + b"\n" + stderr).decode("utf-8", "replace"))
-        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered, advice)
+            advice = self._sandbox.advice(output.decode("utf-8", "replace"))
+        return ProcessResult(
+            ending.exit_code,
+            output,
+            log,
+            signal=ending.signal,
+            time_limit=ending.time_limit,
+            tampered=tampered,
+            advice=advice,
+        )
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
         """Start `argv` in the project and return it with pipes; `env` is added to its environment.
@@ -226,7 +234,14 @@ class ProcessRunner:
         with ExitStack() as ends:
             with uninterrupted():  # Ctrl-C would lose the process or its output until all ends are set
                 try:
-                    process = Process(ready.argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
+                    process = Process(
+                        ready.argv,
+                        wrapper=ready.wrapper,
+                        cwd=self._root,
+                        env=ready.env,
+                        stdin=stdin,
+                        one_output=True,
+                    )
                 except (OSError, ValueError) as error:  # the command is too long, or holds NUL
                     return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
                 ends.enter_context(process)
@@ -239,10 +254,10 @@ class ProcessRunner:
         if process.exit_code is None and killed:
             return _Ending(None, time_limit=timeout, trouble=process.trouble)
         if not process.ran:
-            stderr = record.finish()[1]
-            if stderr.startswith(b"bwrap: execvp "):
-                return _Ending(_NOT_FOUND if b"No such file" in stderr else _NOT_EXECUTABLE)
-            return _Ending(None, sandbox_failed=stderr.startswith(b"bwrap: "))
+            message = record.finish()
+            if message.startswith(b"bwrap: execvp "):
+                return _Ending(_NOT_FOUND if b"No such file" in message else _NOT_EXECUTABLE)
+            return _Ending(None, sandbox_failed=message.startswith(b"bwrap: "))
         return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
@@ -307,19 +322,10 @@ class _Ending:
     trouble: str = ""
     sandbox_failed: bool = False
 
-    @property
-    def timed_out(self) -> bool:
-        return self.time_limit is not None
-
     def __str__(self) -> str:
+        ending = describe_ending(self.exit_code, self.signal, self.time_limit)
         if self.sandbox_failed:
             ending = "not run: the sandbox could not be set up"
-        elif self.timed_out:
-            ending = f"time limit of {self.time_limit:g} s reached: killed with all of its processes"
-        elif self.exit_code is not None:
-            ending = f"exit code: {self.exit_code}"
-        else:
-            ending = f"ended by signal {self.signal}" if self.signal else "ended by a signal"
         return f"{ending}\n{self.trouble}" if self.trouble else ending
 
 
@@ -343,8 +349,7 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
     killed = False
     with selectors.DefaultSelector() as selector:
         selector.register(process.status, selectors.EVENT_READ, process.feed_status)
-        for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
-            selector.register(pipe, selectors.EVENT_READ, output.feed)
+        selector.register(process.stdout, selectors.EVENT_READ, record.output.feed)
         while process.status in selector.get_map():
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -365,7 +370,6 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read what is left of an ended process's output, without waiting for other processes that hold the pipes open."""
-    for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
-        waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
-        output.feed(os.read(pipe, waiting))
+    """Read what is left of an ended process's output, without waiting for other processes that hold the pipe open."""
+    waiting = int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
+    record.output.feed(os.read(process.stdout, waiting))

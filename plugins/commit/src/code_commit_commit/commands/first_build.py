@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import Host, NotReady
+from code_commit_commit.inputs import require_build
 from code_commit_workspace import Workspace
 
 # The summaries of pytest and unittest when they skipped every test: both end with exit code 0.
@@ -22,9 +26,16 @@ _ALL_SKIPPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
-    """How `build.sh` ended. `output` has its last lines, `tampered` the files that it must not change but did."""
+    """How `build.sh` ended.
 
+    `interpreter` ran it, `typed` is the command for people, `how` describes its end and when.
+    `output` has its last lines, `tampered` the files that it must not change but did.
+    """
+
+    interpreter: str
+    typed: str
     passed: bool
+    how: str
     exit_code: int | None
     seconds: float
     output: str
@@ -32,12 +43,12 @@ class FirstBuild:
 
     @property
     def ending(self) -> str:
-        """How long it took, and how it failed, if it did."""
+        """How it ended, how long it took, and what ran it."""
+        by = f"(interpreter: {self.interpreter})"
         if self.passed:
             skipped = ", but every test was skipped" if _ALL_SKIPPED.search(self.output) else ""
-            return f"passed in {self.seconds:.1f} s{skipped}"
-        how = f"exit code {self.exit_code}" if self.exit_code is not None else "it was killed"
-        return f"failed ({how}) after {self.seconds:.1f} s"
+            return f"passed in {self.seconds:.1f} s{skipped} {by}"
+        return f"{self.how} {by}"
 
     @property
     def last_lines(self) -> tuple[str, ...]:
@@ -47,16 +58,22 @@ class FirstBuild:
 
     def document(self) -> dict[str, Any]:
         """Return the fields for `--json`."""
-        return {"passed": self.passed, "exit_code": self.exit_code, "seconds": round(self.seconds, 3)}
+        return {
+            "passed": self.passed,
+            "exit_code": self.exit_code,
+            "seconds": round(self.seconds, 3),
+            "interpreter": self.interpreter,
+        }
 
 
 def run_first_build(host: Host, announcement: str) -> FirstBuild:
     """Print `announcement` on stderr, and run `build.sh` as a run does.
 
     Raises:
-        NotReady: the configuration is invalid, or requires a sandbox that does not work here.
+        NotReady: the configuration is invalid, or requires a sandbox that does not work here; or build.sh cannot run.
     """
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder, _workspace(host) as workspace:
+        command = require_build(workspace)
         host.out.note(announcement)
         before = workspace.checkpoints.current_tree() if workspace.writes else ""
         start = time.monotonic()
@@ -64,7 +81,28 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         seconds = time.monotonic() - start
         if before and done.passed and workspace.checkpoints.current_tree() == before:
             workspace.checkpoints.note_green(before)
-    return FirstBuild(done.passed, done.exit_code, seconds, done.last_lines(), tuple(done.tampered))
+    return FirstBuild(
+        interpreter=interpreter_of(command),
+        typed=_typed(host.root, command),
+        passed=done.passed,
+        how=done.ending if done.timed_out else f"{done.ending} after {seconds:.1f} s",
+        exit_code=done.exit_code,
+        seconds=seconds,
+        output=done.last_lines(),
+        tampered=done.tampered,
+    )
+
+
+def interpreter_of(command: Sequence[str]) -> str:
+    """Return what runs `build.sh` according to its command line, for people."""
+    return " ".join(command[:-1])
+
+
+def _typed(root: Path, command: Sequence[str]) -> str:
+    """Return what people type to run `build.sh` as a run does."""
+    if command[0] != "bash" and os.access(root / "build.sh", os.X_OK):
+        return "./build.sh"
+    return shlex.join(command)
 
 
 def _workspace(host: Host) -> Workspace:

@@ -104,7 +104,7 @@ def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -
         return "git init"
     if build and not build.passed:
         install = next((part.install for part in parts if part.install and part.install in build.output), "")
-        return install or "bash build.sh"
+        return install or build.typed
     return _COMMIT
 
 

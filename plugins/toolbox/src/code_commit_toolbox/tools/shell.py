@@ -43,7 +43,7 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
     return Tool(
         "shell",
         "Run a command with bash in the project's root, without a terminal or input; its child processes end with it. "
-        f"Returns its exit code, stdout and stderr.{only}",
+        f"Returns its exit code and its output, stdout and stderr together.{only}",
         {
             "type": "object",
             "properties": {

@@ -1,0 +1,156 @@
+"""Find the command line that runs a build script as its first line says, as the kernel would."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import require_program
+from code_commit_workspace.project_tree import ProjectTree
+
+_LONGEST_FIRST_LINE = 255  # bytes that Linux reads of it
+_LARGEST = 16 * 1024 * 1024  # bytes that are looked at
+_BLANKS = " \t"  # what the kernel splits at
+_FIRST_BLANKS = re.compile("[ \t]+")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_TEXT_AT_LEAST = 8192  # bytes without NUL at the start of a script, as git judges
+_CARRIAGE_RETURN = re.compile(rb"\r+(?:\n|\Z)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_SPLIT_STRING = re.compile(r"(?:-S|--split-string=)(?P<words>.*)", re.DOTALL)
+_EXPANDED_BY_ENV = frozenset("\\$#")
+
+
+def build_command(tree: ProjectTree, script: str, writable: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Return the command line that runs `script`: its interpreter with the argument, or bash.
+
+    The execute permission does not matter. Bash is not taken from the folders `writable`, which
+    builds can change.
+
+    Raises:
+        NotReady: the script is missing, or is not a text with LF line ends; or its interpreter is
+            missing.
+    """
+    content = _content(tree, script)
+    first_line = content.partition(b"\n")[0]
+    words = os.fsdecode(first_line.removeprefix(b"#!")).strip(_BLANKS)
+    if not first_line.startswith(b"#!") or not words:  # a shell takes over from the kernel
+        require_program("bash", tree.root, writable)
+        return ("bash", script)
+    if len(first_line) > _LONGEST_FIRST_LINE:
+        size = f"{len(first_line)} bytes; Linux cuts it after {_LONGEST_FIRST_LINE}"
+        raise NotReady(f"the first line of {script} has {size}", hint="shorten it")
+    named, *rest = _FIRST_BLANKS.split(words, 1)
+    interpreter = named if "/" in named else f"./{named}"
+    argument = "".join(rest)
+    _require_interpreter(tree.root, script, interpreter)
+    if Path(interpreter).name == "env":
+        _require_program_of_env(script, argument)
+    return (interpreter, argument, script) if argument else (interpreter, script)
+
+
+def _content(tree: ProjectTree, script: str) -> bytes:
+    """Return the content of the script.
+
+    Raises:
+        NotReady: it is missing, or is not a text with LF line ends.
+    """
+    try:
+        content = tree.read(script, _LARGEST)
+    except OSError as error:
+        what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
+        raise NotReady(
+            f"{script} is {what}", hint="replace it with a script that builds and tests the project"
+        ) from error
+    if content is None:
+        raise NotReady(
+            f"there is no {script} here",
+            hint="write one that exits with 0 only if the project builds and its tests pass",
+        )
+    if b"\0" in content[:_TEXT_AT_LEAST]:
+        raise NotReady(
+            f"{script} is a binary file, not a script",
+            hint="write a script that starts it, with a first line such as #!/bin/sh",
+        )
+    if content.startswith(_BYTE_ORDER_MARK):
+        raise NotReady(
+            f"{script} begins with a byte order mark, so that its first line has no effect",
+            hint="save it as UTF-8 without a byte order mark",
+        )
+    _require_line_feeds(content, script)
+    return content
+
+
+def _require_line_feeds(content: bytes, script: str) -> None:
+    """Check that no line ends with a carriage return: in `set -e`, it would turn the option off.
+
+    Raises:
+        NotReady: a line does, or the first line holds one.
+    """
+    ended = _CARRIAGE_RETURN.search(content)
+    inside = content.find(b"\r", 0, content.find(b"\n") if b"\n" in content else len(content))
+    positions = [position for position in (inside, ended.start() if ended else -1) if position >= 0]
+    if not positions:
+        return
+    line = content.count(b"\n", 0, min(positions)) + 1
+    raise NotReady(
+        f"line {line} of {script} has a carriage return (CRLF line ends): shells would misread it",
+        hint=rf"run `sed -i 's/\r$//' {script}`, and add `{script} text eol=lf` to .gitattributes",
+    )
+
+
+def _require_interpreter(root: Path, script: str, interpreter: str) -> None:
+    """Check that the interpreter in the first line is there.
+
+    Raises:
+        NotReady: it is not, or cannot be executed.
+    """
+    path = root / interpreter
+    if os.access(path, os.X_OK) and path.is_file():
+        return
+    what = "is not an executable file" if os.path.lexists(path) else "does not exist"
+    hint = f"install it, or correct the first line of {script}"
+    if not interpreter.startswith("/"):
+        what += f" in {root}"
+        hint = f"name it by its whole path, or as in `#!/usr/bin/env {Path(interpreter).name}`"
+    named = f"the interpreter {interpreter}, which the first line of {script} names,"
+    raise NotReady(f"{named} {what}", hint=hint)
+
+
+def _require_program_of_env(script: str, argument: str) -> None:
+    """Check that the program which `env` would start is on PATH, if that is plain.
+
+    Raises:
+        NotReady: it is missing.
+    """
+    program = _program_of_env(argument)
+    if program is None or shutil.which(program):
+        return
+    hint = f"install {program}, or correct the first line of {script}"
+    if " " in program:
+        hint = f"env takes all of it as one name: write `#!/usr/bin/env -S {program}`"
+    named = f"{program}, which the first line of {script} names,"
+    raise NotReady(f"{named} was not found on PATH", hint=hint)
+
+
+def _program_of_env(argument: str) -> str | None:
+    """Return the program that `env` starts; None if its options or variables decide that."""
+    split = _SPLIT_STRING.fullmatch(argument)
+    if split is None:
+        is_plain = bool(argument) and not argument.startswith("-") and not _ASSIGNMENT.match(argument)
+        return argument if is_plain else None
+    if _EXPANDED_BY_ENV & set(split["words"]):
+        return None
+    try:
+        words = shlex.split(split["words"])
+    except ValueError:
+        return None
+    if not words or words[0].startswith("-"):
+        return None
+    program = next((word for word in words if not _ASSIGNMENT.match(word)), None)
+    return None if any(word.startswith("PATH=") for word in words) else program
