@@ -112,7 +112,6 @@ from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
-from .tokens import estimate_sampled as estimate_sampled
 from .tokens import estimate_tokens as estimate_tokens
 
 hookimpl: pluggy.HookimplMarker

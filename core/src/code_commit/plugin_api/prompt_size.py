@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 from code_commit.plugin_api.conversation import Opaque, Part, Request, Text, ToolCall, ToolResult, request_text
 from code_commit.plugin_api.errors import LimitReached, NotReady
-from code_commit.plugin_api.tokens import estimate_tokens
-from code_commit_workspace import count_of
+from code_commit.plugin_api.tokens import estimate_sampled, estimate_tokens
+from code_commit_workspace import Tree, count_of
 
 _MARGIN = 1.5  # of an estimate: real tokenizers differ
 _NAMED = 3  # largest parts
@@ -57,6 +58,17 @@ class PromptSize:
             rest = max(0, len(text) - sum(part.characters for part in parts))
             tokens = sum(part.tokens for part in parts) + round(tokens * rest / len(text))
         return cls(tokens, parts, request)
+
+    @classmethod
+    def of_file(cls, tree: Tree, path: str, name: str, hint: str | Callable[[int], str] = "") -> Self:
+        """Return the size of a prompt with the text file at `path`, of which only samples are read.
+
+        `name` and `hint` are those of its part; a function gets the estimate of its tokens.
+        """
+        size = tree.size(path)
+        tokens = estimate_sampled(size, lambda start, end: tree.read(path, end - start, start=start) or b"")
+        advice = hint if isinstance(hint, str) else partial(hint, tokens)
+        return cls(tokens, (PromptPart(name, tokens, size, advice),))
 
     def is_near(self, window: int) -> bool:
         """Return whether only the service's own count can tell whether the prompt fits."""

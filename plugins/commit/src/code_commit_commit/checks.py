@@ -22,7 +22,7 @@ from code_commit_commit.commands.first_build import run_first_build
 from code_commit_commit.current_code import CurrentCode, collect_current_code
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
-from code_commit_commit.window import RequireFit, code_part, require_file_fits, require_fit_of
+from code_commit_commit.window import PromptTooLong, RequireFit, code_part, require_file_fits, require_fit_of
 from code_commit_workspace import RolledUp, Workspace, count_of
 
 _REPLY = 10_000  # tokens, for the price
@@ -65,7 +65,11 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     """
     settings, require_fit = host.settings(), require_fit_of(context)
     with host.workspace() as workspace:
-        code = _next_code(workspace, settings.changed_since_rollup, require_fit)
+        try:
+            code = _next_code(workspace, settings.changed_since_rollup, require_fit)
+        except PromptTooLong:
+            yield Check("skipped", "not compared with the files: no run can send it")
+            raise
     yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
     prompt = initial_prompt(Context("", code.text), settings.prompt_order)
     request = Request((Message("user", tuple(map(Text, prompt))),))

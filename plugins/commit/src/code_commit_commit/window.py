@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from code_commit.plugin_api import Change, CheckContext, PromptPart, PromptSize, Tree, estimate_sampled
+from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree
 from code_commit_commit.prompts import file_replacements
 from code_commit_commit.rollup_text import Rollup
 from code_commit_workspace import count_of
@@ -19,6 +19,11 @@ _LONGEST_HEADER = 5000  # bytes
 _PIECE = 1 << 20  # bytes
 _NAMED = 3  # folders
 _PRINT_LESS = "make build.sh print less, or lower output_limit in [build]"
+
+
+class PromptTooLong(NotReady):
+    """What `code-commit doctor` says of a prompt that exceeds the model's window."""
+
 
 RequireFit = Callable[[PromptSize], None]
 """Raises `NotReady` for a prompt that exceeds the model's window."""
@@ -32,7 +37,7 @@ def query_part(query: str) -> PromptPart:
 def code_part(codebase: str) -> PromptPart:
     """Return the code as a part of a prompt. The hint names its largest folders."""
     part = PromptPart.of("the code", codebase)
-    hint = partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens, part.characters)
+    hint = partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.characters, part.tokens)
     return PromptPart(part.name, part.tokens, part.characters, hint)
 
 
@@ -64,12 +69,11 @@ def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code
     size = tree.size(path)
     if size <= LARGE:
         return
-    tokens = estimate_sampled(size, lambda start, end: tree.read(path, end - start, start=start) or b"")
     if not is_code:
-        require_query_fits(tokens, size, require_fit)
+        require_fit(PromptSize.of_file(tree, path, "the query"))
         return
-    hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)), tokens, size)
-    require_fit(PromptSize(tokens, [PromptPart("the code", tokens, size, hint)]))
+    hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)), size)
+    require_fit(PromptSize.of_file(tree, path, "the code", hint))
 
 
 def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
@@ -80,7 +84,7 @@ def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
     """
     tokens, size = rollup.tokens, rollup.size
     sizes = ((path, end - begin) for path, (begin, end) in rollup.files.items())
-    hint = partial(_hint_about_code, lambda: _largest(sizes), tokens, size)
+    hint = partial(_hint_about_code, lambda: _largest(sizes), size, tokens)
     require_fit(PromptSize(tokens, [PromptPart("the code", tokens, size, hint)]))
 
 
@@ -90,7 +94,8 @@ def require_fit_of(context: CheckContext) -> RequireFit:
     def require_fit(size: PromptSize) -> None:
         window = context.window
         if window and size.tokens > window and (size.request or not size.is_near(window)):
-            raise size.refusal(context.model, window)
+            refusal = size.refusal(context.model, window)
+            raise PromptTooLong(refusal.message, hint=refusal.hint)
 
     return require_fit
 
@@ -128,7 +133,7 @@ def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
         yield tree.read(path, _PIECE, start=start) or b""
 
 
-def _hint_about_code(find: Callable[[], Sequence[tuple[str, int]]], tokens: int, size: int) -> str:
+def _hint_about_code(find: Callable[[], Sequence[tuple[str, int]]], size: int, tokens: int) -> str:
     largest = find()
     named = [f"{folder} (about {count_of(bytes_ * tokens // (size or 1), 'token')})" for folder, bytes_ in largest]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
