@@ -23,7 +23,8 @@ class PromptPart:
     """A part of a prompt, for messages about its size. It changes nothing in the request.
 
     `name` is for people, such as "the query". `tokens` is the estimate, `characters` the length. `hint` is what a
-    person can do if this is the largest part of a prompt that is too long, or a function that returns it.
+    person can do if this is the largest part of a prompt that is too long, or a function that returns it and says what
+    takes the room in this part.
     """
 
     name: str
@@ -86,15 +87,14 @@ class PromptSize:
             return "shorten the prompt, or choose another model"
         largest = parts[0]
         hint = largest.hint if isinstance(largest.hint, str) else largest.hint()
-        is_nearly_all = largest.tokens >= _NEARLY_ALL * self.tokens
-        if not hint and self.request and len(self.request.messages) > 1:
-            hint = f"begin a new conversation, or choose another model; most of this one is {largest.name}"
-        elif not hint:
-            hint = f"shorten {largest.name}, or choose another model"
-            if is_nearly_all:
-                hint += f"; most of the prompt is {largest.name}"
-        if not is_nearly_all:
-            hint += f"; the largest parts of the prompt are {', '.join(map(str, parts[:_NAMED]))}"
+        if not hint:
+            is_conversation = self.request is not None and len(self.request.messages) > 1
+            action = "begin a new conversation" if is_conversation else f"shorten {largest.name}"
+            hint = f"{action}, or choose another model"
+        if largest.tokens < _NEARLY_ALL * self.tokens:
+            return f"{hint}; the largest parts of the prompt are {', '.join(map(str, parts[:_NAMED]))}"
+        if isinstance(largest.hint, str):
+            return f"{hint}; most of the prompt is {largest.name}"
         return hint
 
     def _kinds(self) -> Iterator[PromptPart]:
