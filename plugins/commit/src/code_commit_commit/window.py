@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree
@@ -37,8 +39,7 @@ def query_part(query: str) -> PromptPart:
 def code_part(codebase: str) -> PromptPart:
     """Return the code as a part of a prompt. The hint names its largest folders."""
     part = PromptPart.of("the code", codebase)
-    hint = partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.characters, part.tokens)
-    return PromptPart(part.name, part.tokens, part.characters, hint)
+    return replace(part, hint=partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens))
 
 
 def failure_part(failure: str) -> PromptPart:
@@ -72,7 +73,7 @@ def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code
     if not is_code:
         require_fit(PromptSize.of_file(tree, path, "the query"))
         return
-    hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)), size)
+    hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)))
     require_fit(PromptSize.of_file(tree, path, "the code", hint))
 
 
@@ -84,7 +85,7 @@ def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
     """
     tokens, size = rollup.tokens, rollup.size
     sizes = ((path, end - begin) for path, (begin, end) in rollup.files.items())
-    hint = partial(_hint_about_code, lambda: _largest(sizes), size, tokens)
+    hint = partial(_hint_about_code, lambda: _largest(sizes), tokens)
     require_fit(PromptSize(tokens, [PromptPart("the code", tokens, size, hint)]))
 
 
@@ -100,8 +101,8 @@ def require_fit_of(context: CheckContext) -> RequireFit:
     return require_fit
 
 
-def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, int]]:
-    """Return the top-level folders and files with the most code in a rollup, and their bytes."""
+def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, float]]:
+    """Return the top-level folders and files with the most code in a rollup, and their shares of it."""
     return _largest(_sizes(pieces))
 
 
@@ -119,13 +120,14 @@ def _sizes(pieces: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     yield path, len(rest)
 
 
-def _largest(sizes: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def _largest(sizes: Iterable[tuple[str, int]]) -> list[tuple[str, float]]:
     folders: Counter[str] = Counter()
     for path, size in sizes:
         top, slash, _ = path.partition("/")
         folders[top + slash] += size
     del folders[""]  # before the first header
-    return folders.most_common(_NAMED)
+    whole = folders.total() or 1
+    return [(folder, size / whole) for folder, size in folders.most_common(_NAMED)]
 
 
 def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
@@ -133,9 +135,9 @@ def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
         yield tree.read(path, _PIECE, start=start) or b""
 
 
-def _hint_about_code(find: Callable[[], Sequence[tuple[str, int]]], size: int, tokens: int) -> str:
+def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: int) -> str:
     largest = find()
-    named = [f"{folder} (about {count_of(bytes_ * tokens // (size or 1), 'token')})" for folder, bytes_ in largest]
+    named = [f"{folder} (about {count_of(math.ceil(share * tokens), 'token')})" for folder, share in largest]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
     hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
     return f"{hint}; most of it is in {', '.join(named)}" if named else hint
