@@ -185,4 +185,4 @@ def test_a_prompt_that_the_server_cut_is_noticed(tmp_path, usage, warned):
     assert finished.exit_code == 0, finished.stderr
     cut = re.findall(r"warning: gpt-5 read 2,048 tokens of a prompt that has about [5-7]\d,\d{3}: ", finished.stderr)
     assert len(cut) == warned  # once in a run
-    assert ("num_ctx of Ollama" in finished.stderr) == warned
+    assert ("OLLAMA_CONTEXT_LENGTH or num_ctx" in finished.stderr) == warned

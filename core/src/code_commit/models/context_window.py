@@ -87,6 +87,6 @@ class Windows:
         self._cut.add(service.model)
         self.warn(
             f"{service.model} read {read:,} tokens of a prompt that has about {size.tokens:,}: the server seems to "
-            "have cut it, so the model did not see all of it; raise the context length of the server (num_ctx of "
-            "Ollama, --ctx-size of llama.cpp, --max-model-len of vLLM), or send less"
+            "have cut it, so the model did not see all of it; raise the context length of the server "
+            "(OLLAMA_CONTEXT_LENGTH or num_ctx, -c of llama-server, --max-model-len of vLLM), or send less"
         )
