@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from code_commit.plugin_api import estimate_tokens
-from code_commit.plugin_api.tokens import most_tokens
+from code_commit.plugin_api.tokens import ArrivingText, most_tokens
 
 COUNTS = json.loads((Path(__file__).parent / "cases/token_counts.json").read_text("utf-8"))
 TOKENIZERS = ("o200k_base", "cl100k_base", "claude")
@@ -60,6 +60,20 @@ def test_a_long_text_is_sampled() -> None:
     whole = 200 * estimate_tokens(CODE) + 100 * estimate_tokens(COUNTS["base64"]["text"])
     assert estimate_tokens(mixed) == pytest.approx(whole, rel=0.1)
     assert (estimate_tokens(""), most_tokens("")) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 32_768, 32_769, 100_003, 1_000_000])
+def test_a_text_that_arrives_in_pieces_has_the_same_estimate(size: int) -> None:
+    text = (CODE + "é界🚀 {}[]\n" + COUNTS["base64"]["text"]) * (size // 1000 + 1)
+    content = text.encode()[:size]
+    whole = content.decode("utf-8", "ignore")
+    choices = random.Random(size)  # noqa: S311 - the same each time
+    arriving, start = ArrivingText(), 0
+    while start < len(whole.encode()):
+        end = start + choices.choice([1, 7, 300, 5000, 700_000])
+        arriving.add(whole.encode()[start:end])
+        start = end
+    assert (arriving.size, arriving.tokens) == (len(whole.encode()), estimate_tokens(whole))
 
 
 @pytest.mark.parametrize("letter", " \n\t.aA1é")

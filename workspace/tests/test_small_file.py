@@ -118,6 +118,8 @@ def test_many_files_are_read_at_once(root):
         assert dict(tree.contents(["file"], 4)) == {"file": None}
         assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (b"xxxxx", b"12345", None)
         assert tree.read("long") == b"x" * 200_000
+        assert (tree.read("long", 5, start=199_998), tree.read("file", start=2)) == (b"xx", b"345")
+        assert [tree.size(path) for path in ("long", "file", "folder", "missing", "file/x")] == [200_000, 5, 0, 0, 0]
         with pytest.raises(OSError, match="not a regular file"):
             tree.read("folder")
     assert len(list(Path("/dev/fd").iterdir())) <= handles

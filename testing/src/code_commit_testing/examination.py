@@ -288,8 +288,11 @@ _CHANGES = {"a new file": (_NEW,), "a deleted file": (_DELETED,), "two files at 
 class _SmallTree:
     """The tree of a project with one file."""
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:
-        return _TREE.get(path, b"")[:limit] if path in _TREE else None
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
+        return _TREE[path][start:][:limit] if path in _TREE else None
+
+    def size(self, path: str) -> int:
+        return len(_TREE.get(path, b""))
 
     def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:
         return ((path, self.read(path, limit)) for path in paths)

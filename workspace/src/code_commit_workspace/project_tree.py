@@ -85,16 +85,25 @@ class ProjectTree:
         except FileNotFoundError:
             return None
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:
+    def size(self, path: str) -> int:
+        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path is a link."""
+        try:
+            found = self.lstat(path)
+        except OSError:
+            return 0
+        return found.st_size if found and stat.S_ISREG(found.st_mode) else 0
+
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None when it does not exist.
 
-        With `limit`, return at most its first `limit` bytes.
+        Begin at the byte `start`. With `limit`, return at most so many bytes.
 
         Raises:
             OSError: it is not a regular file, cannot be read, or a part of the path is a link.
         """
         try:
             with self.parent(path) as (folder, name), open_regular(name, folder=folder) as file:
+                file.seek(start)
                 return file.read(-1 if limit is None else limit)
         except FileNotFoundError:
             return None

@@ -24,14 +24,18 @@ class Change:
 class Tree(Protocol):
     """The files of the project. A link is never followed."""
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
 
-        With `limit`, return its first `limit` bytes at most.
+        Begin at the byte `start`. With `limit`, return at most so many bytes.
 
         Raises:
             OSError: the file cannot be read, or a part of the path is a link.
         """
+        ...
+
+    def size(self, path: str) -> int:
+        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path is a link."""
         ...
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:

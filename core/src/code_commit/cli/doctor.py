@@ -14,6 +14,7 @@ from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.workflow import INIT, require_known_names
 from code_commit.config.keys import address_of
+from code_commit.models.context_window import listed_window
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
@@ -192,5 +193,5 @@ def _context(host: CommandHost, *, builds: bool) -> CheckContext:
         config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
         exact = getattr(built, "model", None)
         model = str(exact if isinstance(exact, str) else config.model)
-        return CheckContext(model, builds, window_of(resolved.provider, model))
+        return CheckContext(model, builds, window_of(resolved.provider, model) or listed_window(model))
     return CheckContext(builds=builds)

@@ -43,6 +43,11 @@ class CallLog:
         own = None if threading.current_thread() is threading.main_thread() else self._latest.get(None)
         return (own or self._count or None) if self._numbered else None
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call was made."""
+        return self._count > 0
+
     def next_number(self) -> int:
         """Return the number of a new call."""
         with self._lock:

@@ -2,6 +2,7 @@
 
     log → plugin layers → deadline → retry → budget → checked provider → HTTP
 
+Before all of them, a prompt that exceeds the model's window is refused: nothing of it is copied or logged.
 Each layer takes a call and the `next` layer, and knows no other layer.
 """
 
@@ -14,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from code_commit.models.call_log import CallLog, refusal
+from code_commit.models.context_window import Windows
 from code_commit.models.limits import Budget, deadline, retry
-from code_commit.models.listed_models import window_of
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
+from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
 from code_commit_workspace import Redactor
 
@@ -38,6 +40,10 @@ class Models:
     budget: Budget | None
     watched: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
+    windows: Windows = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "windows", Windows(self.log.warn))
 
     def model(self, role: str) -> ChainedModel:
         """Return the model that the settings give to `role`.
@@ -92,31 +98,47 @@ class ChainedModel:
     @property
     def window(self) -> int | None:
         """The most tokens that the model reads, or None if unknown."""
-        return window_of(self.service.definition, self.service.model)
+        return self.models.windows.of(self.service)
 
-    def complete(self, request: Request, *, label: str, watch: Watch | None = None) -> Completion:
+    def complete(
+        self, request: Request, *, label: str, watch: Watch | None = None, parts: Sequence[PromptPart] = ()
+    ) -> Completion:
         """Send one request. Implements `Model.complete`."""
+        _require_request(request)
+        size = PromptSize.of(request, parts)
+        self.require_fit(size)
         services = self.models.services
         call = self._call(request, label, self.models.log.next_number())
         completion = self.chain(call, watch=watch if services.settings.stop_early else None)
+        self.models.windows.warn_if_cut(size, completion, self.service)
         if watch and (end := watch()(completion.text)) is not None:  # whether or not the rest arrived
             message = Message("assistant", (Text(completion.text[:end]),))
             completion = replace(completion, message=message, finish=Finish.STOPPED_EARLY)
         _refuse_bad_completion(completion, call.number, services.redactor)
         return completion
 
+    def require_fit(self, size: PromptSize) -> None:
+        """Check that a prompt fits the window. Implements `Model.require_fit`."""
+        paid = self.models.log.has_calls
+        self.models.windows.require_fit(size, self.service, count=self.count_tokens, paid=paid)
+
     def count_tokens(self, request: Request) -> int | None:
         """Ask the service for the tokens of a request. Implements `Model.count_tokens`."""
+        _require_request(request)
         return count_tokens(self._call(request, "", 0), service=self.service)
 
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
-        if not isinstance(request, Request):
-            raise TypeError(f"a model takes a Request((Message('user', (Text('hi'),)),)), not {request!r:.50}")
         models, services, provider = self.models, self.models.services, self.service.definition.name
         request = _redacted(request, services.redactor)
         stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)
         of_run = (services.root, math.inf, models.wait, models.log.warn)
         return ModelCall(request, label, self.role, provider, self.name, number, *of_run, stream)
+
+
+def _require_request(request: object) -> None:
+    """Check what a plugin gave, which may not be type-checked."""
+    if not isinstance(request, Request):
+        raise TypeError(f"a model takes a Request((Message('user', (Text('hi'),)),)), not {request!r:.50}")
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

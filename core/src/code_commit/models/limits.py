@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Request, Usage, cost_of, request_text
+from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Request, Usage, cost_of
 from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
+from code_commit.plugin_api.prompt_size import sendable_text
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 from code_commit.plugin_api.tokens import most_tokens
 from code_commit_workspace import count_of
@@ -163,7 +164,7 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
 
     That is the count of the service with what it may add, or a bound by the kinds of characters.
     """
-    text = _text(call.request)
+    text = sendable_text(call.request)
     yield len(text.encode("utf-8", "replace"))
     counted = count(call) if count else None
     yield most_tokens(text) if counted is None else counted + counted // 50 + 20
@@ -183,11 +184,6 @@ def _cost(model: str, request: Request, tokens: int, write_price: float | None) 
     if cost is None:
         raise NotReady(f"the price of {model} is unknown, so --max-cost does not work", hint="run without --max-cost")
     return cost
-
-
-def _text(request: Request) -> str:
-    """Return what counts as tokens: all texts, and the tools."""
-    return request_text(request) + "".join(f"{each.name}{each.description}{each.parameters}" for each in request.tools)
 
 
 def _dollars(usd: float) -> str:

@@ -57,6 +57,8 @@ from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
 from .host import Host as Host
 from .host import Output as Output
+from .prompt_size import PromptPart as PromptPart
+from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -110,6 +112,7 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
+from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
 
 hookimpl: pluggy.HookimplMarker

@@ -146,7 +146,7 @@ class CheckContext:
     """What a check of `code-commit doctor` may need to know.
 
     `model` is the id of the model that a run here would ask, or "" if there is none; `window` is the most tokens that
-    it reads, or None if its provider does not know. `builds` is whether the check may run the project's build.
+    it reads, or None if that is unknown. `builds` is whether the check may run the project's build.
     """
 
     model: str = ""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from code_commit.plugin_api.conversation import Completion, Json, Request
     from code_commit.plugin_api.event import Event
+    from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
     from code_commit.plugin_api.provider import Watch
     from code_commit_workspace import RunningProcess
 
@@ -58,25 +59,44 @@ class Model(Protocol):
 
     @property
     def window(self) -> int | None:
-        """The most tokens that the model reads, or None if its provider does not know."""
+        """The most tokens that the model reads, or None if that is unknown.
+
+        `complete` refuses a longer prompt. The first look may take a fifth of a second.
+        """
 
     @property
     def reason(self) -> str:
         """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
         general model."""
 
-    def complete(self, request: Request, *, label: str, watch: Watch | None = None) -> Completion:
+    def complete(
+        self, request: Request, *, label: str, watch: Watch | None = None, parts: Sequence[PromptPart] = ()
+    ) -> Completion:
         """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
         A label is printable and has no slash; the name of the file has at most 200 bytes.
 
         With `watch`, the text that decides what the workflow does is the whole text of the completion, which then has
         the finish STOPPED_EARLY. With the setting `stop_early`, the host does not read the rest of a streamed reply.
 
+        A prompt that exceeds the model's window is refused before it is sent. The hint names the largest of `parts`,
+        or, without `parts`, the kinds of messages that take the most room.
+
         Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
         handles them. If the service refuses or filters a completion, the run ends as well.
 
         Raises:
             ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
+            NotReady: the prompt exceeds the model's window, and this is the first call of the run.
+            LimitReached: the prompt exceeds the window in a later call.
+        """
+
+    def require_fit(self, size: PromptSize) -> None:
+        """Check that a prompt fits the model's window, as `complete` does, before anything else is done for it.
+
+        Without a request in `size`, as before a large file is read, only an estimate far above the window is refused.
+
+        Raises:
+            NotReady, LimitReached: it does not fit; see `complete`.
         """
 
     def count_tokens(self, request: Request) -> int | None:

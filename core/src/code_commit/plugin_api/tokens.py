@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 # Tokens of each piece of a text, fitted to the counts of real tokenizers: see core/tests/test_token_estimate.py.
 _PIECES = {
@@ -22,7 +23,8 @@ _NOT_ASCII = {  # these take long to compile
 }
 # Punctuation and space in odd orders, and control characters.
 _RARE = r"([!-/:-@[-`{-~])(?!\1)(?=[!-/:-@[-`{-~])|(\s)(?!\2)(?=\s)|[\x00-\x08\x0e-\x1f\x7f]"
-_SAMPLES, _SAMPLE = 64, 512  # of a long text: their number, and the characters of each
+_SAMPLE = 256  # bytes of each sample of a long text
+_SAMPLES = 128  # at most
 
 
 def estimate_tokens(text: str) -> int:
@@ -30,10 +32,48 @@ def estimate_tokens(text: str) -> int:
 
     These differ from each other by up to a third. A long text is sampled.
     """
-    sample = text
-    if len(text) > _SAMPLES * _SAMPLE:
-        sample = "".join(text[start : start + _SAMPLE] for start in range(0, len(text), len(text) // _SAMPLES))
-    return round(_weight(sample) * len(text) / (len(sample) or 1))
+    if text.isascii():
+        return estimate_sampled(len(text), lambda start, end: text[start:end].encode())
+    content = text.encode("utf-8", "replace")
+    return estimate_sampled(len(content), lambda start, end: content[start:end])
+
+
+def estimate_sampled(size: int, read: Callable[[int, int], bytes]) -> int:
+    """Return what `estimate_tokens` returns for a text of `size` bytes. `read` returns its bytes from start to end."""
+    step = _SAMPLE
+    while size > step * _SAMPLES:
+        step *= 2
+    return _scaled(b"".join(read(start, start + _SAMPLE) for start in range(0, size, step)), size)
+
+
+class ArrivingText:
+    """The size of a text that arrives in pieces, and what `estimate_tokens` returns for it. The text is not kept."""
+
+    def __init__(self) -> None:
+        self.size = 0  # bytes
+        self._step = _SAMPLE
+        self._samples: dict[int, bytes] = {}  # by where they begin
+
+    def add(self, piece: bytes) -> None:
+        """Take the next piece."""
+        begin, self.size = self.size, self.size + len(piece)
+        for start in range(begin - begin % self._step, self.size, self._step):
+            skipped = max(start - begin, 0)
+            missing = max(start + _SAMPLE - begin, 0)
+            if start >= begin or start in self._samples:
+                self._samples[start] = self._samples.get(start, b"") + piece[skipped:missing]
+        while self.size > self._step * _SAMPLES:
+            self._step *= 2
+            self._samples = {at: sample for at, sample in self._samples.items() if at % self._step == 0}
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the text has so far."""
+        return _scaled(b"".join(self._samples.values()), self.size)
+
+
+def _scaled(sample: bytes, size: int) -> int:
+    return round(_weight(sample.decode("utf-8", "ignore")) * size / (len(sample) or 1))
 
 
 def most_tokens(text: str) -> int:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from code_commit.plugin_api import Check, CheckContext, Host, NotReady, Usage, cost_of, estimate_tokens, read_text
+from code_commit.plugin_api import (
+    Check,
+    CheckContext,
+    Host,
+    Message,
+    NotReady,
+    PromptSize,
+    Request,
+    Text,
+    Usage,
+    cost_of,
+    read_text,
+)
 from code_commit_commit.commands.first_build import interpreter_of, run_first_build
 from code_commit_commit.current_code import CurrentCode, collect_current_code
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
-from code_commit_commit.window import require_window, window_of
+from code_commit_commit.window import PromptTooLong, RequireFit, code_part, require_file_fits, require_fit_of
 from code_commit_workspace import RolledUp, Workspace, count_of
 
 _REPLY = 10_000  # tokens, for the price
@@ -51,17 +63,24 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     Raises:
         NotReady: the next run could not send it.
     """
+    settings, require_fit = host.settings(), require_fit_of(context)
     with host.workspace() as workspace:
-        code = _next_code(workspace, host.settings().changed_since_rollup)
+        try:
+            code = _next_code(workspace, settings.changed_since_rollup, require_fit)
+        except PromptTooLong:
+            yield Check("skipped", "not compared with the files: no run can send it")
+            raise
     yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
-    (prompt,) = initial_prompt(Context("", code.text))
-    require_window(context.model, context.window, prompt, code.text)
-    yield _size(estimate_tokens(prompt), context.model, context.window)
+    prompt = initial_prompt(Context("", code.text), settings.prompt_order)
+    request = Request((Message("user", tuple(map(Text, prompt))),))
+    size = PromptSize.of(request, (code_part(code.text),))
+    require_fit(size)
+    yield _size(size.tokens, context.model, context.window)
 
 
 def _size(tokens: int, model: str, window: int | None) -> Check:
     """Return the tokens of a prompt, the window of `model`, and the cost of a call, as far as they are known."""
-    text, window = f"a prompt has about {tokens:,} tokens", window or (window_of(model) if model else None)
+    text = f"a prompt has about {tokens:,} tokens"
     data: dict[str, int | float | None] = {"tokens": tokens, "window": window, "cost": None, "reply_cost": None}
     if window:
         text += f"; {model} reads {window:,}"
@@ -73,15 +92,16 @@ def _size(tokens: int, model: str, window: int | None) -> Check:
     return Check("ok", text, data=data)
 
 
-def _next_code(workspace: Workspace, setting: str) -> _Code:
+def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _Code:
     """Return the code that the next run would send.
 
     Raises:
         NotReady: the run would not start.
     """
+    require_file_fits(workspace.tree, CODEBASE, require_fit, is_code=True)
     given = read_text(workspace.tree, CODEBASE)
     if given is None:
-        code = collect_current_code(workspace)
+        code = collect_current_code(workspace, require_fit)
         return _Code(code.text, f"none yet; a run with --query collects {_count(code)}")
     if not given.strip():
         raise NotReady(f"{CODEBASE} is empty", hint="run `code-commit rollup`")
@@ -93,7 +113,7 @@ def _next_code(workspace: Workspace, setting: str) -> _Code:
         return _Code(given, "up to date" if not changed else "out of date, but the settings ignore this", len(changed))
     what = f"{count_of(len(changed), 'file')} changed since"
     if setting == "refresh":
-        code = collect_current_code(workspace, *rolled_up.patterns)
+        code = collect_current_code(workspace, require_fit, *rolled_up.patterns)
         return _Code(code.text, f"{what}, so the next run collects {_count(code)}", len(changed))
     if setting == "stop":
         raise NotReady(what, hint=FRESH)

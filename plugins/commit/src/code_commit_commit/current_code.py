@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import LimitReached, NotReady
 from code_commit_commit.left_out import exclude_paths
-from code_commit_commit.rollup_text import LARGEST, Rollup, add, batches
+from code_commit_commit.rollup_text import LARGEST, Batch, Rollup, add, batches
+from code_commit_commit.window import LARGE, RequireFit, require_code_fits
 from code_commit_workspace import RolledUp, count_of
 
 if TYPE_CHECKING:
@@ -36,20 +37,50 @@ class CurrentCode:
         return f"{count_of(len(self.rollup.files), 'file')}, about {count_of(self.rollup.tokens, 'token')}"
 
 
-def collect_current_code(source: Source, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> CurrentCode:
+def collect_current_code(
+    source: Source, require_fit: RequireFit, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> CurrentCode:
     """Collect the files that `code-commit rollup` would collect with these patterns.
 
     Raises:
-        NotReady: no file matches, or there is no git repository.
+        NotReady: no file matches, there is no git repository, or the code is far longer than the model's window.
     """
     rollup = Rollup()
     visible = source.files()
     wanted = source.files(include) if include else visible
     contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
-    text = b"".join(add(batch, rollup) for batch in batches(contents))
+    text = b"".join(_texts(batches(contents), rollup, require_fit))
     if not rollup.files:
         raise NotReady(
             "there is no code to collect: git lists no text file here", hint="add source files, or check .gitignore"
         )
     others = [path for path in visible if path not in rollup.files]
     return CurrentCode(text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup)
+
+
+def _texts(found: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:
+    """Return the texts of the batches. Once they cannot fit, keep none, and only count the rest.
+
+    Raises:
+        NotReady: they do not fit.
+    """
+    texts: list[bytes] = []
+    too_long = False
+    for batch in found:
+        text = add(batch, rollup)
+        if not too_long:
+            texts.append(text)
+            too_long = rollup.size > LARGE and _is_too_long(rollup, require_fit)
+        if too_long:
+            texts.clear()
+    if too_long:
+        require_code_fits(rollup, require_fit)
+    return texts
+
+
+def _is_too_long(rollup: Rollup, require_fit: RequireFit) -> bool:
+    try:
+        require_code_fits(rollup, require_fit)
+    except (NotReady, LimitReached):
+        return True
+    return False

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from code_commit.plugin_api import MessageLogged, NotReady, QueryRead, decode_text, read_text
+from code_commit.plugin_api import (
+    ArrivingText,
+    CodeCommitError,
+    LimitReached,
+    MessageLogged,
+    NotReady,
+    QueryRead,
+    decode_text,
+    read_text,
+)
 from code_commit_commit.current_code import collect_current_code
 from code_commit_commit.prompts import Context
+from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
 from code_commit_workspace import RolledUp, count_of, join_paths
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run, Tree
+    from code_commit.plugin_api import PromptSize, Run, Tree
     from code_commit_workspace import Workspace
 
 _LARGEST_QUERY = 64 * 1024 * 1024  # bytes, more than any model reads
+_PIECE = 1 << 20  # bytes
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
@@ -31,18 +42,20 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     """Return the query and the code rollup, unchanged; collect the code again if our own rollup is out of date.
 
     Raises:
-        NotReady: one of them is missing, empty, or not UTF-8; build.sh is missing; or files changed since the rollup.
+        NotReady: one of them is missing, empty, not UTF-8, or far longer than the model's window; build.sh is missing;
+            or files changed since the rollup.
     """
     require_build(run)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
     run.emit(QueryRead(query.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
+    require_file_fits(run.tree, CODEBASE, _fit(run), is_code=True)
     if run.options.rollup:
         return _collected(run, query)
     given = (run.options.query, run.options.query_file) != (None, None)
     if given and read_text(run.tree, CODEBASE) is None:
-        code = collect_current_code(run)
+        code = collect_current_code(run, _fit(run))
         run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
         return Context(query, code.text), code.rolled_up
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
@@ -65,7 +78,7 @@ def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
             f"{CODEBASE} was not written by `code-commit rollup`, so --rollup cannot update it",
             hint="update it with your own script, such as codeRollup.sh, and run without --rollup",
         )
-    code = collect_current_code(run, *(patterns or ()))
+    code = collect_current_code(run, _fit(run), *(patterns or ()))
     run.emit(MessageLogged(f"collected {code}"))
     return Context(query, code.text), code.rolled_up
 
@@ -78,7 +91,7 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, RolledUp]
     rolled_up = RolledUp.of(run.tree, context.codebase)
     changed = rolled_up.changed()
     if changed and setting == "refresh" and rolled_up.patterns:
-        code = collect_current_code(run, *rolled_up.patterns)
+        code = collect_current_code(run, _fit(run), *rolled_up.patterns)
         changes = f"{count_of(len(changed), 'file')} changed since the rollup"
         run.emit(MessageLogged(f"{changes}: collected the code again, {code}"))
         return Context(context.query, code.text), code.rolled_up
@@ -94,7 +107,8 @@ def _query(run: Run) -> str:
         return decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
     if run.options.query_file is not None:
         name = run.options.query_file
-        return decode_text(_read_query_file(name), "standard input" if name == "-" else name)
+        return decode_text(_read_query_file(name, _fit(run)), "standard input" if name == "-" else name)
+    require_file_fits(run.tree, QUERY, _fit(run), is_code=False)
     query = _required(run, QUERY, _DESCRIBE)
     if query.split() == SAMPLE_QUERY.split():
         raise NotReady(f"{QUERY} still has the sample text of `code-commit init`", hint=_DESCRIBE)
@@ -138,19 +152,45 @@ def _required(run: Run, path: str, hint: str) -> str:
     return text
 
 
-def _read_query_file(name: str) -> bytes:
+def _fit(run: Run) -> RequireFit:
+    """Return the check of a prompt's size; the model's window is looked up when it is used."""
+
+    def require_fit(size: PromptSize) -> None:
+        run.model().require_fit(size)
+
+    return require_fit
+
+
+def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
     try:
         if name == "-":
-            content = sys.stdin.buffer.read(_LARGEST_QUERY + 1)
-        else:
-            with open(name, "rb", opener=_open_now) as file:
-                os.set_blocking(file.fileno(), True)
-                content = file.read(_LARGEST_QUERY + 1)
+            return _read_query(sys.stdin.buffer, name, require_fit)
+        with open(name, "rb", opener=_open_now) as file:
+            os.set_blocking(file.fileno(), True)
+            return _read_query(file, name, require_fit)
     except OSError as error:
         raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
-    if len(content) > _LARGEST_QUERY:
-        raise NotReady(f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it")
-    return content
+
+
+def _read_query(file: BinaryIO, name: str, require_fit: RequireFit) -> bytes:
+    """Read a query piece by piece. Once it cannot fit the model's window, keep none of it, and only count the rest."""
+    arriving, pieces = ArrivingText(), list[bytes]()
+    too_long: CodeCommitError | None = None
+    while piece := file.read(_PIECE):
+        arriving.add(piece)
+        if arriving.size > _LARGEST_QUERY:
+            raise NotReady(f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it")
+        pieces.append(piece)
+        if arriving.size > LARGE:
+            try:
+                require_query_fits(arriving.tokens, arriving.size, require_fit)
+            except (NotReady, LimitReached) as error:
+                too_long = error
+        if too_long:
+            pieces.clear()
+    if too_long:
+        raise too_long
+    return b"".join(pieces)
 
 
 def _open_now(name: str, flags: int) -> int:

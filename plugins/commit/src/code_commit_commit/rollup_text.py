@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from code_commit.plugin_api import estimate_tokens
+from code_commit.plugin_api import ArrivingText
 
 LARGEST = 16 * 1024 * 1024  # bytes of one file
 UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_SAMPLES, _SAMPLE = 64, 512  # samples of a batch, for the estimate of tokens, and bytes of each
-_ESTIMATED = 64  # samples that are looked at
 _BATCH = 2 * 1024 * 1024  # bytes
 
 
@@ -21,20 +18,23 @@ class Rollup:
     """Where each collected file begins and ends in the rollup, in bytes, by path.
 
     `left_out` has the reason for each other file that matches the patterns; `pointers` are collected files whose
-    contents are in Git LFS. `size` is in bytes. `samples` are parts of the text.
+    contents are in Git LFS.
     """
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     pointers: list[str] = field(default_factory=list)
-    size: int = 0
-    samples: list[bytes] = field(default_factory=list, repr=False)
+    text: ArrivingText = field(default_factory=ArrivingText, repr=False)
 
-    @cached_property
+    @property
+    def size(self) -> int:
+        """The bytes of the text."""
+        return self.text.size
+
+    @property
     def tokens(self) -> int:
         """The approximate number of tokens; the exact number depends on the model."""
-        sample = b"".join(self.samples[:: len(self.samples) // _ESTIMATED + 1])
-        return round(estimate_tokens(sample.decode("utf-8", "ignore")) * self.size / (len(sample) or 1))
+        return self.text.tokens
 
 
 Batch = Sequence[tuple[str, bytes | None]]
@@ -81,9 +81,7 @@ def add(batch: Batch, rollup: Rollup) -> bytes:
     begin = rollup.size
     rollup.files |= places
     rollup.pointers += [path for path, (start, _) in places.items() if text.startswith(_POINTER, start - begin)]
-    rollup.size += len(text)
-    step = max(len(text) // _SAMPLES, _SAMPLE)
-    rollup.samples += [text[start : start + _SAMPLE] for start in range(0, len(text), step)]
+    rollup.text.add(text)
     return text
 
 

@@ -1,72 +1,143 @@
-"""Refuse a prompt that exceeds the model's context window, before it costs anything."""
+"""The parts of a prompt, for the refusal of one that exceeds the model's window; the check of files not read yet."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
-from code_commit.plugin_api import NotReady, estimate_tokens
+from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree
+from code_commit_commit.prompts import file_replacements
+from code_commit_commit.rollup_text import Rollup
 from code_commit_workspace import count_of
 
-_ALWAYS_FITS = 100_000  # tokens, if neither plugin nor service says; the list loads in a fifth of a second
-_HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
-_MARGIN = 1.5  # of the estimate
+LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
+_HEADER = re.compile(rb"\n--- (?P<path>[^\n]{1,4096}) ---(?=\n)")
+_LONGEST_HEADER = 5000  # bytes
+_PIECE = 1 << 20  # bytes
 _NAMED = 3  # folders
+_PRINT_LESS = "make build.sh print less, or lower output_limit in [build]"
 
 
-def require_window(
-    model: str, window: int | None, prompt: str, codebase: str, count: Callable[[], int | None] = lambda: None
-) -> None:
-    """Check that `prompt` fits the `window` of `model`, in tokens, if it is known.
+class PromptTooLong(NotReady):
+    """What `code-commit doctor` says of a prompt that exceeds the model's window."""
 
-    `count` returns the exact number of tokens; it is called if the estimate is near the window.
+
+RequireFit = Callable[[PromptSize], None]
+"""Raises `NotReady` for a prompt that exceeds the model's window."""
+
+
+def query_part(query: str) -> PromptPart:
+    """Return the query as a part of a prompt."""
+    return PromptPart.of("the query", query)
+
+
+def code_part(codebase: str) -> PromptPart:
+    """Return the code as a part of a prompt. The hint names its largest folders."""
+    part = PromptPart.of("the code", codebase)
+    return replace(part, hint=partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens))
+
+
+def failure_part(failure: str) -> PromptPart:
+    """Return the output of a build as a part of a repair prompt."""
+    return PromptPart.of("the build output", failure, f"{_PRINT_LESS}, or choose another model")
+
+
+def replacements_part(changes: Sequence[Change]) -> PromptPart:
+    """Return the latest file replacements as a part of a repair prompt."""
+    return PromptPart.of("the file replacements so far", file_replacements(changes))
+
+
+def require_query_fits(tokens: int, size: int, require_fit: RequireFit) -> None:
+    """Check a query of so many `tokens` and bytes before it is kept.
 
     Raises:
-        NotReady: the prompt is too long; the hint names the query, or the largest folders of the `codebase`.
+        NotReady: it is far longer than the model's window.
     """
-    tokens = estimate_tokens(prompt)
-    if window is None and tokens > _ALWAYS_FITS:
-        window = window_of(model)
-    if window is None:
+    require_fit(PromptSize(tokens, [PromptPart("the query", tokens, size)]))
+
+
+def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code: bool) -> None:
+    """Check a large file of the project before it is read whole.
+
+    Raises:
+        NotReady: it is far longer than the model's window.
+    """
+    size = tree.size(path)
+    if size <= LARGE:
         return
-    if window / _MARGIN < tokens < window * _MARGIN:
-        tokens = count() or tokens
-    if tokens <= window:
+    if not is_code:
+        require_fit(PromptSize.of_file(tree, path, "the query"))
         return
-    too_long = f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}"
-    if len(prompt) > 2 * len(codebase):
-        raise NotReady(too_long, hint="shorten the query, or choose another model; most of the prompt is the query")
-    largest = list(_largest_folders(codebase))
-    named = ", ".join(f"{folder} (about {count_of(size * tokens // len(prompt), 'token')})" for folder, size in largest)
-    pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
-    raise NotReady(
-        too_long,
-        hint=f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
-        + (f"; most of it is in {named}" if named else ""),
-    )
+    hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)))
+    require_fit(PromptSize.of_file(tree, path, "the code", hint))
 
 
-def window_of(model: str) -> int | None:
-    """Return the window of `model` in tokens from the list of genai-prices, or None if it is unknown there."""
-    from genai_prices import data_snapshot
+def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
+    """Check code that was collected so far.
 
-    snapshot = data_snapshot.get_snapshot()
-    try:
-        own: int | None = snapshot.find_provider_model(model, None, None, None)[1].context_window
-    except LookupError:
-        return None
-    same = (each for provider in snapshot.providers for each in provider.models if each.id.rpartition("/")[2] == model)
-    return own or max((each.context_window or 0 for each in same), default=0) or None
+    Raises:
+        NotReady: it is far longer than the model's window.
+    """
+    tokens, size = rollup.tokens, rollup.size
+    sizes = ((path, end - begin) for path, (begin, end) in rollup.files.items())
+    hint = partial(_hint_about_code, lambda: _largest(sizes), tokens)
+    require_fit(PromptSize(tokens, [PromptPart("the code", tokens, size, hint)]))
 
 
-def _largest_folders(codebase: str) -> Iterator[tuple[str, int]]:
-    """Yield the top-level folders and files with the most code, and their number of characters."""
-    sizes: Counter[str] = Counter()
-    headers = list(_HEADER.finditer(codebase))
-    ends = [header.start() for header in headers[1:]] + [len(codebase)]
-    for header, end in zip(headers, ends, strict=False):  # one end too many where there is no header
-        top, slash, _ = header["path"].partition("/")
-        sizes[top + slash] += end - header.end()
-    return iter(sizes.most_common(_NAMED))
+def require_fit_of(context: CheckContext) -> RequireFit:
+    """Return the check for the model of `code-commit doctor`, which asks no service."""
+
+    def require_fit(size: PromptSize) -> None:
+        window = context.window
+        if window and size.tokens > window and (size.request or not size.is_near(window)):
+            refusal = size.refusal(context.model, window)
+            raise PromptTooLong(refusal.message, hint=refusal.hint)
+
+    return require_fit
+
+
+def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, float]]:
+    """Return the top-level folders and files with the most code in a rollup, and their shares of it."""
+    return _largest(_sizes(pieces))
+
+
+def _sizes(pieces: Iterable[bytes]) -> Iterator[tuple[str, int]]:
+    path, rest = "", b"\n"  # the first header may begin the text
+    for piece in pieces:
+        text, start = rest + piece, 0
+        for header in _HEADER.finditer(text):
+            yield path, header.start() - start
+            path, start = header["path"].decode("utf-8", "replace"), header.end()
+        end = text.rfind(b"\n", max(start, len(text) - _LONGEST_HEADER))
+        end = len(text) if end < 0 else end
+        yield path, end - start
+        rest = text[end:]  # may begin a header
+    yield path, len(rest)
+
+
+def _largest(sizes: Iterable[tuple[str, int]]) -> list[tuple[str, float]]:
+    folders: Counter[str] = Counter()
+    for path, size in sizes:
+        top, slash, _ = path.partition("/")
+        folders[top + slash] += size
+    del folders[""]  # before the first header
+    whole = folders.total() or 1
+    return [(folder, size / whole) for folder, size in folders.most_common(_NAMED)]
+
+
+def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
+    for start in range(0, size, _PIECE):
+        yield tree.read(path, _PIECE, start=start) or b""
+
+
+def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: int) -> str:
+    largest = find()
+    named = [f"{folder} (about {count_of(math.ceil(share * tokens), 'token')})" for folder, share in largest]
+    pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
+    hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
+    return f"{hint}; most of it is in {', '.join(named)}" if named else hint

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
+    LimitReached,
     Message,
     MessageLogged,
     NotReady,
     Outcome,
     ProcessResult,
+    PromptPart,
+    PromptSize,
     Request,
     ResponseRefused,
     Result,
     Text,
-    request_text,
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.replacements import Replacements, count, paths
 from code_commit_commit.response import watch_response
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
-from code_commit_commit.window import require_window
+from code_commit_commit.window import code_part, failure_part, query_part, replacements_part
 from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ def commit(run: Run) -> Result:
     Raises:
         NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the prompt does not
             fit into the model's window, or git could not commit.
+        LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the message names a red
+            build.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
             file that changed in the meantime, or contains a key.
     """
@@ -46,9 +52,9 @@ def commit(run: Run) -> Result:
     # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
     marked = order == "cached" and run.options.repairs > 0 and not run.options.dry_run
     model, request = run.model(), _request(initial_prompt(context, order), marked=marked)
-    prompt = request_text(request)
-    require_window(model.name, model.window, prompt, context.codebase, lambda: model.count_tokens(request))
-    del prompt
+    inputs = (query_part(context.query), code_part(context.codebase))
+    parts: tuple[PromptPart, ...] = inputs
+    model.require_fit(PromptSize.of(request, parts))
     git = _git_commit(run, context.query, model.name)
     if not run.options.dry_run:
         warn_of_uncommitted_changes(run)
@@ -61,10 +67,10 @@ def commit(run: Run) -> Result:
     failure, red = "", None
     for number in range(1, run.options.repairs + 2):
         unusable = None
-        with run.span("attempt", number=number):
+        with run.span("attempt", number=number), _limits_name_the_build(number - 1, red):
             try:
                 label = "initial-query" if number == 1 else "repair-query"
-                completion = model.complete(request, label=label, watch=watch_response)
+                completion = model.complete(request, label=label, watch=watch_response, parts=parts)
                 changes = read_changes(completion, run, (context.codebase, failure), rolled_up)
                 if run.options.dry_run:
                     run.say(run.diff(changes))
@@ -85,6 +91,7 @@ def commit(run: Run) -> Result:
             break
         failure = failure_text(unusable.message if unusable else "", red)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
+        parts = (*inputs, failure_part(failure), replacements_part(replacements.latest))
     return _failed(run, number, unusable, red)
 
 
@@ -160,6 +167,18 @@ def _red_before(run: Run, red: ProcessResult) -> str:
     if before.passed or before.tampered:
         return ""
     return f"; it was red before the run, too: {build_end(before)} on the original files"
+
+
+@contextmanager
+def _limits_name_the_build(attempts: int, red: ProcessResult | None) -> Iterator[None]:
+    """Add to a limit that ends the run how the latest build ended, if an earlier attempt stands."""
+    try:
+        yield
+    except LimitReached as limit:
+        if red is None:
+            raise
+        build = f"the build is red: {build_end(red)} after {count_of(attempts, 'attempt')}"
+        raise LimitReached(f"{build}; no further repair: {limit.message}", hint=limit.hint) from limit
 
 
 def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: ProcessResult | None) -> Result:

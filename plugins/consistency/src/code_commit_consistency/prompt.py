@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 
-from code_commit.plugin_api import NotReady, Tree, read_text
+from code_commit.plugin_api import Model, NotReady, PromptPart, PromptSize, Tree, read_text
 from code_commit_workspace import RolledUp, join_paths
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 SPECIFICATION = "UserSpecification.md"
 CODEBASE = "agent-config/codeRollup.txt"
+_LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
+_SHORTEN = "leave code out with `code-commit rollup --exclude PATTERN`, or choose another model"
 
 
 def system_prompt() -> str:
@@ -55,6 +57,26 @@ def codebase_warnings(tree: Tree, codebase: str) -> Iterator[str]:
         yield f"changed since the rollup: {join_paths(changed)}; update it with codeRollup.sh or `code-commit rollup`"
     if SPECIFICATION not in codebase:
         yield f"{CODEBASE} contains no {SPECIFICATION}"
+
+
+def prompt_parts(query: str, codebase: str) -> tuple[PromptPart, ...]:
+    """Return the parts of the prompt, for the refusal of one that exceeds the model's window."""
+    return PromptPart.of("the query", query), PromptPart.of("the code", codebase, _SHORTEN)
+
+
+def require_files_fit(tree: Tree, model: Model) -> None:
+    """Check large files before they are read whole.
+
+    Raises:
+        NotReady: one of them is far longer than the model's window.
+    """
+    for path in (CODEBASE, *QUERIES):
+        if tree.size(path) <= _LARGE:
+            continue
+        if path == CODEBASE:
+            model.require_fit(PromptSize.of_file(tree, path, "the code", _SHORTEN))
+        else:
+            model.require_fit(PromptSize.of_file(tree, path, "the query"))
 
 
 def _labelled(label: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -13,8 +13,8 @@ from code_commit.plugin_api import (
     Json,
     Message,
     MessageLogged,
-    Model,
     Outcome,
+    PromptSize,
     Request,
     ResponseRefused,
     Result,
@@ -23,7 +23,14 @@ from code_commit.plugin_api import (
     run_concurrently,
 )
 from code_commit_consistency.headings import SECTIONS
-from code_commit_consistency.prompt import codebase_warnings, consistency_prompt, read_codebase, read_query
+from code_commit_consistency.prompt import (
+    codebase_warnings,
+    consistency_prompt,
+    prompt_parts,
+    read_codebase,
+    read_query,
+    require_files_fit,
+)
 from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
 from code_commit_consistency.sections import sectioned
 from code_commit_consistency.wrapping import wrapped
@@ -35,18 +42,22 @@ def report(run: Run) -> Result:
     If any of them is incomplete, the reports of an earlier run stay; the new responses are only in the run folder.
 
     Raises:
-        NotReady: there is no code rollup, or the report cannot be written.
+        NotReady: there is no code rollup, the prompt exceeds the model's window, or the report cannot be written.
         ResponseRefused: a report is empty or incomplete, or has none of the sections.
     """
+    model = run.model()
+    require_files_fit(run.tree, model)
     codebase = read_codebase(run.tree)
     for warning in codebase_warnings(run.tree, codebase):
         run.emit(MessageLogged(warning, level="warning"))
-    prompt = consistency_prompt(read_query(run.tree), codebase)
+    query = read_query(run.tree)
+    request = Request((Message("user", (Text(consistency_prompt(query, codebase)),)),))
+    parts = prompt_parts(query, codebase)
+    model.require_fit(PromptSize.of(request, parts))
     count = run.options.samples
     require_room(run.root, count)
-    model = run.model()
-    request = Request(messages=(Message("user", (Text(prompt),)),))
-    calls = [partial(_sample, run, model, request, number, count) for number in range(1, count + 1)]
+    ask = partial(model.complete, request, parts=parts)
+    calls = [partial(_sample, run, ask, number, count) for number in range(1, count + 1)]
     completions = _require_all(run_concurrently(calls), run)
     samples = [_described(completion, number) for number, completion in enumerate(completions, 1)]
     document = {"version": 1, "run": run.folder.name, "model": model.name, "samples": samples}
@@ -57,11 +68,11 @@ def report(run: Run) -> Result:
     return Result(Outcome.REACHED, f"{written} written", document)
 
 
-def _sample(run: Run, model: Model, request: Request, number: int, count: int) -> Completion:
+def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -> Completion:
     # The host's label of a repeated call, so that report and call have the same number.
     label = "query" if number == 1 else f"query-{number}"
     with run.span("consistency.sample", number=number):
-        completion = model.complete(request, label=label)
+        completion = ask(label=label)
         which = "the report" if count == 1 else f"report {number} of {count}"
         hint = f"the response is in logs/{run.folder.name}/{label}-response.txt"
         if completion.finish is not Finish.STOP:

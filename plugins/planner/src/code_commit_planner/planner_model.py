@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from code_commit.plugin_api import Finish, Message, Request, Run, Text
+from code_commit.plugin_api import Finish, Message, PromptPart, Request, Run, Text
 from code_commit_planner.guard import Guard
 from code_commit_planner.messages import DESCRIBING, SUMMARISING
 from code_commit_planner.notices import show
@@ -51,6 +51,7 @@ def describe(run: Run, requirements: str) -> str:
 def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
     question = filled(prompt, token=run.token, requirements=requirements)
     request = Request((Message("user", (Text(question),)),))
-    completion = run.model("planner").complete(request, label=label)
+    parts = (PromptPart.of("the requirements", requirements),)
+    completion = run.model("planner").complete(request, label=label, parts=parts)
     text = completion.text.strip()
     return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is incomplete

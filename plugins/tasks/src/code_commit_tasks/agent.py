@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Model, Request, Run, Text
+from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Model, PromptPart, Request, Run, Text
 from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
 from code_commit_tasks.functions import Functions
@@ -75,7 +75,11 @@ class Agent:
         shared, failure = prompt
         parts = (Text(shared, cache_here=True), *([Text(failure)] if failure else []))
         request = Request(messages=(Message("user", parts),), system=self.system)
-        completion = self.model.complete(request, label=label)
+        named = (
+            PromptPart.of("the task with its steps so far", shared),
+            PromptPart.of("the output of the last attempt", failure),
+        )
+        completion = self.model.complete(request, label=label, parts=named)
         try:
             code = _code(completion)
         except MalformedAnswer as problem:

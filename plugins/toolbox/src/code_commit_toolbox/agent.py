@@ -10,6 +10,7 @@ if result.finished: ...
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -149,16 +150,22 @@ class _Agent:
         return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
 
     def _make_room(self) -> End | None:
-        """Leave old results out of the request if it is too long."""
+        """Leave old results out of the request if it is too long for the settings or the model's window."""
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
-        at_most = int(self.limits.context_tokens / self._scale) - around
-        enough = int(self.limits.context_tokens * _KEPT_WHEN_SHORTENED / self._scale) - around
+        window = self.model.window or math.inf
+        limit = min(self.limits.context_tokens, window)
+        at_most = int(limit / self._scale) - around
+        enough = int(limit * _KEPT_WHEN_SHORTENED / self._scale) - around
         before = tokens_of(self.sent)
         self.sent = list(shortened(self.sent, at_most=at_most, enough=enough))
         after = tokens_of(self.sent)
         if after < before:
             self.run.emit(ContextShortened(self.label, before, after))
-        return End.CONTEXT_FULL if after > at_most else None
+        if after <= at_most:
+            return None
+        # The host refuses a first prompt that exceeds the window, and names its largest parts.
+        is_first = all(message.role == "user" for message in self.sent)
+        return None if is_first and after + around > window else End.CONTEXT_FULL
 
     @property
     def _deadline(self) -> float:

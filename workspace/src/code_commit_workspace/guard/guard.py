@@ -151,9 +151,13 @@ class VisibleTree:
         self._tree = tree
         self._files = files
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:
-        """Return the content of the regular file at `path`, or None if there is none."""
-        return self._tree.read(path, limit)
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
+        """Return the content of the regular file at `path` from `start`, or None if there is none."""
+        return self._tree.read(path, limit, start=start)
+
+    def size(self, path: str) -> int:
+        """Return the bytes of the regular file at `path`; 0 if there is none."""
+        return self._tree.size(path)
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield each path with its content; None unless it is a regular file of at most `limit` bytes."""
