@@ -291,6 +291,9 @@ class _SmallTree:
     def read(self, path: str, limit: int | None = None) -> bytes | None:
         return _TREE.get(path, b"")[:limit] if path in _TREE else None
 
+    def mode(self, path: str) -> int | None:
+        return 0o644 if path in _TREE else None
+
     def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:
         return ((path, self.read(path, limit)) for path in paths)
 

@@ -48,7 +48,7 @@ _PUBLIC = {
     "process.ptrace": ("disable_ptrace",),
     "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),
-    "project_tree": ("ProjectTree", "open_regular"),
+    "project_tree": ("ProjectTree", "normalise_path", "open_regular"),
     "proxy": ("https_proxy", "is_this_machine", "proxy_passwords"),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),

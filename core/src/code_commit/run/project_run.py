@@ -242,7 +242,6 @@ class ProjectRun:
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
         """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
-        changes = self.workspace.normalise(changes)
         written = tuple(change.path for change in changes if change.content is not None)
         lstat = self.workspace.project.lstat
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))

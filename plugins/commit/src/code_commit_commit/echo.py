@@ -26,7 +26,7 @@ def reject_echo(response: str, changes: Sequence[Change], instructions: str, for
         for introduced in _introduced(part):
             if introduced in repeated:
                 raise _echo(introduced[1])
-    contents = {FENCE + change.path: change.content for change in changes if change.content is not None}
+    contents = {FENCE + change.given: change.content for change in changes if change.content is not None}
     for part in foreign:
         for fence in fences(part):
             content = contents.get(fence.line)

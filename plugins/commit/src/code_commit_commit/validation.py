@@ -18,7 +18,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
-from code_commit_commit.replacements import deleted, path_of, written
+from code_commit_commit.replacements import deleted, written
 from code_commit_commit.response import MalformedResponse, parse_changes
 from code_commit_workspace import count_of, join_paths
 
@@ -67,7 +67,7 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
 def differs(change: Change, tree: Tree) -> bool:
     """Return whether `change` would change the disk."""
     try:
-        return tree.read(path_of(change)) != change.content
+        return tree.read(change.path) != change.content
     except (OSError, ValueError):
         return True  # not a regular file or a valid path: the path rules refuse it
 
@@ -98,7 +98,7 @@ def _refused(reason: str, then: Literal["repair", "stop"], hint: str) -> Respons
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
-    if changed := rolled_up.changed(map(path_of, changes)):
+    if changed := rolled_up.changed(change.path for change in changes):
         reason = "It changed after the model saw it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
         raise ResponseRefused(f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH)
