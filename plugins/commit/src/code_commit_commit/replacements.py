@@ -28,7 +28,12 @@ class Replacements:
         before = {path: self._digest(path) for path in latest}
         self._run.apply(changes)
         self._before = before | self._before
-        self._latest |= latest
+        # A file that was never there is not removed.
+        self._latest |= {
+            path: change
+            for path, change in latest.items()
+            if change.content is not None or before[path] or path in self._latest
+        }
 
     @property
     def latest(self) -> list[Change]:
