@@ -45,7 +45,7 @@ def collect_current_code(source: Source, include: Sequence[str] = (), exclude: S
     rollup = Rollup()
     visible = source.files()
     wanted = source.files(include) if include else visible
-    contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
+    contents = source.tree.contents(exclude_paths(wanted, exclude, source.tree)[0], LARGEST)
     text = b"".join(add(batch, rollup) for batch in batches(contents))
     if not rollup.files:
         raise NotReady(
