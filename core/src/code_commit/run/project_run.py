@@ -46,7 +46,7 @@ class ProjectRun:
 
     `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get for each plugin: its
     `settings` and its `secret`. `keeps_diffs` is whether plugins have log sinks, which show diffs. `writes` is whether
-    this run may change the project.
+    this run may change the project, `commands` are the installed ones.
     """
 
     plan: RunPlan
@@ -57,6 +57,7 @@ class ProjectRun:
     rules: Sequence[tuple[str, PathRule]]
     given: Mapping[str, Callable[[Plugin], Any]]
     keeps_diffs: bool
+    commands: Collection[str] = ()
     last_build: ProcessResult | None = None
 
     def __post_init__(self) -> None:
