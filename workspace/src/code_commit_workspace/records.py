@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 from code_commit_workspace.project_tree import normalise_path
 
+_PERMISSIONS = 0o777
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -29,6 +31,8 @@ class Change:
         object.__setattr__(self, "path", normalise_path(self.path))
         if not isinstance(self.content, bytes | None):
             raise TypeError(f"the content of a Change is bytes or None, not {type(self.content).__name__}")
+        if self.mode is not None and not 0 <= self.mode <= _PERMISSIONS:
+            raise ValueError(f"the mode of a Change has permission bits only, not {self.mode:o}")
 
 
 class Tree(Protocol):
