@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from posixpath import basename
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 _USUAL_MODES = frozenset({0o644, 0o664})
 _SIMILAR = 0.5  # of the lines are the same in a file that moved, as git has it
-_COMPARED = 200  # deleted files that a new one is compared with, line by line
+_COMPARED = 50  # deleted files that a new one is compared with, line by line
 _LARGEST = 1024 * 1024  # bytes of a file that is compared line by line
 
 
@@ -37,7 +37,7 @@ def _kept(changes: Sequence[Change], run: Run) -> Iterator[Change]:
             yield change
             continue
         old = _read(run.tree, change.path)
-        source = "" if old is not None else _source(change.path, change.content, deleted)
+        source = "" if old is not None else _source(change.path, _File(change.content), deleted)
         before = deleted[source] if source else _File(old or b"")
         kept = replace(change, content=before.form(change.content), mode=before.mode)
         if kept.content != old:
@@ -47,18 +47,33 @@ def _kept(changes: Sequence[Change], run: Run) -> Iterator[Change]:
         yield kept
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _File:
     """An old file. `mode` is None if the umask may decide."""
 
     content: bytes
     mode: int | None = None
 
-    @property
+    @cached_property
+    def text(self) -> bytes:
+        """The content as the format shows it: without a BOM, with LF."""
+        return self.content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+
+    @cached_property
+    def lines(self) -> frozenset[bytes]:
+        """The different lines; none of a large file."""
+        return frozenset(self.text.splitlines() if len(self.text) <= _LARGEST else ())
+
+    @cached_property
+    def is_special(self) -> bool:
+        """Whether a file that takes its place has something to keep."""
+        return self.mode is not None or self.has_bom or self.has_crlf
+
+    @cached_property
     def has_crlf(self) -> bool:
         return b"\r\n" in self.content and self.content.count(b"\r\n") == self.content.count(b"\n")
 
-    @property
+    @cached_property
     def has_bom(self) -> bool:
         return self.content.startswith(_BOM)
 
@@ -95,40 +110,30 @@ def _deleted(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
             with suppress(OSError, ValueError):
                 mode = tree.mode(change.path)
                 files[change.path] = _File(content, None if mode in _USUAL_MODES else mode)
-    return files
+    return files if any(file.is_special for file in files.values()) else {}
 
 
-def _source(path: str, content: bytes, deleted: Mapping[str, _File]) -> str:
+def _source(path: str, new: _File, deleted: Mapping[str, _File]) -> str:
     """Return the deleted file that moved to `path`, or an empty text if none clearly did.
 
     It has the same text, or else the same name, or else more of the same lines than any other.
     """
-    text = _text(content)
-    same = [old for old, file in deleted.items() if text and _text(file.content) == text]
+    same = [old for old, file in deleted.items() if new.text and file.text == new.text]
     named = [old for old in same or deleted if basename(old) == basename(path)]
     if len(named) == 1:
         return named[0]
     if same:
         return same[0]
-    lines = Counter(text.splitlines())
     compared = (named or list(deleted))[:_COMPARED]
-    scores = {old: _similarity(lines, deleted[old].content) for old in compared}
+    scores = {old: _similarity(new.lines, deleted[old].lines) for old in compared}
     best = max(scores.values(), default=0.0)
     closest = [old for old, score in scores.items() if score == best]
     return closest[0] if best >= _SIMILAR and len(closest) == 1 else ""
 
 
-def _similarity(lines: Counter[bytes], other: bytes) -> float:
-    """Return which part of the longer text's lines is in both."""
-    if len(other) > _LARGEST:
-        return 0.0
-    others = Counter(_text(other).splitlines())
-    return (lines & others).total() / (max(lines.total(), others.total()) or 1)
-
-
-def _text(content: bytes) -> bytes:
-    """Return `content` as the format shows it: without a BOM, with LF."""
-    return content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+def _similarity(one: frozenset[bytes], other: frozenset[bytes]) -> float:
+    """Return which part of the lines of the longer text is in both."""
+    return len(one & other) / max(len(one), len(other), 1)
 
 
 def _read(tree: Tree, path: str) -> bytes | None:
