@@ -23,9 +23,9 @@ def server():
         yield server
 
 
-def run(project: Project, server: ScriptedServer, *arguments: str, environ=None, **options):
+def run(project: Project, server: ScriptedServer, *arguments: str, model="gpt-5", environ=None, **options):
     known = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
-    return project.command("--model", "gpt-5", *arguments, environ=known, **options)
+    return project.command("--model", model, *arguments, environ=known, **options)
 
 
 def remove(path):
@@ -375,7 +375,7 @@ def test_a_rollup_of_50_megabytes_is_sent(project, server):
     (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)
     refused = run(project, server, "--dry-run")
     assert (refused.exit_code, "gpt-5 reads at most" in refused.stderr) == (3, True)
-    finished = run(project, server, "--dry-run", "--model", "openai/of-unknown-window")
+    finished = run(project, server, "--dry-run", model="openai/of-unknown-window")
     assert finished.exit_code == 0, finished.stderr
     assert len(server.requests[0].body) > 50_000_000
 

@@ -198,9 +198,10 @@ class Workspace:
         """Check `changes` with every path rule; return the refusals, none if all are allowed. `warn` gets warnings."""
         found = self._guard.check(changes, rules)
         refusals = tuple(each for each in found if each.then != "warn")
-        if warn and not refusals:  # nothing is written otherwise
-            written = [change.path for change in changes if change.content is not None]
-            for text in (*map(str, found), *self.executed(written)):
+        if warn:
+            # A refusal refuses all changes: then nothing is written.
+            written = [change.path for change in changes if change.content is not None and not refusals]
+            for text in (*(str(each) for each in found if each.then == "warn"), *self.executed(written)):
                 warn(text)
         return refusals
 
