@@ -68,7 +68,7 @@ def exclude_paths(
     return [path for path in paths if path not in left], named
 
 
-def _default_reasons(paths: Iterable[str], tree: Tree | None) -> dict[str, str]:
+def _default_reasons(paths: Iterable[str], tree: Tree | None = None) -> dict[str, str]:
     reasons: dict[str, str] = {}
     vendored: dict[str, bool] = {}  # by folder: the same for all of its files
     for path in paths:
