@@ -25,19 +25,19 @@ def one_input(data: bytes) -> None:
     except MalformedResponse:
         return
     assert changes
-    paths = [change.path.removeprefix("./") for change in changes]
+    paths = [change.path for change in changes]
     assert len(set(paths)) == len(paths)
     written = []
     for change in changes:
-        assert change.path
-        assert change.path[0] not in " \t"
+        assert change.given
+        assert change.given[0] not in " \t"
         if change.content is None:
-            written.append(f"^^^{change.path}\n^^^delete\n")
+            written.append(f"^^^{change.given}\n^^^delete\n")
             continue
         content = change.content.decode()
         assert content in text
         assert not content or content.endswith("\n")
-        written.append(f"^^^{change.path}\n{content}^^^end\n")
+        written.append(f"^^^{change.given}\n{content}^^^end\n")
     if not any("\r" in path for path in paths):  # at the end of a path line, it would be part of the line ending
         assert parse_changes("".join(written)) == changes
 

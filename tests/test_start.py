@@ -19,7 +19,7 @@ import pytest
 NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
 FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--no-build", "planner": "--planning"}
-COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay"]}
+COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay", "apply"]}
 
 
 @cache

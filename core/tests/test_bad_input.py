@@ -23,9 +23,9 @@ def server():
         yield server
 
 
-def run(project: Project, server: ScriptedServer, *arguments: str, environ=None, **options):
+def run(project: Project, server: ScriptedServer, *arguments: str, model="gpt-5", environ=None, **options):
     known = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
-    return project.command("--model", "gpt-5", *arguments, environ=known, **options)
+    return project.command("--model", model, *arguments, environ=known, **options)
 
 
 def remove(path):
@@ -241,6 +241,31 @@ def test_usage_errors_are_exit_2_and_suggest_names(project, arguments, words):
     assert as_json.events[0]["data"]["exit_code"] == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (["--model", "gpt-5", "--model=gemini-2.5-pro"], "--model"),
+        (["-m", "gpt-5", "--model", "o3"], "--model"),
+        (["--query", "a", "--query", "b"], "--query"),
+        (["--repairs", "1", "--repairs", "2"], "--repairs"),
+        (["--sandbox", "off", "--sandbox", "require"], "--sandbox"),
+        (["runs", "diff", "--attempt", "1", "--attempt", "2"], "--attempt"),
+        (["runs", "export", "--sink", "one", "--sink", "two"], "--sink"),
+    ],
+)
+def test_a_flag_with_one_value_is_not_given_twice(project, arguments, flag):
+    finished = project.command(*arguments)
+    error = f"error: {flag} is given twice, with different values\n"
+    assert (finished.exit_code, error in finished.stderr) == (2, True), finished.stderr
+
+
+def test_the_same_value_twice_and_a_repeatable_flag_are_fine(project, server, tmp_path):
+    plugins = [install_plugin(tmp_path / name, name, "import missing") for name in ("one", "two")]
+    repeated = ["--repairs=0", "--repairs", "0", "--disable-plugin", "one", "--disable-plugin", "two"]
+    finished = run(project, server, *repeated, plugins=plugins)
+    assert (finished.exit_code, len(server.requests)) == (0, 1), finished.stderr
+
+
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("flag", "plugin"), [("--planning", "planner"), ("--task=x", "tasks"), ("--cc", "consistency")]
@@ -350,7 +375,7 @@ def test_a_rollup_of_50_megabytes_is_sent(project, server):
     (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)
     refused = run(project, server, "--dry-run")
     assert (refused.exit_code, "gpt-5 reads at most" in refused.stderr) == (3, True)
-    finished = run(project, server, "--dry-run", "--model", "openai/of-unknown-window")
+    finished = run(project, server, "--dry-run", model="openai/of-unknown-window")
     assert finished.exit_code == 0, finished.stderr
     assert len(server.requests[0].body) > 50_000_000
 

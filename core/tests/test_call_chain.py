@@ -49,9 +49,11 @@ def add_layers(plugins: Path, name: str, gives: str) -> None:
     install_plugin(plugins, name, LAYERS.format(name=name, gives=gives))
 
 
-def run(project: Project, plugins: Path, server: ScriptedServer, *arguments: str) -> Finished:
+def run(
+    project: Project, plugins: Path, server: ScriptedServer, *arguments: str, model: str = "loopback/gpt-5"
+) -> Finished:
     environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-    command = ("--ask", "--json", "--model", "loopback/gpt-5", *arguments)
+    command = ("--ask", "--json", "--model", model, *arguments)
     return project.command(*command, plugins=[plugins], environ=environ)
 
 
@@ -113,7 +115,7 @@ def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     module = asking / "asking_plugin.py"
     module.write_text(module.read_text().replace("Text(prompt)", "Text(prompt * 50, cache_here=True)"))
     project.write({"agent-config/config.toml": f"[providers.bounded.default]\nmax_tokens = 7\n{more}"})
-    finished = run(project, asking, server, "--model", "bounded/claude-opus-4-5", "--max-cost", "0.00001")
+    finished = run(project, asking, server, "--max-cost", "0.00001", model="bounded/claude-opus-4-5")
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
     assert f"could cost up to {cost} (" in finished.stderr
     assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
@@ -392,5 +394,5 @@ def test_an_alias_stands_for_its_own_model(project, asking, server):
     several = '{"one-1": ("one",), "two-1": ("two", "second")}'
     install_plugin(asking, "bounded", BOUNDED.replace('{"bounded-1": ()}', several).replace(": int\n", ": int = 7\n"))
     server.script(Reply("1"), Reply("2"))
-    started = of_kind(run(project, asking, server, "--model", "second"), "call.started")
+    started = of_kind(run(project, asking, server, model="second"), "call.started")
     assert [each["model"] for each in started] == ["two-1", "two-1"]

@@ -36,11 +36,13 @@ REQUEST = 'Request((Message("user", (Text("hi"),)),))'
 
 @pytest.fixture
 def ask(project, tmp_path):
-    def ask(reply: Reply, *arguments: str, request: str = REQUEST, **environ: str) -> Finished:
+    def ask(
+        reply: Reply, *arguments: str, request: str = REQUEST, model: str = "loopback-1", **environ: str
+    ) -> Finished:
         plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(request=request))
         with ScriptedServer([reply]) as server:
             given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
-            return project.command("--ask", "--model", "loopback-1", *arguments, plugins=[plugins], environ=given)
+            return project.command("--ask", "--model", model, *arguments, plugins=[plugins], environ=given)
 
     return ask
 
@@ -231,7 +233,7 @@ def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
     install_plugin(tmp_path / "plugins", "seer", SEES)
     parts = f'(Text("text {KEY}"), ToolResult("1", "read", "file {KEY}"))'
     request = f'Request((Message("user", {parts}),), system="system {KEY}")'
-    finished = ask(Reply("unused"), "--model", "seer-1", "--json", request=request)
+    finished = ask(Reply("unused"), "--json", request=request, model="seer-1")
     shown = f"***{KEY[-2:]}"
     assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
 

@@ -101,7 +101,7 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     assert end["data"]["hint"].endswith(UNDO)
     assert hints(finished) == [f"hint: {end['data']['hint']}"]
     shows = find_spec("code_commit_history") is not None  # has the command
-    assert ("; `code-commit runs diff` shows them, " in hints(finished)[0]) == shows
+    assert ("; `code-commit runs diff` shows what the run changed, " in hints(finished)[0]) == shows
     log = f"logs/{project.run_folder.name}/build.txt"
     lines = [f"the last lines of {log}:", "  first", "  last"]
     said = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))

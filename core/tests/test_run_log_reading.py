@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,46 @@ def test_runs_are_listed_from_the_oldest_to_the_latest(tmp_path):
     (tmp_path / "logs/notes").mkdir()
     (tmp_path / "logs/2023-11-15-07-13-20-file").write_text("")
     assert [folder.name for folder in run_folders(tmp_path)] == [*same_second, later]
+
+
+def moved(log: RunLog, hours: float, number: int = 0) -> str:
+    """Rename a run's folder as if it was made in a time zone that many hours from UTC; return its name."""
+    local = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime(NOON + number * 60 + hours * 3600))
+    folder = log.folder.rename(log.folder.with_name(f"{local}-committing-code"))
+    return folder.name
+
+
+def test_runs_follow_their_start_whatever_the_time_zone_was(tmp_path):
+    """A person travels: each run starts a minute after the one before."""
+    zones = [14, -12, 5.75, -3.5, 0, 12]
+    names = [moved(a_run(tmp_path, NOON + 60 * number), zone, number) for number, zone in enumerate(zones)]
+    assert [folder.name for folder in run_folders(tmp_path)] == names
+    for last in reversed(names):
+        assert find_run(tmp_path, "latest").name == last
+        shutil.rmtree(tmp_path / "logs" / last)
+
+
+@pytest.mark.parametrize("kept", [["run.json"], ["events.jsonl"], []])
+def test_runs_are_ordered_by_whatever_is_left_of_them(tmp_path, kept):
+    runs = [a_run(tmp_path, NOON), a_run(tmp_path, NOON + 60)]
+    names = [moved(runs[0], 2), moved(runs[1], 1, 1)]
+    for name in names:
+        for file in (tmp_path / "logs" / name).iterdir():
+            if file.name not in kept:
+                file.unlink()
+    expected = names if kept else sorted(names)
+    assert [folder.name for folder in run_folders(tmp_path)] == expected
+    assert find_run(tmp_path, "latest").name == expected[-1]
+
+
+@pytest.mark.parametrize("start", ["1e300", "-5", "null", '"x"', "99999999999"])
+def test_a_start_that_cannot_be_is_not_believed(tmp_path, start):
+    old, new = a_run(tmp_path, NOON), a_run(tmp_path, NOON + 60)
+    (tmp_path / "logs/2023-99-99-07-13-20-file").mkdir()
+    (old.folder / "run.json").write_text('{"started": "9999-12-31T23:59:59Z"}')
+    record = json.dumps(RECORD | {"time": 0}).replace('"time": 0', f'"time": {start}')
+    (old.folder / "events.jsonl").write_text(record + "\n")
+    assert [folder.name for folder in run_folders(tmp_path)][1:] == [old.run, new.run]
 
 
 def test_there_are_no_runs_without_logs(tmp_path):

@@ -36,6 +36,13 @@ def test_a_file_in_agent_config_is_not_sent_to_the_model(project):
         assert server.requests == []
 
 
+@pytest.mark.parametrize(("path", "exit_code"), [("./a.txt", 0), ("src", 3), ("none.txt", 3), ("../a.txt", 3)])
+def test_only_a_file_of_the_project_is_explained(project, path, exit_code):
+    project.write({"src/b.txt": "old\n"})
+    with ScriptedServer([Reply("It says old.")]) as server:
+        assert explained(project, server, path).exit_code == exit_code
+
+
 def test_an_incomplete_explanation_is_refused(project):
     with ScriptedServer([Reply("It sa", finish="length")]) as server:
         assert explained(project, server, "a.txt").exit_code == 5

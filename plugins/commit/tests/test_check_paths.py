@@ -47,3 +47,10 @@ def test_check_names_a_broken_configuration_before_the_plugin_that_it_breaks(pro
     finished = project.command("check", "a.txt", plugins=[plugins])
     assert (finished.exit_code, "is broken" in finished.stderr) == (3, False)
     assert "agent-config/config.toml" in finished.stderr
+
+
+@pytest.mark.parametrize("flag", [(), ("--read",), ("--keys",)])
+def test_a_path_may_begin_with_a_dot_and_slashes(project, flag):
+    finished = project.command("check", *flag, "./a.txt", ".//a.txt", "a.txt")
+    words = "no key" if flag == ("--keys",) else "allowed"
+    assert finished.stdout == "".join(f"{path}: {words}\n" for path in ("./a.txt", ".//a.txt", "a.txt"))

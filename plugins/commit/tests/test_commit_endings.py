@@ -84,7 +84,7 @@ def test_a_red_build_without_output_has_no_last_lines(change):
 def test_a_hint_shows_the_changes_where_the_command_is_installed(change):
     pytest.importorskip("code_commit_history")
     finished = change([RED], "--repairs", "0")
-    assert f"`code-commit runs diff` shows them, {TAKE_BACK}" in finished.stderr
+    assert f"`code-commit runs diff` shows what the run changed, {TAKE_BACK}" in finished.stderr
 
 
 def test_responses_that_were_never_applied_are_exit_5_without_a_word_about_changes(change):

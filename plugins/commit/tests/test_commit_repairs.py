@@ -65,6 +65,11 @@ def test_a_setting_lets_a_refused_path_cost_a_repair(change):
     assert "build.sh: Responses cannot change it." in repair_text(change.prompts()[1])
 
 
+def test_a_refused_response_warns_of_no_file(change):
+    finished = change([block(".envrc", "x\n") + block("build.sh", "x\n")])
+    assert (finished.exit_code, "other programs" in finished.stderr) == (5, False)
+
+
 RULE = """
 from code_commit.plugin_api import Refusal, hookimpl
 

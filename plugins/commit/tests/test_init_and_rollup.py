@@ -247,6 +247,51 @@ def test_pointers_of_git_lfs_are_listed(project):
 
 LOCK_FILES = ["package-lock.json", "sub/uv.lock", "Cargo.lock"]
 GENERATED = ["web/app.min.js", "x_pb2.py"]
+PLAIN = {
+    ".npmrc": "engine-strict=true\nregistry=https://registry.example.com/npm/\n",
+    "web/.npmrc": "//registry.npmjs.org/:_authToken=${NPM_TOKEN}\nalways-auth=\n",
+    ".pypirc": "[distutils]\nindex-servers = pypi\n\n[pypi]\nrepository = https://upload.pypi.org/legacy/\n",
+    "old/.netrc": "machine example.com login reader\n",
+}
+HOLDING = {
+    ".npmrc": "//registry.npmjs.org/:_authToken=npm_abc\n",
+    "b/.npmrc": "; //registry.npmjs.org/:_auth = aGVsbG8=\n",
+    "c/.npmrc": "registry=https://me:word@registry.example.com/\n",
+    "d/.npmrc": "email=x\nwhatever=npm_a1b2c3d4e5f6g7h8i9j0k1\n",
+    ".pypirc": "[pypi]\nusername = __token__\npassword = hunter2\n",
+    "e/.pypirc": "[pypi]\npassword:hunter2\n",
+    ".netrc": "machine example.com login me password hunter2\n",
+    "f/_netrc": "machine example.com\n  login me\n  password\n  hunter2\n",
+    "g/.npmrc": "x" * 70_000,
+    ".git-credentials": "",
+    ".env-prod": "",
+    ".env.local": "",
+    "deploy/config.env": "",
+    "deploy/sample.key": "",
+    "deploy/my-sample-app.env": "",
+    "deploy/dist.env": "",
+}
+EXAMPLES = [
+    *(".env.example", ".env.local.example", ".env.example.local", ".env-sample", "config.example.env", "sample.env"),
+    *("app.env.template", ".env.dist", "deploy/prod.env.sample", "example.env", "TEMPLATE.env"),
+]
+
+
+def test_a_file_is_left_out_as_secret_only_if_it_may_hold_a_secret(project):
+    for name, files in {"plain": PLAIN, "holding": HOLDING, "examples": dict.fromkeys(EXAMPLES, "A=\n")}.items():
+        project.write({f"{name}/{path}": text for path, text in files.items()})
+    project.git("add", "-A")
+    done = project.command(
+        "rollup", "--json", "--include", "/plain/", "--include", "/holding/", "--include", "/examples/"
+    )
+    document = json.loads(done.stdout)
+    shown = [*(f"plain/{path}" for path in PLAIN), *(f"examples/{path}" for path in EXAMPLES)]
+    assert document["files"] == sorted(shown)
+    assert {row["path"]: row["reason"] for row in document["left_out"]} == {
+        f"holding/{path}": "It may contain secrets." for path in HOLDING
+    }
+
+
 SECRETS = [".env", ".envrc", ".git-credentials", "deploy/id_rsa", "deploy/prod.env"]
 VENDORED = ["vendor/a/vendor/b.go", "web/node_modules/c.js"]
 

@@ -294,6 +294,9 @@ class _SmallTree:
     def size(self, path: str) -> int:
         return len(_TREE.get(path, b""))
 
+    def mode(self, path: str) -> int | None:
+        return 0o644 if path in _TREE else None
+
     def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:
         return ((path, self.read(path, limit)) for path in paths)
 

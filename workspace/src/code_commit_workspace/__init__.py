@@ -50,7 +50,7 @@ _PUBLIC = {
     "process.running": ("RunningProcess",),
     "process.terminal_text": ("as_on_terminal",),
     "project_text": ("decode_text", "read_text"),
-    "project_tree": ("ProjectTree", "open_regular"),
+    "project_tree": ("ProjectTree", "normalise_path", "open_regular"),
     "proxy": ("https_proxy", "is_this_machine", "proxy_passwords"),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),

@@ -44,6 +44,7 @@ from .process.terminal_text import as_on_terminal as as_on_terminal
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
+from .project_tree import normalise_path as normalise_path
 from .project_tree import open_regular as open_regular
 from .proxy import https_proxy as https_proxy
 from .proxy import is_this_machine as is_this_machine

@@ -14,6 +14,7 @@ from code_commit_workspace.records import Change
 
 # The prefixes are the names of the two folders.
 _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
+_ORDINARY = 0o644  # permission bits
 _BLOCK = 4096  # bytes on disk of the smallest file
 
 
@@ -33,8 +34,9 @@ def unified_diff(
         with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
             for change in changes:
                 with suppress(OSError):
-                    _put(Path(scratch, "a", change.path), tree.read(change.path))
-                _put(Path(scratch, "b", change.path), change.content)
+                    _put(Path(scratch, "a", change.path), tree.read(change.path), mode=_mode(tree, change.path))
+                mode = _mode(tree, change.path) if change.mode is None else change.mode
+                _put(Path(scratch, "b", change.path), change.content, mode=mode)
             for side in ("a", "b"):
                 Path(scratch, side).mkdir(exist_ok=True)
             git = Git(tree.root, writable=writable)
@@ -57,7 +59,16 @@ def _size(tree: ProjectTree, path: str) -> int:
     return 0
 
 
-def _put(path: Path, content: bytes | None) -> None:
+def _mode(tree: ProjectTree, path: str) -> int:
+    """Return the permission bits of a file, or those of an ordinary one if there is none."""
+    with suppress(OSError):
+        if status := tree.lstat(path):
+            return status.st_mode & 0o777
+    return _ORDINARY
+
+
+def _put(path: Path, content: bytes | None, *, mode: int) -> None:
     if content is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+        path.chmod(mode | _ORDINARY)  # git reads it, and shows whether it is executable

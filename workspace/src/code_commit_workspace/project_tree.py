@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,10 +16,11 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SMALL, _PIECE = 1 << 16, 1 << 20  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
+_HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
 
 
 class ProjectTree:
-    """The tree below `root`. Paths are relative and separated by `/`."""
+    """The tree below `root`. Paths are relative and separated by `/`; `./a` and `a` are one path."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,7 +45,7 @@ class ProjectTree:
             NotADirectoryError: the folder or a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
-        with self._open(parts_of(path) if path else ()) as handle:
+        with self._open(parts_of(normalise_path(path)) if path else ()) as handle:
             yield handle
 
     @contextmanager
@@ -69,7 +71,7 @@ class ProjectTree:
             NotADirectoryError: a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
-        *folders, name = parts_of(path)
+        *folders, name = parts_of(normalise_path(path))
         with self._open(folders) as handle:
             yield handle, name
 
@@ -114,7 +116,7 @@ class ProjectTree:
         The content is None for a path that is not a regular file, unreadable, larger than `limit` bytes, or behind a
         link.
         """
-        for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+        for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
             with ExitStack() as stack:
                 try:
                     handle = stack.enter_context(self.folder(folder))
@@ -123,7 +125,7 @@ class ProjectTree:
                     continue
                 start = len(folder) + 1 if folder else 0
                 for path in group:
-                    yield path, _content(handle, path[start:], limit)
+                    yield path, _content(handle, normalise_path(path)[start:], limit)
 
 
 def open_regular(
@@ -145,6 +147,11 @@ def open_regular(
         return handle
 
     return open(path, mode, opener=opener)
+
+
+def normalise_path(path: str) -> str:
+    """Return `path` without a leading `./`: every path from outside goes through here, in a `Change` or a tree."""
+    return _HERE.sub("", path, count=1) if path.startswith("./") else path
 
 
 def parts_of(path: str) -> list[str]:

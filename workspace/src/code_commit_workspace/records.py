@@ -8,21 +8,36 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from code_commit_workspace.project_tree import normalise_path
+
+_PERMISSIONS = 0o777
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The whole new content of one file, or its removal. `content` None deletes."""
+    """The whole new content of one file, or its removal. `content` None deletes.
+
+    `path` loses a leading `./`, so that `./a` and `a` are one file; `given` is the path as it was given, for messages.
+    `mode` are the permission bits of the file; with None, an existing file keeps its own, and the umask decides those
+    of a new one.
+    """
 
     path: str
     content: bytes | None = field(repr=False)
+    mode: int | None = field(default=None, kw_only=True)
+    given: str = field(default="", repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "given", self.given or self.path)  # as frozen dataclasses set fields
+        object.__setattr__(self, "path", normalise_path(self.path))
         if not isinstance(self.content, bytes | None):
             raise TypeError(f"the content of a Change is bytes or None, not {type(self.content).__name__}")
+        if self.mode is not None and not 0 <= self.mode <= _PERMISSIONS:
+            raise ValueError(f"the mode of a Change has permission bits only, not {self.mode:o}")
 
 
 class Tree(Protocol):
-    """The files of the project. A link is never followed."""
+    """The files of the project. A link is never followed. `./a` and `a` are one path."""
 
     def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
@@ -36,6 +51,14 @@ class Tree(Protocol):
 
     def size(self, path: str) -> int:
         """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path is a link."""
+        ...
+
+    def mode(self, path: str) -> int | None:
+        """Return the permission bits of the regular file at `path`, or None if there is none.
+
+        Raises:
+            OSError: a part of the path is a file or a link.
+        """
         ...
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
@@ -86,7 +109,7 @@ class PathRule(Protocol):
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterable[Refusal]:
         """Return a refusal for each path that is not allowed, or one with the path `""` to refuse all of `changes`.
 
-        `changes` holds each path once, without a leading `./`. `tree` shows the files as they are before the change.
+        `changes` holds each path once. `tree` shows the files as they are before the change.
         An exception, a result of another type, or a path that is not in `changes` refuses everything.
         """
         ...

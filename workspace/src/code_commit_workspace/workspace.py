@@ -197,11 +197,13 @@ class Workspace:
     ) -> tuple[Refusal, ...]:
         """Check `changes` with every path rule; return the refusals, none if all are allowed. `warn` gets warnings."""
         found = self._guard.check(changes, rules)
+        refusals = tuple(each for each in found if each.then != "warn")
         if warn:
-            written = [change.path for change in self.normalise(changes) if change.content is not None]
+            # A refusal refuses all changes: then nothing is written.
+            written = [change.path for change in changes if change.content is not None and not refusals]
             for text in (*(str(each) for each in found if each.then == "warn"), *self.executed(written)):
                 warn(text)
-        return tuple(each for each in found if each.then != "warn")
+        return refusals
 
     def executed(self, written: Collection[str]) -> list[str]:
         """Return a warning for each of the files `written` that other programs execute, but each warning only once."""
@@ -228,14 +230,7 @@ class Workspace:
         if refusals := self.check(changes, rules):
             raise ChangeSetRefused(refusals)
         with around or nullcontext(), uninterrupted():
-            apply(self.project, self.state_folder, self.normalise(changes))
-
-    @staticmethod
-    def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:
-        """Return `changes` with their paths as `apply` uses them: without a leading `./`."""
-        from code_commit_workspace.guard import normalise_changes
-
-        return normalise_changes(changes)
+            apply(self.project, self.state_folder, changes)
 
     def diff(self, changes: Sequence[Change], *, most: int | None = None) -> str:
         """Return a unified diff of `changes` against the disk.
@@ -245,7 +240,7 @@ class Workspace:
         """
         from code_commit_workspace.diff import unified_diff
 
-        return unified_diff(self.project, self.normalise(changes), self.git.writable, most=most)
+        return unified_diff(self.project, changes, self.git.writable, most=most)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

@@ -25,12 +25,13 @@ SETTING_FLAGS = (
     Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, or never (default auto)",
          "auto|require|off"),
 )  # fmt: skip
+_DISABLE = Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")
 HOST_FLAGS = (
     *SETTING_FLAGS,
     Flag(("--json",), "print events to stdout, one JSON object per line"),
     Flag(("--quiet", "-q"), "print only errors, no progress"),
     Flag(("--debug",), "show the traceback of an internal error"),
-    Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME"),
+    _DISABLE,
 )
 RESERVED = ("--help", "-h", "--version", "-V", *(name for flag in HOST_FLAGS for name in flag.names))
 BUILTIN = (("code-commit", "code_commit.cli"),)
@@ -115,6 +116,8 @@ def field_of(name: str) -> str:
 
 def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
     options: dict[str, Any] = {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
+    if flag is _DISABLE:
+        options["action"] = "append"
     target.add_argument(
         *flag.names, dest=field_of(flag.names[0]), help=(flag.help + also).replace("%", "%%"), **options
     )
@@ -215,6 +218,22 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return action.help or ""
 
 
+class _OneValue(argparse.Action):
+    """Stores the value of a flag, and refuses a second one: the first would be lost."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, self.default)
+        if option_string and before is not self.default and before != values:
+            parser.error(f"{option_string} is given twice, with different values")
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
 
@@ -222,6 +241,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
         self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
+        for name in (None, "store"):  # how argparse calls the action of a flag with one value
+            self.register("action", name, _OneValue)
         self.add_argument("--help", "-h", action="help", help="show this help")
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature

@@ -179,6 +179,12 @@ class CommandHost:
             raise Interrupted("quit before the run began")
         return run_session(plan, self.registry)
 
+    def run(self, invocation: Invocation) -> int:
+        """Run a workflow as its own command line does; return the exit code."""
+        from code_commit.cli.workflow import run_invocation
+
+        return run_invocation(invocation, self.registry, self.environ, self.out)
+
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret
 

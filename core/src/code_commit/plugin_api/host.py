@@ -140,6 +140,13 @@ class Host(Protocol):
             UsageError: it has a flag that no installed workflow has, or flags of several workflows.
         """
 
+    def run(self, invocation: Invocation) -> int:
+        """Run a workflow as its command line does, with its output, in the working directory; return the exit code.
+
+        Raises:
+            CodeCommitError: the run cannot start.
+        """
+
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +18,8 @@ from code_commit_workspace import close_arrays, is_locked, open_regular, output_
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
+_FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
+_LARGEST_DOCUMENT = 64 * 1024 * 1024  # bytes
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 
 
@@ -26,12 +31,13 @@ def find_run(root: Path, run: str) -> Path:
     Raises:
         NotReady: no run matches, or the prefix matches several.
     """
-    names = [folder.name for folder in run_folders(root)]
+    folders = output_folders(root / LOGS)
+    names = [folder.name for folder in folders]
     if not names:
         raise NotReady(f"there are no runs in {root / LOGS}", hint="run `code-commit` first")
-    found = (
-        [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
-    )
+    found = [run] if run in names else [each for each in names if each.startswith(run)]
+    if run == "latest":
+        found = [_latest(folders).name]
     if len(found) == 1 and run:
         if not is_running(folder := root / LOGS / found[0]):
             close_arrays(folder, "*-response*.json")
@@ -42,8 +48,43 @@ def find_run(root: Path, run: str) -> Path:
 
 
 def run_folders(root: Path) -> list[Path]:
-    """Return the folders of all runs, the oldest first."""
-    return output_folders(root / LOGS)
+    """Return the folders of all runs, the oldest first, by their start in UTC. Their names are in local time."""
+    return sorted(output_folders(root / LOGS), key=_started)
+
+
+def _latest(folders: Sequence[Path]) -> Path:
+    """Return the folder of the run that started last; read only those that their names make possible."""
+    earliest = max(map(_named_time, folders)) - 2 * _FURTHEST
+    return max(reversed([folder for folder in folders if _named_time(folder) >= earliest]), key=_started)
+
+
+def _started(folder: Path) -> float:
+    """Return when a run started, in seconds since the epoch: as logged, if that agrees with the name of the folder."""
+    named = _named_time(folder)
+    for read in (_first_event_time, _document_time):
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration, RecursionError):
+            if abs((start := read(folder)) - named) <= _FURTHEST + 1:
+                return start
+    return named
+
+
+def _named_time(folder: Path) -> float:
+    """Return the local time in a folder's name, read as UTC."""
+    date, clock = folder.name[:10], folder.name[11:19].replace("-", ":")
+    try:
+        return datetime.fromisoformat(f"{date}T{clock}+00:00").timestamp()
+    except ValueError:
+        return float("-inf")  # such as the 99th of a month: nobody's run
+
+
+def _first_event_time(folder: Path) -> float:
+    return next(read_records(folder / EVENTS)).time
+
+
+def _document_time(folder: Path) -> float:
+    with open_run_file(folder, DOCUMENT) as file:
+        document = json.loads(file.read(_LARGEST_DOCUMENT))
+    return datetime.fromisoformat(document["started"]).timestamp()
 
 
 def read_records(events: Path) -> Iterator[Record]:

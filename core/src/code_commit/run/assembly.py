@@ -134,7 +134,8 @@ def assemble_run(
     )
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers
-    return ProjectRun(plan, workspace, log, models, plugin_host, rules, given, keeps_diffs=has_sinks)
+    shared = (plan, workspace, log, models, plugin_host, rules, given)
+    return ProjectRun(*shared, keeps_diffs=has_sinks, commands=registry.commands.keys())
 
 
 def _add_sinks(log: RunLog, plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]) -> bool:

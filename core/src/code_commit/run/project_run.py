@@ -47,7 +47,7 @@ class ProjectRun:
 
     `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get for each plugin: its
     `settings` and its `secret`. `keeps_diffs` is whether plugins have log sinks, which show diffs. `writes` is whether
-    this run may change the project.
+    this run may change the project, `commands` are the installed ones.
     """
 
     plan: RunPlan
@@ -58,6 +58,7 @@ class ProjectRun:
     rules: Sequence[tuple[str, PathRule]]
     given: Mapping[str, Callable[[Plugin], Any]]
     keeps_diffs: bool
+    commands: Collection[str] = ()
     last_build: ProcessResult | None = None
 
     def __post_init__(self) -> None:
@@ -260,7 +261,6 @@ class ProjectRun:
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
         """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
-        changes = self.workspace.normalise(changes)
         written = tuple(change.path for change in changes if change.content is not None)
         lstat = self.workspace.project.lstat
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))

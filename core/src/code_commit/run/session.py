@@ -69,7 +69,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
             for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
-        take_back = "`code-commit runs diff` shows them, " * ("runs" in registry.commands) + _UNDO
+        take_back = "`code-commit runs diff` shows what the run changed, " * ("runs" in registry.commands) + _UNDO
         with _record_ending(_RunState(log, plan.plugin, take_back), endings) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:

@@ -12,6 +12,7 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
+    read_text,
 )
 
 
@@ -34,10 +35,10 @@ def explain(run: Run) -> Result:
 def _read(run: Run, path: str) -> str:
     if refusal := run.may_read(path):
         raise NotReady(f"a model may not read {path}: {refusal.reason}")
-    content = run.tree.read(path)
-    if content is None:
+    text = read_text(run.tree, path)
+    if text is None:
         raise NotReady(f"there is no file {path}", hint="use a path relative to the root of the project")
-    return content.decode("utf-8", "replace")
+    return text
 
 
 def _prompt(path: str, content: str, words: int) -> str:

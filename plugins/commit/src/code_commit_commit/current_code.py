@@ -48,7 +48,7 @@ def collect_current_code(
     rollup = Rollup()
     visible = source.files()
     wanted = source.files(include) if include else visible
-    contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
+    contents = source.tree.contents(exclude_paths(wanted, exclude, source.tree)[0], LARGEST)
     text = b"".join(_texts(batches(contents), rollup, require_fit))
     if not rollup.files:
         raise NotReady(

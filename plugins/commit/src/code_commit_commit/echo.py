@@ -26,12 +26,21 @@ def reject_echo(response: str, changes: Sequence[Change], instructions: str, for
         for introduced in _introduced(part):
             if introduced in repeated:
                 raise _echo(introduced[1])
-    contents = {FENCE + change.path: change.content for change in changes if change.content is not None}
+    contents = {FENCE + change.given: change.content for change in changes if change.content is not None}
     for part in foreign:
         for fence in fences(part):
             content = contents.get(fence.line)
-            if content is not None and part.startswith(content.decode() + END, fence.after):
+            # The content as the response has it: `keep_form` may have added a BOM and CRs.
+            if content is not None and part.startswith((_ended(content), _ended(_plain(content))), fence.after):
                 raise _echo(fence.line)
+
+
+def _plain(content: bytes) -> bytes:
+    return content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+
+
+def _ended(content: bytes) -> str:
+    return content.decode() + END
 
 
 def _echo(fence: str) -> MalformedResponse:

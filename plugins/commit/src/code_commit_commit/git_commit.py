@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
-from code_commit_commit.replacements import path_of
 from code_commit_workspace import (
     find_in_repository,
     git_status,
@@ -62,7 +61,7 @@ class GitCommit:
         Raises:
             NotReady: git refused, or the commit would contain changes from before the run. The index is unchanged.
         """
-        paths = [path_of(change) for change in changes]
+        paths = [change.path for change in changes]
         by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
         if len(paths) > _MOST_PATHS:
             by_hand = "to commit by hand: `git status`, `git add` and `git commit`"

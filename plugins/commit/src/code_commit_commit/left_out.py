@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Tree
 
 _LOCK_FILES = frozenset(
     {
@@ -21,28 +25,40 @@ _VENDORED = re.compile(
     r"(?:[^/]+/)*?(?:vendor|third_party|node_modules|bower_components|site-packages|Pods|\.yarn/(?:cache|releases))/"
 )
 _SECRET = re.compile(  # names of files
-    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.envrc|"
-    r"[._]netrc|\.git-credentials|\.pgpass|\.npmrc|\.pypirc|"
+    r"\.env(?:[._-].*)?|\.envrc|[._]netrc|\.git-credentials|\.pgpass|\.npmrc|\.pypirc|"
     r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?",
     re.IGNORECASE,
 )
 _SECRET_ENDS = (".env", ".pem", ".key", ".p12", ".pfx")
-_EXAMPLES = frozenset({"example.env", "sample.env", "template.env"})
+_EXAMPLE = re.compile(  # `.env.local.example`, `config.example.env`
+    r"(?=.*\.env(?:[._-]|$))(?:.*[._-])?(?:(?:examples?|samples?|templates?|tmpl|tpl)(?:\..*)?|dist)", re.IGNORECASE
+)
+_MAY_BE_PLAIN = frozenset({".npmrc", ".pypirc", ".netrc", "_netrc"})  # secret only if they hold a secret
+_LARGEST = 64 * 1024  # bytes of such a file
+_HOLDS_SECRET = re.compile(
+    rb"(?:auth|token|password|passwd|secret|credential|api_?key)\w*[\"']?\s*[=:\s]\s*(?!\s|\$\{?\w|$)"  # not a variable
+    rb"|://[^/\s@]*:[^/\s@]+@"  # a password in a URL
+    rb"|(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{20,}",  # a long word with digits
+    re.IGNORECASE | re.MULTILINE,
+)
 LOCK_FILE, GENERATED = "It is a lock file.", "It is generated."
 VENDORED, SECRET = "It usually holds copies of other projects.", "It may contain secrets."
 DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
 
 
-def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def exclude_paths(
+    paths: Sequence[str], exclude: Sequence[str], tree: Tree | None = None
+) -> tuple[list[str], dict[str, str]]:
     """Return the `paths` to include, and the reason for each path that is left out by default.
 
-    `exclude` are `.gitignore` patterns. One that begins with `!` cancels an earlier one, or a default. Files in a
-    folder with copies of other projects are reported as that folder.
+    With `tree`, a file such as `.npmrc` is left out only if it holds a secret. `exclude` are `.gitignore` patterns. One
+    that begins with `!` cancels an earlier one, or a default. Files in a folder with copies of other projects are
+    reported as that folder.
 
     Raises:
         ValueError: a pattern is malformed.
     """
-    reasons = _default_reasons(paths)
+    reasons = _default_reasons(paths, tree)
     left = _matching([path for path in paths if path not in reasons], exclude)
     inverted = [pattern[1:] if pattern.startswith("!") else f"!{pattern}" for pattern in exclude]
     back = _matching(list(reasons), inverted) if any(pattern.startswith("!") for pattern in exclude) else set()
@@ -52,7 +68,7 @@ def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[st
     return [path for path in paths if path not in left], named
 
 
-def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
+def _default_reasons(paths: Iterable[str], tree: Tree | None = None) -> dict[str, str]:
     reasons: dict[str, str] = {}
     vendored: dict[str, bool] = {}  # by folder: the same for all of its files
     for path in paths:
@@ -66,9 +82,24 @@ def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
             reasons[path] = LOCK_FILE
         elif name.endswith(_GENERATED):
             reasons[path] = GENERATED
-        elif _SECRET.fullmatch(name) or ((low := name.lower()).endswith(_SECRET_ENDS) and low not in _EXAMPLES):
+        elif _is_secret(name) and not (name.lower() in _MAY_BE_PLAIN and tree and _is_plain(path, tree)):
             reasons[path] = SECRET
     return reasons
+
+
+def _is_secret(name: str) -> bool:
+    if not (_SECRET.fullmatch(name) or name.lower().endswith(_SECRET_ENDS)):
+        return False
+    return not _EXAMPLE.fullmatch(name)
+
+
+def _is_plain(path: str, tree: Tree) -> bool:
+    """Return whether a file that often holds a secret holds none, as far as its text tells."""
+    try:
+        content = tree.read(path, _LARGEST)
+    except OSError:
+        return False
+    return content is not None and len(content) < _LARGEST and not _HOLDS_SECRET.search(content)
 
 
 def _folder(path: str) -> str:

@@ -24,11 +24,16 @@ class Replacements:
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Apply all of `changes`, or none."""
-        latest = {path_of(change): Change(path_of(change), change.content) for change in changes}
+        latest = {change.path: change for change in changes}
         before = {path: self._digest(path) for path in latest}
         self._run.apply(changes)
         self._before = before | self._before
-        self._latest |= latest
+        # A file that was never there is not removed.
+        self._latest |= {
+            path: change
+            for path, change in latest.items()
+            if change.content is not None or before[path] or path in self._latest
+        }
 
     @property
     def latest(self) -> list[Change]:
@@ -48,11 +53,6 @@ class Replacements:
 
 def _digest(content: bytes | None) -> bytes:
     return b"" if content is None else hashlib.sha256(content).digest()
-
-
-def path_of(change: Change) -> str:
-    """Return the path without `./`: `./a` and `a` are the same file."""
-    return change.path.removeprefix("./")
 
 
 def written(changes: Sequence[Change]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     """
     tree, all_paths = workspace.project, workspace.listed()
     found, refused = workspace.select(include, among=all_paths)
-    paths, left_out = exclude_paths(found, exclude)
+    paths, left_out = exclude_paths(found, exclude, workspace.tree)
     if not paths:
         raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
     try:

@@ -17,8 +17,9 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
+from code_commit_commit.kept_form import keep_form
 from code_commit_commit.prompts import system_prompt
-from code_commit_commit.replacements import deleted, path_of, written
+from code_commit_commit.replacements import deleted, written
 from code_commit_commit.response import MalformedResponse, parse_changes
 from code_commit_workspace import count_of, join_paths
 
@@ -45,7 +46,7 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
         ResponseRefused: the same without a repair; or a file changed since the rollup.
     """
     try:
-        changes = _parse(completion, run.tree)
+        changes = _parse(completion, run)
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         run.emit(ChangesRefused(reason=str(problem)))
@@ -67,26 +68,26 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
 def differs(change: Change, tree: Tree) -> bool:
     """Return whether `change` would change the disk."""
     try:
-        return tree.read(path_of(change)) != change.content
+        return tree.read(change.path) != change.content
     except (OSError, ValueError):
         return True  # not a regular file or a valid path: the path rules refuse it
 
 
-def _parse(completion: Completion, tree: Tree) -> tuple[Change, ...]:
+def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
     if completion.finish not in {Finish.STOP, Finish.UNKNOWN, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
-        changes = parse_changes(completion.text)
+        changes = keep_form(parse_changes(completion.text), run)
     except MalformedResponse as problem:
         if completion.finish is not Finish.UNKNOWN:
             raise
         raise MalformedResponse(f"{problem}; {completion.ending}") from None
     if completion.finish is Finish.STOPPED_EARLY:
         raise MalformedResponse("the response is incomplete: it was stopped early")
-    if not any(differs(change, tree) for change in changes):
+    if not any(differs(change, run.tree) for change in changes):
         raise MalformedResponse("the response changes nothing: every file already has this content")
     return changes
 
@@ -98,7 +99,7 @@ def _refused(reason: str, then: Literal["repair", "stop"], hint: str) -> Respons
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
-    if changed := rolled_up.changed(map(path_of, changes)):
+    if changed := rolled_up.changed(change.path for change in changes):
         reason = "It changed after the model saw it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
         raise ResponseRefused(f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH)

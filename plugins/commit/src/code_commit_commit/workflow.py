@@ -76,7 +76,8 @@ def commit(run: Run) -> Result:
                     run.say(run.diff(changes))
                     changes = tuple(change for change in changes if differs(change, run.tree))
                     summary = f"{count(changes)} would change; nothing was written"
-                    return Result(Outcome.REACHED, summary, paths(changes))
+                    hint = f"`code-commit apply {run.folder.name}` applies it" if "apply" in run.commands else ""
+                    return Result(Outcome.REACHED, summary, paths(changes), hint)
                 replacements.apply(changes)
             except ResponseRefused as refused:
                 unusable = refused

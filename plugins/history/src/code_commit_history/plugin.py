@@ -40,4 +40,10 @@ def code_commit_commands() -> list[CommandDefinition]:
             "code_commit_history.replay:replay",
             "code_commit_history.replay:add_arguments",
         ),
+        CommandDefinition(
+            "apply",
+            "apply the answer of a dry run, without a model",
+            "code_commit_history.applying:apply",
+            "code_commit_history.applying:add_arguments",
+        ),
     ]

@@ -19,9 +19,8 @@ from code_commit_planner.running_command import RunningCommand, forget_running_c
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
-from code_commit_toolbox.tools.project_file import plain
 from code_commit_toolbox.tools.shell import shell
-from code_commit_workspace import remove_tree
+from code_commit_workspace import normalise_path, remove_tree
 
 _WRITING = ("write_file", "str_replace")
 _LIMIT = 10 * 1024 * 1024
@@ -167,7 +166,7 @@ class Guard:
 
 def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
-        if not allowed(plain(arguments["path"])):
+        if not allowed(normalise_path(arguments["path"])):
             raise ToolError(f"{arguments['path']} cannot be written: {reason}")
         return tool.call(context, arguments)
 

@@ -31,8 +31,8 @@ from code_commit_tasks.task_list import (
 from code_commit_tasks.validators import Validation, Validator, validation_problem
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, ToolError
-from code_commit_toolbox.tools.project_file import plain, read_text
-from code_commit_workspace import ProjectTree
+from code_commit_toolbox.tools.project_file import read_text
+from code_commit_workspace import ProjectTree, normalise_path
 
 _ERRORS = ("error:", "panic:", "fatal:", "exception:", "failed:")
 _CLOSED = frozenset({".git", "agent-config", "logs"})
@@ -97,9 +97,9 @@ class Requirements:
         """
         match requirement:
             case FileExists(args=args):
-                return self._file_exists(plain(args.path))
+                return self._file_exists(normalise_path(args.path))
             case FileContains(args=args):
-                return self._file_contains(plain(args.path), args.pattern)
+                return self._file_contains(normalise_path(args.path), args.pattern)
             case CommandSucceeds(args=args):
                 return self._command_succeeds(args.cmd)
             case JsonValid(args=args):

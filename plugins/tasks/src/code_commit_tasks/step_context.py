@@ -9,7 +9,8 @@ from code_commit_tasks.prompts import fenced
 from code_commit_tasks.task_list import ContextSpec
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolError
-from code_commit_toolbox.tools.project_file import plain, read_text
+from code_commit_toolbox.tools.project_file import read_text
+from code_commit_workspace import normalise_path
 
 _NAMED = 50  # left-out files to list by name
 
@@ -43,7 +44,7 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
     room = limit
     for each in context.files:
         try:
-            paths = run.files([plain(each.pattern)], recursive=each.recursive)
+            paths = run.files([normalise_path(each.pattern)], recursive=each.recursive)
         except ValueError as error:
             pieces.append(f"({each.pattern}: this pattern is invalid: {error})\n")
             continue

@@ -5,7 +5,6 @@ the files and folders on disk, `ignored` asks git, and `redacted` checks the con
 `reading` decides what a model may see, `executed` warns about files that other programs execute.
 """
 
-from code_commit_workspace.guard.guard import Guard, VisibleTree, normalise_changes
-from code_commit_workspace.guard.names import normalise_path
+from code_commit_workspace.guard.guard import Guard, VisibleTree
 
-__all__ = ["Guard", "VisibleTree", "normalise_changes", "normalise_path"]
+__all__ = ["Guard", "VisibleTree"]

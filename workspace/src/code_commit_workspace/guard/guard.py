@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from code_commit_workspace.errors import Interrupted, describe, traceback_of
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import Ignored
-from code_commit_workspace.guard.names import PlainPath, PortableName, normalise_path, quote
+from code_commit_workspace.guard.names import PlainPath, PortableName, quote
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
@@ -61,8 +62,8 @@ class Guard:
         """
         given: dict[str, dict[str, int]] = {}
         for place, change in enumerate(changes):
-            given.setdefault(normalise_path(change.path), {}).setdefault(change.path, place)
-        left = normalise_changes(changes)
+            given.setdefault(change.path, {}).setdefault(change.given, place)
+        left = tuple(changes)
         found: list[Refusal] = []
         for rule in (*self._rules, *self._rules_about_marks(left)):
             if left:
@@ -159,6 +160,11 @@ class VisibleTree:
         """Return the bytes of the regular file at `path`; 0 if there is none."""
         return self._tree.size(path)
 
+    def mode(self, path: str) -> int | None:
+        """Return the permission bits of the regular file at `path`, or None if there is none."""
+        status = self._tree.lstat(path)
+        return status.st_mode & 0o777 if status and stat.S_ISREG(status.st_mode) else None
+
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield each path with its content; None unless it is a regular file of at most `limit` bytes."""
         return self._tree.contents(paths, limit)
@@ -195,11 +201,3 @@ def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> It
         if each.path and each.path not in paths:
             raise WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
         yield replace(each, plugin=plugin)
-
-
-def normalise_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Return `changes` as they are applied: without a leading `./`."""
-    return tuple(
-        replace(change, path=normalise_path(change.path)) if change.path.startswith("./") else change
-        for change in changes
-    )

@@ -37,11 +37,6 @@ _NOT_PORTABLE = (
 )
 
 
-def normalise_path(path: str) -> str:
-    """Return `path` without a leading `./`."""
-    return path.removeprefix("./")
-
-
 def quote(text: str) -> str:
     """Quote `text`: escape unprintable characters, and leave out the middle of a long text."""
     if len(text) > _NAME_MAX:

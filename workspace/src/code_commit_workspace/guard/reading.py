@@ -11,10 +11,10 @@ from itertools import groupby
 
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import ignore_reasons
-from code_commit_workspace.guard.names import PlainPath, normalise_path
+from code_commit_workspace.guard.names import PlainPath
 from code_commit_workspace.guard.places import PathLookup, kind, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.project_tree import ProjectTree, normalise_path
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")

@@ -26,14 +26,17 @@ _CHANGED = "something else changed it at the same time"
 def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step) -> None:
     """Make all `changes`, or none. First roll back the change set of an interrupted run.
 
-    Files keep their permission bits. A folder that loses its last file is removed. A file that already has the wanted
-    content is not touched. Links are neither followed nor replaced. `home` is the state folder.
+    Files keep their permission bits, unless a change has a mode. A folder that loses its last file is removed. A file
+    that already has the wanted content is not touched. Links are neither followed nor replaced. `home` is the state
+    folder.
 
     Raises:
         NotReady: a change cannot be made; the message names its path and the reason, and the project is unchanged. Or
             something blocks the rollback of an earlier change set.
     """
-    replace(tree, home, [Write(change.path, change.content) for change in changes], over_links=False, step=step)
+    replace(
+        tree, home, [Write(change.path, change.content, change.mode) for change in changes], over_links=False, step=step
+    )
 
 
 def replace(

@@ -14,7 +14,8 @@ from typing import Any
 from code_commit.plugin_api import Json, Run
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
-from code_commit_toolbox.tools.project_file import plain, require_readable
+from code_commit_toolbox.tools.project_file import require_readable
+from code_commit_workspace import normalise_path
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -101,7 +102,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
     Also return the problems with folders of searches, and the number of files left out.
     """
-    folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
+    folders = [normalise_path(search.get("path", ".")).rstrip("/") for search in searches]
     readable = run.files()
     checked = ((number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders))
     problems = {number: problem for number, problem in checked if problem}

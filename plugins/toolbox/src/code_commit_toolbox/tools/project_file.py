@@ -8,13 +8,6 @@ from code_commit_toolbox.tool import ToolError
 _SAMPLE = 8192  # a NUL in the first bytes marks a binary file
 
 
-def plain(path: str) -> str:
-    """Return `path` without a leading `./`, as the host expects it."""
-    while path.startswith("./"):
-        path = path[2:]
-    return path
-
-
 def require_readable(run: Run, path: str) -> None:
     """Check that a model may read `path`.
 

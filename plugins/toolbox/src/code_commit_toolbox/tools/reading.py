@@ -8,14 +8,15 @@ from itertools import accumulate
 from code_commit.plugin_api import Json
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
-from code_commit_toolbox.tools.project_file import plain, read_text, require_readable
+from code_commit_toolbox.tools.project_file import read_text, require_readable
+from code_commit_workspace import normalise_path
 
 
 def read_file(settings: ToolboxSettings) -> Tool:
     """Return the tool that reads a file of the project, or some of its lines, unchanged."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        path = plain(arguments["path"])
+        path = normalise_path(arguments["path"])
         text = read_text(context.run, path, settings.file_limit)
         return lines_of(text, arguments.get("start_line", 1), arguments.get("end_line"), settings.output_limit)
 
@@ -68,7 +69,7 @@ def list_files(settings: ToolboxSettings) -> Tool:
     """Return the tool that lists readable files."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        folder = plain(arguments.get("path", ".")).rstrip("/")
+        folder = normalise_path(arguments.get("path", ".")).rstrip("/")
         patterns = [arguments["pattern"]] if "pattern" in arguments else []
         paths = listing(context, "" if folder == "." else folder, patterns, recursive=arguments.get("recursive", True))
         fitting = sum(total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths))

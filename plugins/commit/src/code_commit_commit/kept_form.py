@@ -1,0 +1,143 @@
+"""Keep what the response format has no word for: CRLF, a BOM, and the mode of a file that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from posixpath import basename
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import Change, MessageLogged
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Run, Tree
+
+_BOM = b"\xef\xbb\xbf"
+_USUAL_MODES = frozenset({0o644, 0o664})
+_SIMILAR = 0.5  # of the lines are the same in a file that moved, as git has it
+_COMPARED = 50  # deleted files that a new one is compared with, line by line
+_LARGEST = 1024 * 1024  # bytes of a file that is compared line by line
+
+
+def keep_form(changes: Sequence[Change], run: Run) -> tuple[Change, ...]:
+    """Return `changes` in the form of the files that they replace or move, and report what each file keeps.
+
+    The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file that takes the place of
+    a deleted one keeps its mode, too.
+    """
+    return tuple(_kept(changes, run))
+
+
+def _kept(changes: Sequence[Change], run: Run) -> Iterator[Change]:
+    deleted = _deleted(changes, run.tree)
+    for change in changes:
+        if change.content is None:
+            yield change
+            continue
+        old = _read(run.tree, change.path)
+        source = "" if old is not None else _source(change.path, _File(change.content), deleted)
+        before = deleted[source] if source else _File(old or b"")
+        kept = replace(change, content=before.form(change.content), mode=before.mode)
+        if kept.content != old:
+            moved = f"moved from {source}, " if source else ""
+            for what in before.kept_in(change.content):
+                run.emit(MessageLogged(f"{change.path}: {moved}it keeps its {what}"))
+        yield kept
+
+
+@dataclass(frozen=True)
+class _File:
+    """An old file. `mode` is None if the umask may decide."""
+
+    content: bytes
+    mode: int | None = None
+
+    @cached_property
+    def text(self) -> bytes:
+        """The content as the format shows it: without a BOM, with LF."""
+        return self.content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+
+    @cached_property
+    def lines(self) -> frozenset[bytes]:
+        """The different lines; none of a large file."""
+        return frozenset(self.text.splitlines() if len(self.text) <= _LARGEST else ())
+
+    @cached_property
+    def is_special(self) -> bool:
+        """Whether a file that takes its place has something to keep."""
+        return self.mode is not None or self.has_bom or self.has_crlf
+
+    @cached_property
+    def has_crlf(self) -> bool:
+        return b"\r\n" in self.content and self.content.count(b"\r\n") == self.content.count(b"\n")
+
+    @cached_property
+    def has_bom(self) -> bool:
+        return self.content.startswith(_BOM)
+
+    def form(self, content: bytes) -> bytes:
+        """Return `content` with the line ends and the BOM of this file."""
+        if self._adds_crlf(content):
+            content = content.replace(b"\n", b"\r\n")
+        return _BOM + content if self._adds_bom(content) else content
+
+    def kept_in(self, content: bytes) -> Iterator[str]:
+        """Yield what this file adds to `content`, for people."""
+        if self._adds_crlf(content):
+            yield "CRLF line ends"
+        if self._adds_bom(content):
+            yield "byte order mark"
+        if self.mode is not None:
+            yield f"mode {self.mode:04o}"
+
+    def _adds_crlf(self, content: bytes) -> bool:
+        return b"\n" in content and b"\r" not in content and self.has_crlf
+
+    def _adds_bom(self, content: bytes) -> bool:
+        return bool(content) and self.has_bom and not content.startswith(_BOM)
+
+
+def _deleted(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
+    """Return the deleted files, if a new file may take the place of one."""
+    if all(change.content is None for change in changes):
+        return {}
+    files: dict[str, _File] = {}
+    for change in changes:
+        content = _read(tree, change.path) if change.content is None else None
+        if content is not None:
+            with suppress(OSError, ValueError):
+                mode = tree.mode(change.path)
+                files[change.path] = _File(content, None if mode in _USUAL_MODES else mode)
+    return files if any(file.is_special for file in files.values()) else {}
+
+
+def _source(path: str, new: _File, deleted: Mapping[str, _File]) -> str:
+    """Return the deleted file that moved to `path`, or an empty text if none clearly did.
+
+    It has the same text, or else the same name, or else more of the same lines than any other.
+    """
+    same = [old for old, file in deleted.items() if new.text and file.text == new.text]
+    named = [old for old in same or deleted if basename(old) == basename(path)]
+    if len(named) == 1:
+        return named[0]
+    if same:
+        return same[0]
+    compared = (named or list(deleted))[:_COMPARED]
+    scores = {old: _similarity(new.lines, deleted[old].lines) for old in compared}
+    best = max(scores.values(), default=0.0)
+    closest = [old for old, score in scores.items() if score == best]
+    return closest[0] if best >= _SIMILAR and len(closest) == 1 else ""
+
+
+def _similarity(one: frozenset[bytes], other: frozenset[bytes]) -> float:
+    """Return which part of the lines of the longer text is in both."""
+    return len(one & other) / max(len(one), len(other), 1)
+
+
+def _read(tree: Tree, path: str) -> bytes | None:
+    try:
+        return tree.read(path)
+    except (OSError, ValueError):
+        return None  # not a regular file or a valid path: the path rules refuse it

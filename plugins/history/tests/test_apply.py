@@ -1,0 +1,146 @@
+"""`code-commit apply RUN`: the recorded answer of a run, without a model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+GOOD = "^^^a.txt\ngood\n^^^end\n^^^new/b.txt\nb\n^^^end\n^^^c.txt\n^^^delete\n"
+
+
+@pytest.fixture
+def dry(runs):
+    """A project with a dry run; `dry.dry_run` is its name."""
+    runs.project.write({"c.txt": "c", "d.txt": "d\n--- x.txt ---\nd\n\n"})
+    runs.project.git("add", "-A")
+    assert runs.command("rollup").exit_code == 0
+    finished, runs.dry_run = runs.run(GOOD, arguments=["--dry-run"])
+    assert finished.exit_code == 0
+    assert f"hint: `code-commit apply {runs.dry_run}` applies it\n" in finished.stderr
+    assert runs.project.read("a.txt") == "old\n"
+    return runs
+
+
+@pytest.mark.parametrize("name", ["latest", "the run"])
+def test_the_answer_of_a_dry_run_is_applied_and_can_be_taken_back(dry, name):
+    finished = dry.command("apply", dry.dry_run if name == "the run" else name)
+    assert finished.exit_code == 0, finished.stderr
+    project = dry.project
+    assert (project.read("a.txt"), project.read("new/b.txt")) == ("good\n", "b\n")
+    assert not (project.root / "c.txt").exists()
+    assert project.read("built.txt") == "built\n"
+    assert "3 files changed, the build passes" in finished.stderr
+    assert "differs" not in finished.stderr
+    assert project.run_folder.name != dry.dry_run
+    events = (project.run_folder / "events.jsonl").read_text().splitlines()
+    calls = [event["data"] for event in map(json.loads, events) if event["kind"] == "call.started"]
+    assert [call["provider"] for call in calls] == ["replay"]
+    assert dry.command("undo").exit_code == 0
+    assert (project.read("a.txt"), project.read("c.txt")) == ("old\n", "c")
+    assert not (project.root / "new").exists()
+    assert dry.command("apply", dry.dry_run).exit_code == 0  # once more
+
+
+def test_it_ends_as_a_run_does(runs):
+    runs.run(runs.replaced("a.txt", "bad\n"), arguments=["--dry-run"])
+    finished = runs.command("apply", "latest", "--json")
+    assert finished.exit_code == 1
+    kinds = [event["kind"] for event in finished.events]
+    assert (kinds[0], kinds[-1]) == ("run.started", "run.finished")
+    assert finished.events[-1]["data"]["summary"].startswith("the build is red")
+    assert kinds.count("call.started") == 1
+
+
+def test_the_change_is_committed_on_request(dry):
+    for name, value in {"user.name": "A person", "user.email": "person@example.com"}.items():
+        dry.project.git("config", name, value)
+    dry.project.git("commit", "-qm", "before")
+    assert dry.command("apply", "latest", "--commit").exit_code == 0
+    assert dry.project.git("status", "--porcelain", "a.txt", "new", "c.txt") == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"a.txt": "mine\n"}, ["a.txt"]),
+        ({"a.txt": "old\nmore\n"}, ["a.txt"]),
+        ({"d.txt": "e\n"}, ["d.txt"]),  # no answer names it, but the model saw it
+        ({"a.txt": "", "d.txt": ""}, ["a.txt", "d.txt"]),
+        ({"a.txt": None}, ["a.txt"]),
+        ({"new/b.txt": "a person's\n"}, ["new/b.txt"]),  # it would be lost
+    ],
+)
+def test_files_that_changed_are_named_and_nothing_is_touched(dry, changes, named):
+    for path, content in changes.items():
+        dry.project.write({path: content or ""})
+        if content is None:
+            (dry.project.root / path).unlink()
+    before = files(dry.project)
+    finished = dry.command("apply", "latest")
+    assert finished.exit_code == 3
+    assert f"error: changed after the model saw them in {dry.dry_run}: {', '.join(named)}\n" in finished.stderr
+    assert files(dry.project) == before
+    assert dry.project.run_folder.name == dry.dry_run
+
+
+def files(project):
+    found = (path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {path: path.read_bytes() for path in found if "agent-config" not in path.parts}
+
+
+def test_a_new_file_elsewhere_does_not_matter(dry):
+    dry.project.write({"mine.txt": "mine\n"})
+    assert dry.command("apply", "latest").exit_code == 0
+
+
+def test_code_in_another_form_counts_for_the_files_of_the_answer(runs):
+    runs.project.write({"agent-config/codeRollup.txt": "a.txt:\nold\n\n"})
+    runs.run(GOOD, arguments=["--dry-run"])
+    runs.project.write({"d.txt": "no model saw it\n"})
+    assert runs.command("apply", "latest").exit_code == 0
+    runs.project.write({"a.txt": "old\n"})
+    (runs.project.root / "new/b.txt").unlink()
+    runs.run(GOOD, arguments=["--dry-run"])
+    runs.project.write({"a.txt": "mine\n"})
+    finished = runs.command("apply", "latest")
+    assert (finished.exit_code, ": a.txt\n" in finished.stderr) == (3, True)
+
+
+def test_code_that_was_out_of_date_from_the_start_does_not_matter(runs):
+    runs.project.write(
+        {"agent-config/codeRollup.txt": "--- a.txt ---\nolder\n--- /gone/x ---\n--- gone.txt ---\ngone\n"}
+    )
+    runs.run(GOOD, arguments=["--dry-run"])
+    assert runs.command("apply", "latest").exit_code == 0
+
+
+def test_the_answers_of_a_run_with_repairs_are_applied_in_turn(runs):
+    bad, good = (runs.replaced("a.txt", text) for text in ("bad\n", "good\n"))
+    _, name = runs.run(bad, "no file replacement", good)
+    assert runs.command("undo").exit_code == 0
+    finished = runs.command("apply", name)
+    assert (finished.exit_code, runs.project.read("a.txt")) == (0, "good\n"), finished.stderr
+
+
+def test_an_answer_that_is_not_allowed_is_refused(runs):
+    _, name = runs.run(runs.replaced("build.sh", "true\n"))
+    finished = runs.command("apply", name)
+    assert (finished.exit_code, "build.sh: Responses cannot change it." in finished.stderr) == (5, True)
+
+
+def test_only_a_run_with_an_answer_can_be_applied(runs):
+    assert runs.command("apply", "latest").exit_code == 3
+    runs.run("down")
+    finished = runs.command("apply", "latest")
+    assert (finished.exit_code, "has no answer of a model" in finished.stderr) == (3, True)
+    assert runs.command("apply").exit_code == 2
+    (runs.project.run_folder / "input-query.txt").unlink()
+    assert runs.command("apply", "latest", "--json").events[-1]["data"]["exit_code"] == 3
+
+
+@pytest.mark.parametrize("name", ["input-query.txt", "input-codeRollup.txt"])
+def test_a_run_folder_without_its_inputs_is_named(dry, name):
+    (dry.project.run_folder / name).unlink()
+    finished = dry.command("apply", "latest")
+    assert (finished.exit_code, f"{dry.dry_run} lacks a file" in finished.stderr) == (3, True)
