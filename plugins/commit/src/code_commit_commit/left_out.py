@@ -52,6 +52,11 @@ def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[st
     return [path for path in paths if path not in left], named
 
 
+def may_be_secret(path: str) -> bool:
+    """Return whether the name of a file says that it may contain secrets."""
+    return _default_reasons([path]).get(path) == SECRET
+
+
 def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     vendored: dict[str, bool] = {}  # by folder: the same for all of its files

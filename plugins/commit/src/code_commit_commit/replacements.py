@@ -11,24 +11,33 @@ from code_commit.plugin_api import Change, Json
 from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from code_commit.plugin_api import Run, Tree
+    from code_commit_commit.seen_files import SeenFiles
 
 
 class Replacements:
-    """The latest change of each file, sorted by path, and digests of the files before the run."""
+    """The latest change of each file, sorted by path, and digests of the files before the run.
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    `seen` learns what the run wrote and deleted.
+    """
+
+    def __init__(self, run: Run, seen: SeenFiles) -> None:
+        self._run, self._seen = run, seen
         self._before: dict[str, bytes] = {}
         self._latest: dict[str, Change] = {}
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Apply all of `changes`, or none."""
+    def apply(self, changes: Sequence[Change]) -> bool:
+        """Apply all of `changes`, or none. Return False, and do nothing, if they are on disk already."""
+        if not any(differs(change, self._run.tree) for change in changes):
+            return False
         latest = {path_of(change): Change(path_of(change), change.content) for change in changes}
         before = {path: self._digest(path) for path in latest}
         self._run.apply(changes)
         self._before = before | self._before
         self._latest |= latest
+        for path, change in latest.items():
+            self._seen.see(path, change.content)
+        return True
 
     @property
     def latest(self) -> list[Change]:
@@ -53,6 +62,14 @@ def _digest(content: bytes | None) -> bytes:
 def path_of(change: Change) -> str:
     """Return the path without `./`: `./a` and `a` are the same file."""
     return change.path.removeprefix("./")
+
+
+def differs(change: Change, tree: Tree) -> bool:
+    """Return whether `change` would change the disk."""
+    try:
+        return tree.read(path_of(change)) != change.content
+    except (OSError, ValueError):
+        return True  # not a regular file or a valid path: the path rules refuse it
 
 
 def written(changes: Sequence[Change]) -> tuple[str, ...]:
