@@ -88,7 +88,7 @@ def commit(run: Run) -> Result:
         useless = None if applied else completion.text
         failure = failure_text(unusable.for_model if unusable else "", red)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
-    return _failed(run, number, unusable, red, repeated=repeated)
+    return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repeated)
 
 
 def _preview(run: Run, changes: Sequence[Change]) -> Result:
@@ -180,23 +180,26 @@ def _failed(
     unusable: ResponseRefused | None,
     red: ProcessResult | None,
     *,
+    changed: bool,
     repeated: bool,
 ) -> Result:
-    """End the run after its last attempt; `repeated` is whether it ends because two responses are the same.
+    """End the run after its last attempt.
+
+    `changed` is whether a response changed files, `repeated` whether the last two without effect are the same.
 
     Raises:
         ResponseRefused: no response was applied.
     """
     after = f"after {count_of(attempts, 'attempt')}"
-    if repeated:
-        after += ", and the last two responses are the same"
+    same = "; the last two responses are the same" if repeated else ""
     reason = f"; {unusable.message.rstrip('.')}" if unusable else ""
     if isinstance(unusable, UnusableResponse):
         text = f"no response can be applied {after}: {unusable.message}"
         reason = f"; the last response cannot be applied: {unusable.message}"
-        unusable = ResponseRefused(text, hint=unusable.hint)
+        unusable = ResponseRefused(text + same, hint=unusable.hint)
     if unusable and not red:
         raise unusable
     assert red is not None
-    summary = f"the build is red: {build_end(red)} {after}{reason}"
-    return Result(Outcome.NOT_REACHED, summary + _red_before(run, red))
+    summary = f"the build is red: {build_end(red)} {after}{reason}{same}"
+    before = _red_before(run, red) if changed else "; no response changed a file"
+    return Result(Outcome.NOT_REACHED, summary + before)
