@@ -49,7 +49,7 @@ def test_changed_and_removed_files_are_named(root, tree):
 def test_other_files_are_those_of_the_manifest(root, tree):
     write_manifest(root)
     rolled_up = RolledUp.of(tree, TEXT)
-    assert (set(rolled_up.digests), rolled_up.others) == ({"a", "b"}, {"image"})
+    assert (set(rolled_up.digests), rolled_up.others) == ({"a", "b"}, frozenset({"image"}))
 
 
 @pytest.mark.parametrize(("more", "patterns"), [({}, None), ({"include": ["*.py"], "exclude": []}, (("*.py",), ()))])

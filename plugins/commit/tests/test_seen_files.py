@@ -177,7 +177,9 @@ def test_a_file_is_seen_if_its_text_stands_in_a_rollup_made_by_hand(project, ans
 
 
 def test_a_rollup_made_by_hand_may_have_any_lines(project, answered):
-    lines = "".join(f"--- {path} ---\nx\n" for path in ("../up", "/etc/passwd", "a//b", ".", "x" * 5000, "a\\b", "dir/"))
+    lines = "".join(
+        f"--- {path} ---\nx\n" for path in ("../up", "/etc/passwd", "a//b", ".", "x" * 5000, "a\\b", "dir/")
+    )
     project.write({"agent-config/codeRollup.txt": f"{lines}--- x.txt ---\nx\n"})
     assert answered(project, GOOD).exit_code == 0
 

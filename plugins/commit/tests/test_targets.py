@@ -54,7 +54,7 @@ def test_names_that_windows_cannot_have_are_sent_back(change):
     events = map(json.loads, (change.project.run_folder / "events.jsonl").read_text("utf-8").splitlines())
     [refused] = [event["data"] for event in events if event["kind"] == "changes.refused"]
     assert [row["path"] for row in refused["refusals"]] == [path.rstrip(" ") for path in NOT_PORTABLE]
-    assert "a?.txt: The path contains one of < > \" | ? *, which names on Windows cannot have." in change.prompts()[1]
+    assert 'a?.txt: The path contains one of < > " | ? *, which names on Windows cannot have.' in change.prompts()[1]
 
 
 def test_a_path_that_is_not_allowed_still_ends_the_run(change):

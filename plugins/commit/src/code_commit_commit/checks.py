@@ -37,7 +37,7 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code that the next run would send, the state of the rollup for people, and how many files changed or are new."""
+    """The code that the next run would send, the state of the rollup for people, and how many files differ from it."""
 
     text: str
     standing: str

@@ -135,6 +135,8 @@ def _require_text(query: str) -> None:
 
 def warn_of_uncommitted_changes(run: Run) -> None:
     """Report files that differ from the last commit: `git diff` will mix these changes with those of the run."""
+    if run.options.dry_run:
+        return
     options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
     listed = run.git("diff", *options, "HEAD", check=False)  # without a commit, nothing is listed
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:

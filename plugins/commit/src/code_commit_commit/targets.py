@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from code_commit.plugin_api import Change, Refusal
 from code_commit_commit.replacements import path_of
@@ -14,68 +14,70 @@ if TYPE_CHECKING:
     from code_commit.plugin_api import Tree
 
 _RULE = "target"
-_WRAPPED = {  # what may stand around a name
-    "`": "`",
-    "'": "'",
-    '"': '"',
-    "*": "*",
-    "<": ">",
-    "“": "”",
-    "‘": "’",
-    "«": "»",
-}
-_WRAPPED_IF_THERE = {"_": "_", "(": ")", "[": "]", "{": "}"}  # names of files may begin and end so
-_LINE = re.compile(r"(?P<bare>.+?)(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*[-–]\s*\d+)?\)?)")
-_REMARK = re.compile(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]")
-_MORE = re.compile(r"(?P<bare>\S+)\s+\S.*")
-_BULLET = re.compile(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)")
-_LINK = re.compile(r"\[[^\]]+\]\((?P<bare>[^)]+)\)")
-_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+(?:and|&|\+)\s+")
-_NAME = re.compile(r"[^\s,;:`'\"*<>()\[\]]*\w\.\w{1,10}")  # with a suffix, like the name of a file
+_LONGEST = 300  # characters: longer ones are no paths with a mark
+_PLAIN = re.compile(r"[a-zA-Z0-9][\w./-]*", re.ASCII)
+_ALWAYS, _NEVER = re.compile(r".*"), re.compile(r"(?!)")
+_SUFFIXED = r"[^\s,;:`'\"*<>()\[\]]*\w\.\w{1,10}"  # a name with a suffix, like that of a file
+_NAME = re.compile(_SUFFIXED)
+_SEPARATOR = r"(?:\s*[,;]\s*|\s+(?:and|&|\+)\s+)"
+_NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s*\d+)?\)?)"
+
+
+class _Form(NamedTuple):
+    """A form of mistaken targets, around a bare name.
+
+    The target is mistaken if the bare name is that of a file, or if it is `sure` that no file has this name.
+    """
+
+    pattern: re.Pattern[str]
+    sure: re.Pattern[str]
+    reason: str
+
+
+def _form(pattern: str, sure: re.Pattern[str], reason: str) -> _Form:
+    return _Form(re.compile(pattern), sure, reason)
+
+
+_MARKED = "Quotes, brackets or other marks stand around the path."
+_SEVERAL = "The line names several files, and a block changes one."
+_FORMS = (
+    _form(r"\^(?P<bare>.*)", _ALWAYS, "The line begins with more than three carets."),
+    _form(r"(?P<bare>.*)\^\^\^", _ALWAYS, "The line ends with carets."),
+    _form(r"(?P<bare>.*`.*)", _ALWAYS, _MARKED),
+    _form(r"(['\"*])(?P<bare>.+)\1", _ALWAYS, _MARKED),
+    _form(r"[<\u2018\u201c\xab](?P<bare>.+)[>\u2019\u201d\xbb]", _ALWAYS, _MARKED),
+    _form(r"[_(\[{]+(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
+    _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),
+    _form(rf"(?P<bare>{_SUFFIXED}(?:{_SEPARATOR}{_SUFFIXED})+)", _ALWAYS, _SEVERAL),
+    _form(rf"(?P<bare>.+?){_SEPARATOR}.+", _NEVER, _SEVERAL),
+    _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
+    _form(rf"(?P<bare>{_SUFFIXED})\s+\S.*", _NEVER, "Something follows the path."),
+    _form(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)", _NEVER, "The path is an item of a list."),
+    _form(r"\[[^\]]+\]\((?P<bare>[^)]+)\)", _NEVER, "The path is a link."),
+)
 
 
 def mistaken_targets(changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
     """Yield a refusal for each target with something around or behind the name of a file.
 
     A file that is there is always meant, whatever its name. So is a name that a file may have, unless the bare name is
-    that of a file, or nothing but a remark can be meant.
+    that of a file, or nothing but a mistake can be meant.
     """
     for change in changes:
         path = path_of(change)
-        if not _is_file(tree, path) and (reason := _mistake(path, tree)):
+        if (reason := _mistake(path, tree)) and not _is_file(tree, path):
             yield Refusal(change.path, _RULE, f"{reason} Write the path alone after `^^^`.", then="repair")
 
 
 def _mistake(path: str, tree: Tree) -> str:
-    """Return what is wrong with a target that is not the path of a file, or an empty text."""
-    if path.startswith("^"):
-        return "The line begins with more than three carets."
-    if path.endswith("^^^"):
-        return "The line ends with carets."
-    if "`" in path or _is_wrapped(path, tree):
-        return "Quotes, brackets or other marks stand around the path."
-    if match := _LINE.fullmatch(path):
-        if _is_file(tree, match["bare"]) or _NAME.fullmatch(match["bare"]):
-            return "A line number follows the path."
-    if len(names := _SEPARATOR.split(path)) > 1:
-        if _is_file(tree, names[0]) or all(map(_NAME.fullmatch, names)):
-            return "The line names several files, and a block changes one."
-    if match := _REMARK.fullmatch(path):
-        if _is_file(tree, match["bare"]) or _NAME.fullmatch(match["bare"]):
-            return "A remark follows the path."
-    if (match := _MORE.fullmatch(path)) and _NAME.fullmatch(match["bare"]) and _is_file(tree, match["bare"]):
-        return "Something follows the path."
-    if (match := _BULLET.fullmatch(path) or _LINK.fullmatch(path)) and _is_file(tree, match["bare"]):
-        return "The path is an item of a list, or a link."
+    """Return what is wrong with a target, or an empty text."""
+    if len(path) > _LONGEST or _PLAIN.fullmatch(path):
+        return ""
+    for form in _FORMS:
+        match = form.pattern.fullmatch(path)
+        if match and (form.sure.fullmatch(match["bare"]) or _is_file(tree, match["bare"])):
+            return form.reason
     return ""
-
-
-def _is_wrapped(path: str, tree: Tree) -> bool:
-    first, last = path[0], path[-1]
-    if len(path) > 1 and _WRAPPED.get(first) == last:
-        return True
-    bare = path.strip("_([{)]}")
-    return bool(bare) and _WRAPPED_IF_THERE.get(first) == last and _is_file(tree, bare)
 
 
 def _is_file(tree: Tree, path: str) -> bool:

@@ -71,8 +71,8 @@ def _text(content: bytes) -> str | None:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        cut = len(content) > LARGEST_TEXT and error.start > LARGEST_TEXT - 4 and error.reason == "unexpected end of data"
-        return content[: error.start].decode() if cut else None
+        may_be_cut = len(content) > LARGEST_TEXT and error.reason == "unexpected end of data"
+        return content[: error.start].decode() if may_be_cut else None
 
 
 def _attached(path: str, text: str) -> str:

@@ -46,12 +46,7 @@ class UnusableResponse(ResponseRefused):
 
     def __init__(self, message: str, *, hint: str = "", attachment: str = "") -> None:
         super().__init__(message, hint=hint)
-        self._attachment = attachment
-
-    @property
-    def for_model(self) -> str:
-        """The reason for the repair prompt."""
-        return f"{self.message}\n\n{self._attachment}" if self._attachment else self.message
+        self.attachment = attachment
 
 
 def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: SeenFiles) -> tuple[Change, ...]:
@@ -117,6 +112,13 @@ def shown_words(text: str) -> str:
     return "\n".join(shown)
 
 
+def reason_for_model(unusable: ResponseRefused | None) -> str:
+    """Return why a response was not applied, for the repair prompt; an empty text if it was."""
+    if isinstance(unusable, UnusableResponse) and unusable.attachment:
+        return f"{unusable.message}\n\n{unusable.attachment}"
+    return unusable.message if unusable else ""
+
+
 def _refused(refusals: Sequence[Refusal], run: Run) -> ResponseRefused:
     """Log the refusals of a response, and return the error."""
     reason = _logged(refusals, run)
@@ -136,9 +138,7 @@ def _logged(refusals: Sequence[Refusal], run: Run) -> str:
     return reason
 
 
-def _unusable(
-    reason: str, then: Literal["repair", "stop"], hint: str, attachment: str = ""
-) -> ResponseRefused:
+def _unusable(reason: str, then: Literal["repair", "stop"], hint: str, attachment: str = "") -> ResponseRefused:
     if then == "repair":
         return UnusableResponse(reason, hint=hint, attachment=attachment)
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)

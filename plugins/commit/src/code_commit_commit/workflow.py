@@ -19,9 +19,10 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
+from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements, count, differs, paths
 from code_commit_commit.response import watch_response
-from code_commit_commit.validation import UnusableResponse, read_changes
+from code_commit_commit.validation import UnusableResponse, read_changes, reason_for_model
 from code_commit_commit.window import require_window
 from code_commit_workspace import count_of
 
@@ -53,16 +54,15 @@ def commit(run: Run) -> Result:
     require_window(model.name, model.window, prompt, context.codebase, lambda: model.count_tokens(request))
     del prompt
     git = _git_commit(run, context.query, model.name)
-    if not run.options.dry_run:
-        warn_of_uncommitted_changes(run)
+    warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
         _require_green(run)
         seen.renew()
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
     replacements = Replacements(run, seen)
+    repetition = Repetition()
     failure, red = "", None
-    useless, repeated = None, False  # the latest response, if it changed nothing
     for number in range(1, run.options.repairs + 2):
         unusable, applied = None, False
         with run.span("attempt", number=number):
@@ -83,12 +83,11 @@ def commit(run: Run) -> Result:
                     return _tampered(red)
         if unusable and not isinstance(unusable, UnusableResponse):
             break
-        if repeated := not applied and completion.text == useless:
+        if repetition.notice(completion.text, applied=applied):
             break
-        useless = None if applied else completion.text
-        failure = failure_text(unusable.for_model if unusable else "", red)
+        failure = failure_text(reason_for_model(unusable), red)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
-    return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repeated)
+    return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repetition.noticed)
 
 
 def _preview(run: Run, changes: Sequence[Change]) -> Result:

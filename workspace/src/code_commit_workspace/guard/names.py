@@ -32,7 +32,7 @@ _FENCE = re.compile(r"\A\^\^\^|\A(?:end|delete)\Z")
 _NOT_PORTABLE = (
     (re.compile(r"\\"), "The path contains a backslash, which separates folders on Windows; use `/`."),
     (re.compile(r":"), "The path contains a colon, which names a drive or a hidden stream on Windows."),
-    (re.compile(r'[<>"|?*]'), "The path contains one of < > \" | ? *, which names on Windows cannot have."),
+    (re.compile(r'[<>"|?*]'), 'The path contains one of < > " | ? *, which names on Windows cannot have.'),
     (re.compile(r"\A~"), "The path begins with `~`, which shells replace with a home folder."),
     (re.compile(r"\A\s"), "The path begins with a space."),
 )
