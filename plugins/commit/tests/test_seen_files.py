@@ -95,11 +95,20 @@ def test_a_file_that_the_model_has_not_seen_comes_back_with_its_text(project, an
     assert (project.root / path).exists() is (change is write)
     text = repair_text(project)
     assert f"{path}: The response changes this file, but it is not in the code that you have seen.\n" in text
-    assert f"\n--- {path} ---\n{content.decode()}\n--- " in text
+    assert f"\n--- {path} ---\n{content.decode()}--- " in text
     events = [json.loads(line) for line in (project.run_folder / "events.jsonl").read_text().splitlines()]
     [refused] = [event["data"] for event in events if event["kind"] == "changes.refused"]
     assert [row["rule"] for row in refused["refusals"]] == ["unseen"]
     assert "left\n" not in refused["reason"]
+
+
+def test_a_text_that_came_back_is_in_every_prompt_until_it_is_replaced(project, answered):
+    project.write({"uv.lock": "left\n"})
+    assert project.command("rollup").exit_code == 0
+    replies = [BAD + write("uv.lock"), "words", BAD, BAD + write("uv.lock"), GOOD]
+    assert answered(project, *replies, arguments=["--repairs", "4"]).exit_code == 0
+    text = "The text of uv.lock, which is not in the codebase:\n\n--- uv.lock ---\nleft\n"
+    assert [text in repair_text(project, number) for number in (2, 3, 4, 5)] == [True, True, True, False]
 
 
 FOR_GOOD = {
@@ -173,7 +182,7 @@ def test_a_file_is_seen_if_its_text_stands_in_a_rollup_made_by_hand(project, ans
     response = GOOD + write("left.txt")
     finished = answered(project, *[response] * times)
     assert finished.exit_code == 0, finished.stderr
-    assert len(list(project.run_folder.glob("*-query.txt"))) == times + ("input" in str(project.run_folder)) + 1
+    assert len(list(project.run_folder.glob("[0-9]*-query.txt"))) == times
 
 
 def test_a_rollup_made_by_hand_may_have_any_lines(project, answered):

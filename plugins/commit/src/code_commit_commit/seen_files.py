@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from code_commit_commit.rollup_text import LARGEST
@@ -38,6 +38,7 @@ class SeenFiles:
     ) -> None:
         self._run, self._codebase = run, codebase
         self._compared = compared
+        self._returned: dict[str, bytes] = {}
         self._others = rolled_up.others  # there from the start, and not shown
         self._by_hand = rolled_up.others is None
         # None is a file that the model knows to be gone.
@@ -57,6 +58,18 @@ class SeenFiles:
     def see(self, path: str, content: bytes | None) -> None:
         """Note that the model knows `content`, None if the file is gone."""
         self._digests[path] = None if content is None else digest(content)
+        self._returned.pop(path, None)
+
+    def show(self, texts: Mapping[str, bytes]) -> None:
+        """Note that the next prompts have these files, until a response replaces or deletes them."""
+        for path, content in texts.items():
+            self.see(path, content)
+        self._returned |= texts
+
+    @property
+    def returned(self) -> str:
+        """The files that came back to the model, for the next prompt."""
+        return "\n".join(_returned(path, content.decode()) for path, content in sorted(self._returned.items()))
 
     def build(self) -> ProcessResult:
         """Run `build.sh`. What it changes in files that the model knows does not count as changed.
@@ -115,6 +128,11 @@ class SeenFiles:
 def digest(content: bytes) -> str:
     """Return the digest of a file, as `RolledUp.digests` has it."""
     return hashlib.sha256(content).hexdigest()
+
+
+def _returned(path: str, text: str) -> str:
+    ended = text if text.endswith("\n") else f"{text}\n"
+    return f"The text of {path}, which is not in the codebase:\n\n--- {path} ---\n{ended}"
 
 
 def _has_lines(text: str, lines: str) -> bool:

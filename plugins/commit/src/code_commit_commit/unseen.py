@@ -27,11 +27,6 @@ class Unseen:
     refusals: tuple[Refusal, ...]
     texts: dict[str, bytes] = field(repr=False)
 
-    @property
-    def attachment(self) -> str:
-        """The texts for the model, each below its path."""
-        return "\n".join(_attached(path, content.decode()) for path, content in self.texts.items())
-
 
 def find_unseen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> Unseen:
     """Return the refusals of `changes` whose files the model has not seen, and the texts to show to it.
@@ -73,8 +68,3 @@ def _text(content: bytes) -> str | None:
     except UnicodeDecodeError as error:
         may_be_cut = len(content) > LARGEST_TEXT and error.reason == "unexpected end of data"
         return content[: error.start].decode() if may_be_cut else None
-
-
-def _attached(path: str, text: str) -> str:
-    ended = text if text.endswith("\n") else f"{text}\n"
-    return f"The text of {path}, which you now have seen:\n\n--- {path} ---\n{ended}"

@@ -39,14 +39,7 @@ _HINT_FORMAT = "read the response in the run folder; try another model, or a sma
 
 
 class UnusableResponse(ResponseRefused):
-    """A response that was not applied; the model may repair it.
-
-    `attachment` is for the model alone: texts of files that it had not seen.
-    """
-
-    def __init__(self, message: str, *, hint: str = "", attachment: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.attachment = attachment
+    """A response that was not applied; the model may repair it."""
 
 
 def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: SeenFiles) -> tuple[Change, ...]:
@@ -112,13 +105,6 @@ def shown_words(text: str) -> str:
     return "\n".join(shown)
 
 
-def reason_for_model(unusable: ResponseRefused | None) -> str:
-    """Return why a response was not applied, for the repair prompt; an empty text if it was."""
-    if isinstance(unusable, UnusableResponse) and unusable.attachment:
-        return f"{unusable.message}\n\n{unusable.attachment}"
-    return unusable.message if unusable else ""
-
-
 def _refused(refusals: Sequence[Refusal], run: Run) -> ResponseRefused:
     """Log the refusals of a response, and return the error."""
     reason = _logged(refusals, run)
@@ -138,9 +124,9 @@ def _logged(refusals: Sequence[Refusal], run: Run) -> str:
     return reason
 
 
-def _unusable(reason: str, then: Literal["repair", "stop"], hint: str, attachment: str = "") -> ResponseRefused:
+def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> ResponseRefused:
     if then == "repair":
-        return UnusableResponse(reason, hint=hint, attachment=attachment)
+        return UnusableResponse(reason, hint=hint)
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)
 
 
@@ -167,9 +153,8 @@ def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
     if then == "repair":
         final = any(refusal.then == "stop" for refusal in unseen.refusals)
         then = run.settings.refused_path if final else run.settings.unusable_response
-    for path, content in unseen.texts.items():
-        seen.see(path, content)
-    raise _unusable(reason, then, _HINT_UNSEEN, unseen.attachment)
+    seen.show(unseen.texts)
+    raise _unusable(reason, then, _HINT_UNSEEN)
 
 
 def _hint(refusal: Refusal) -> str:

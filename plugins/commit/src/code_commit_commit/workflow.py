@@ -22,7 +22,7 @@ from code_commit_commit.prompts import build_end, failure_text, initial_prompt, 
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements, count, differs, paths
 from code_commit_commit.response import watch_response
-from code_commit_commit.validation import UnusableResponse, read_changes, reason_for_model
+from code_commit_commit.validation import UnusableResponse, read_changes
 from code_commit_commit.window import require_window
 from code_commit_workspace import count_of
 
@@ -85,7 +85,7 @@ def commit(run: Run) -> Result:
             break
         if repetition.notice(completion.text, applied=applied):
             break
-        failure = failure_text(reason_for_model(unusable), red)
+        failure = failure_text(str(unusable or ""), red, seen.returned)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
     return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repetition.noticed)
 
