@@ -220,7 +220,7 @@ def test_only_unusable_responses_are_exit_5(project):
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
     assert "no response can be applied after 2 attempts: there is no file replacement" in finished.stderr
-    assert "hint: read the response" in finished.stderr
+    assert "hint: answer the model in the query" in finished.stderr
 
 
 def test_an_incomplete_last_response_shows_the_setting_to_raise(project):
@@ -294,7 +294,8 @@ def test_dry_run_shows_the_change_and_writes_nothing(project):
 
 
 def test_files_are_deleted_created_and_emptied(project):
-    project.write({"gone.txt": "x\n"})
+    shown = "--- a.txt ---\nold\n--- gone.txt ---\nx\n"
+    project.write({"gone.txt": "x\n", "agent-config/codeRollup.txt": shown})
     response = "^^^gone.txt\n^^^delete\n^^^empty.txt\n^^^end\n" + replaced("a.txt", "good\r\n")
     with ScriptedServer([Reply(response)]) as server:
         assert run(project, server).exit_code == 0
@@ -353,7 +354,8 @@ def test_replay_returns_recorded_answers_and_reports_changed_prompts(project):
 
 def test_a_model_cannot_replace_a_key_by_its_mark(project):
     config = f"level = 1\nkey = {KEY}\n"
-    project.write({"config.ini": config, "agent-config/codeRollup.txt": f"--- config.ini ---\n{config}"})
+    shown = f"--- a.txt ---\nold\n--- config.ini ---\n{config}"
+    project.write({"config.ini": config, "agent-config/codeRollup.txt": shown})
     echoed = replaced("config.ini", "level = 2\nkey = ***7Q\n")
     with ScriptedServer([Reply(echoed), Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server)
@@ -365,7 +367,8 @@ def test_a_model_cannot_replace_a_key_by_its_mark(project):
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
 def test_a_file_and_a_folder_swap_places(project, flags):
-    project.write({"one": "x\n", "two/x": "y\n"})
+    shown = "--- a.txt ---\nold\n--- one ---\nx\n--- two/x ---\ny\n"
+    project.write({"one": "x\n", "two/x": "y\n", "agent-config/codeRollup.txt": shown})
     changes = "^^^one\n^^^delete\n^^^two/x\n^^^delete\n" + replaced("one/y", "1\n") + replaced("two", "2\n")
     with ScriptedServer([Reply(changes + replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, *flags)

@@ -238,7 +238,8 @@ def test_no_key_hides_a_part_of_another(run, project, key_traces, used, other) -
 @each_key
 def test_a_key_in_the_query_and_the_rollup_is_redacted(run, project, key) -> None:
     query, rollup = "agent-config/query.txt", "agent-config/codeRollup.txt"
-    project.write({query: f"use {key}\n", rollup: "\n".join(disguises(key)[how] for how in ("whole", "json", "hex"))})
+    hidden = "\n".join(disguises(key)[how] for how in ("whole", "json", "hex"))
+    project.write({query: f"use {key}\n", rollup: f"--- a.txt ---\nold\n{hidden}"})
     with ScriptedServer([GOOD]) as server:
         finished = run(key, "--model", "gpt-5", "--json", server=server, kept=(query, rollup))
         assert key.encode() not in server.requests[0].body

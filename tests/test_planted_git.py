@@ -49,6 +49,7 @@ class Planted:
     def change_files(self) -> None:
         """Let git find changed files, whose content it has to read."""
         self.project.write({"a.txt": "own\n", "b.lfs": "own\n", "sub/f.txt": "two\n"})  # as long as before
+        self.project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nown\n--- b.lfs ---\nown\n"})
 
 
 @pytest.fixture

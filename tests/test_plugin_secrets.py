@@ -76,4 +76,4 @@ def test_no_process_and_no_file_has_the_secret_of_a_plugin(tmp_path: Path, key_t
     recorded = {path.stem for path in (tmp_path / "tools").glob("*.env")}
     assert recorded == {"git", "bash"}, done.stderr
     assert [path for path in (tmp_path / "tools").glob("*.env") if SECRET in path.read_text()] == []
-    assert key_traces(project, done, SECRET, kept=("a.txt", "b.py")) == {}
+    assert key_traces(project, done, SECRET, kept=("a.txt", "b.py", "agent-config/codeRollup.txt")) == {}

@@ -34,7 +34,7 @@ def counted(member, tokens):
 @pytest.mark.parametrize("model", SERVICES)
 def test_max_cost_near_the_limit_asks_the_service(project, model) -> None:
     path, member = SERVICES[model]
-    project.write({"agent-config/codeRollup.txt": CODE[:400_000]})
+    project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nold\n" + CODE[:400_000]})
     limit = {"gemini-2.5-pro": "0.50", "claude-sonnet-4-5": "0.90"}[model]
     with ScriptedServer([counted(member, 90_000), Reply(GOOD)]) as server:
         assert run(project, server, model, "--max-cost", limit).exit_code == 0
@@ -45,7 +45,7 @@ def test_max_cost_near_the_limit_asks_the_service(project, model) -> None:
 
 
 def test_a_failed_count_is_an_estimate(project) -> None:
-    project.write({"agent-config/codeRollup.txt": CODE[:400_000]})
+    project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nold\n" + CODE[:400_000]})
     with ScriptedServer([Reply.error(500), Reply(GOOD)]) as server:
         finished = run(project, server, "gemini-2.5-pro", "--max-cost", "0.50")
         assert (finished.exit_code, len(server.requests)) == (6, 1)
@@ -54,7 +54,7 @@ def test_a_failed_count_is_an_estimate(project) -> None:
 
 @pytest.mark.parametrize(("tokens", "exit_code"), [(190_000, 0), (210_000, 3)])
 def test_a_prompt_near_the_window_is_counted(project, tokens, exit_code) -> None:
-    project.write({"agent-config/codeRollup.txt": CODE[:600_000]})
+    project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nold\n" + CODE[:600_000]})
     with ScriptedServer([counted("input_tokens", tokens), Reply(GOOD)]) as server:
         finished = run(project, server, "claude-sonnet-4-5")
         assert (finished.exit_code, len(server.requests)) == (exit_code, 2 - bool(exit_code))

@@ -137,7 +137,7 @@ def test_a_project_that_does_not_ignore_keys_is_an_error(runner, tmp_path, serve
 
 def test_the_rollup_of_an_earlier_step_stays(runner, project, server) -> None:
     server.script(Reply(GOOD))
-    project.write({"agent-config/codeRollup.txt": "--- the project's own ---\n"})
+    project.write({"agent-config/codeRollup.txt": "--- the project's own ---\nold\n"})
     assert runner.run(project, server, api_key=KEY, **ASKED).exit_code == 0
     assert "--- the project's own ---" in server.requests[0].prompt
 

@@ -23,13 +23,18 @@ ASKED = {"query": "Make it good.", "model": "gpt-5", "provider": "openai"}
 HOSTILE = "\"'; touch owned #\n$(touch owned) `touch owned` ${{ secrets.X }} --sandbox=off\n::set-env name=X::y"
 
 
-@pytest.mark.parametrize("query", [HOSTILE, f"--help {HOSTILE}", "-"])
+@pytest.mark.parametrize("query", [HOSTILE, f"--help {HOSTILE}", "- x"])
 def test_a_hostile_query_is_a_query(runner, project, server, query) -> None:
     server.script(Reply(GOOD))
     job = runner.run(project, server, api_key=KEY, **{**ASKED, "query": query})
     assert job.exit_code == 0, job.log
     assert query in server.requests[0].prompt
     assert not list(project.root.rglob("owned"))
+
+
+def test_a_dash_is_no_query(runner, project, server) -> None:
+    job = runner.run(project, server, api_key=KEY, **{**ASKED, "query": "-"})
+    assert (job.exit_code, job.outputs["outcome"], server.requests) == (2, "usage", [])
 
 
 def test_hostile_patterns_are_patterns(runner, project, server) -> None:

@@ -44,28 +44,12 @@ def test_changed_and_removed_files_are_named(root, tree):
     (root / "b").unlink()
 
     assert rolled_up.changed() == ["a", "b"]
-    assert rolled_up.changed(["b", "c"]) == ["b"]
 
 
-def test_new_files_count_among_given_paths_and_files_left_out_do_not(root, tree):
-    write_manifest(root)
-    (root / "new").write_text("new")
-
-    assert RolledUp.of(tree, TEXT).changed(["a", "image", "missing", "new"]) == ["new"]
-
-
-def test_what_a_build_wrote_is_no_change_after_renew(root, tree):
+def test_other_files_are_those_of_the_manifest(root, tree):
     write_manifest(root)
     rolled_up = RolledUp.of(tree, TEXT)
-    (root / "a").write_text("by the build")
-    (root / "made").write_text("by the build")
-
-    rolled_up.renew()
-
-    assert rolled_up.changed() == []
-    assert rolled_up.changed(["a", "made"]) == []
-    (root / "a").write_text("later")
-    assert rolled_up.changed() == ["a"]
+    assert (set(rolled_up.digests), rolled_up.others) == ({"a", "b"}, frozenset({"image"}))
 
 
 @pytest.mark.parametrize(("more", "patterns"), [({}, None), ({"include": ["*.py"], "exclude": []}, (("*.py",), ()))])
@@ -80,7 +64,7 @@ def test_a_manifest_of_another_rollup_is_not_used(root, tree):
 
     rolled_up = RolledUp.of(tree, TEXT)
 
-    assert (rolled_up.changed(), rolled_up.patterns) == ([], None)
+    assert (rolled_up.changed(), rolled_up.patterns, rolled_up.others) == ([], None, None)
 
 
 @pytest.mark.parametrize("manifest", [None, "", "{", "[]", "[" * 100_000, '{"version": 1}'])
@@ -91,4 +75,3 @@ def test_without_a_usable_manifest_no_file_counts_as_changed(root, tree, manifes
     (root / "a").write_text("new a")
 
     assert RolledUp.of(tree, TEXT).changed() == []
-    assert RolledUp.of(tree, TEXT).changed(["a", "new"]) == []

@@ -35,6 +35,13 @@ class Change:
         config = f"{model}replies = {json.dumps(answers)}\n{settings}\n"
         self.project.write({"agent-config/config.toml": config})
 
+    def show(self) -> None:
+        """Write a rollup by hand that has every visible file as it is now."""
+        listed = self.project.git("ls-files", "-co", "--exclude-standard", "-z").split("\0")
+        files = [path for path in sorted(set(listed)) if (self.project.root / path).is_file()]
+        text = "".join(f"--- {path} ---\n{self.project.read(path)}" for path in files)
+        self.project.write({"agent-config/codeRollup.txt": text})
+
     def prompts(self) -> list[str]:
         """Return the prompts of the latest run."""
         files = self.project.run_folder.glob("[0-9]*-query.txt")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit_testing import install_plugin
+
 CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
 
 
@@ -72,19 +74,78 @@ def test_a_file_created_since_the_rollup_is_not_overwritten(project, answered):
     project.write({"left-out.txt": "known\n"})
     project.command("rollup", "--exclude", "left-out.txt")
     project.write({"newer.txt": "mine\n"})
+    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n", settings=PROTECT)
+    assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
+    assert "warning: new since the rollup: newer.txt; update the rollup" in finished.stderr
+    assert "the response was refused: newer.txt changed since the rollup\n" in finished.stderr
+    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n", settings=STOP)
+    assert (finished.exit_code, project.read("newer.txt")) == (3, "mine\n")
+    assert "error: new since the rollup: newer.txt\n" in finished.stderr
+
+
+def test_a_file_created_since_the_rollup_is_in_the_next_prompt(project, answered):
+    project.write({"left-out.txt": "known\n"})
+    project.command("rollup", "--exclude", "left-*")
+    project.write({"tests/test_new.py": "new\n", "left-over.txt": "x\n", "image": "\0", "b.py": "print(1)\n"})
+    finished = answered(project, "^^^tests/test_new.py\nnewer\n^^^end\n")
+    assert (finished.exit_code, project.read("tests/test_new.py")) == (0, "newer\n")
+    told = "1 file changed and 1 file is new since the rollup: collected the code again, 5 files, "
+    assert told in finished.stderr
+    prompt = (project.run_folder / "1-initial-query.txt").read_text()
+    assert "--- tests/test_new.py ---\nnew\n" in prompt
+    assert "left-" not in prompt
+
+
+def test_a_file_created_while_the_model_works_is_not_overwritten(project, plugins, answered, tmp_path):
+    project.command("rollup")
+    plugins[:] = [install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"newer.txt": "mine\n"}))]
     finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n")
     assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
-    assert "newer.txt" in finished.stderr
-    finished = answered(project, "^^^left-out.txt\ntheirs\n^^^end\n")
-    assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
+    assert "newer.txt changed since the rollup" in finished.stderr
+
+
+MEANWHILE = """
+from pathlib import Path
+
+from code_commit_testing.scripted_provider import ScriptedProvider, code_commit_providers
+
+complete = ScriptedProvider.complete
+
+def meanwhile(self, call):
+    if call.number == 1:
+        for path, text in {!r}.items():
+            (call.root / path).write_text(text)
+    return complete(self, call)
+
+ScriptedProvider.complete = meanwhile
+"""
+
+
+def test_what_a_person_writes_before_a_red_build_is_not_overwritten_after_it(project, plugins, answered, tmp_path):
+    project.write({"build.sh": "grep -q 4 b.py\n"})
+    project.command("rollup")
+    plugins[:] = [install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"a/x.txt": "mine\n"}))]
+    finished = answered(project, CHANGE, "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("a/x.txt")) == (1, "mine\n")
+    assert "the response was refused: a/x.txt changed since the rollup" in finished.stderr
+
+
+def test_protect_holds_after_a_red_build(project, answered):
+    project.write({"build.sh": "grep -q 4 b.py\n"})
+    project.command("rollup")
+    project.write({"a/x.txt": "mine\n"})
+    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n"
+    finished = answered(project, CHANGE, second, settings=PROTECT)
+    assert (finished.exit_code, project.read("a/x.txt")) == (1, "mine\n")
 
 
 def test_a_repair_may_change_files_that_the_run_or_its_build_created(project, answered):
-    project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
+    project.write({"build.sh": "echo built >> built.txt\ngrep -q 4 b.py\n"})
     project.command("rollup")
     first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
-    finished = answered(project, first, second + "^^^built.txt\nx\n^^^end\n")
-    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\n")
+    second += "^^^built.txt\nx\n^^^end\n"
+    finished = answered(project, first, second, second)  # what the build wrote comes back once
+    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\nbuilt\n")
 
 
 def test_protect_lets_other_files_change(project, answered):

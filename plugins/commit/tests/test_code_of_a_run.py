@@ -132,5 +132,5 @@ def test_a_query_is_read_from_a_pipe(change):
 
 @pytest.mark.parametrize(("model", "size"), [("gpt-4o", 25_000), ("unheard-of", 60_000)], ids=["fits", "unknown"])
 def test_other_prompts_are_sent(change, model, size):
-    change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\n{'words of a text ' * size}\n"})
+    change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n{'words of a text ' * size}\n"})
     assert change([GREEN], "--model", f"scripted/{model}").exit_code == 0

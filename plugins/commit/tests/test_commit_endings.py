@@ -54,7 +54,7 @@ TAKE_BACK = "`code-commit undo` reverts the changes"
     [
         ([RED, RED.replace("bad", "worse")], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
         ([RED, "no"], "the last response cannot be applied: there is no file replacement"),
-        ([RED, RED], "the last response cannot be applied: the response changes nothing"),
+        ([RED, RED], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
         ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh: Responses cannot change it"),
     ],
     ids=["red twice", "no block", "nothing new", "refused path"],
@@ -91,7 +91,7 @@ def test_responses_that_were_never_applied_are_exit_5_without_a_word_about_chang
     finished = change(["no", "no"], "--repairs", "1")
     assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
     assert lines_after(finished.stderr, "no response can be applied after 2 attempts: ")[1:] == [
-        "hint: read the response in the run folder; try another model, or a smaller change"
+        "hint: answer the model in the query, for example with --query, or try another model"
     ]
     assert "changed" not in change.result()
 
@@ -162,11 +162,18 @@ def test_an_interrupted_build_of_the_untouched_files_puts_the_changes_back(chang
     assert "files stay changed: a.txt" in stderr.decode()
 
 
+def test_long_words_are_cut(change):
+    finished = change(["Which did you mean?\n" + "".join(f"option {number}\n" for number in range(50))])
+    assert "       option 18\n       ... and 31 more lines, in the response in the run folder\n" in finished.stderr
+    assert "option 19\n" not in finished.stderr
+
+
 def test_a_model_that_refuses_in_words_is_quoted(change):
-    finished = change(["\n  I'm sorry, I cannot do this.\nMore.\n"], "--repairs", "0")
+    finished = change(["\n  I'm sorry, I cannot do this.\nMore.\x1b[2J\n"], "--repairs", "0")
     assert finished.exit_code == 5
     assert 'no line begins with `^^^`; it begins "I\'m sorry, I cannot do this."\n' in finished.stderr
-    assert "More." not in finished.stderr
+    assert "] the model answered in words, and changed nothing:\n" in finished.stderr
+    assert "\n       I'm sorry, I cannot do this.\n       More.\\x1b[2J\n" in finished.stderr
     assert '"' + "x" * 200 + '"' in change(["x" * 5000], "--repairs", "0").stderr
     assert "; it is empty\n" in change([" "], "--repairs", "0").stderr
 
@@ -245,6 +252,7 @@ def test_a_build_that_alters_its_own_checks_ends_the_run(change):
 )
 def test_the_result_is_the_difference_between_start_and_end(change, answers, written, deleted, summary):
     change.project.write({"gone.txt": "x\n"})
+    change.show()
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}

@@ -29,16 +29,15 @@ def repair_text(prompt: str) -> str:
     [
         ("I would rather not.", "no line begins with `^^^`"),
         ("^^^a.txt\ngood\n", "no closing line"),
-        (block("a.txt", "old\n"), "every file already has this content"),
         (GREEN + block("./a.txt", "good\n"), "./a.txt: The response has this path twice. Include each file once."),
         (GREEN + block("a.txt/b", "x\n"), "a.txt/b: The response writes 'a.txt' as a file"),
         ("^^^src/main.rs\nx\n^^^end\n", "repeats the block `^^^src/main.rs` of its prompt"),
     ],
-    ids=["prose", "open", "nothing new", "twice", "file and folder", "echo"],
+    ids=["prose", "open", "twice", "file and folder", "echo"],
 )
 def test_a_response_that_cannot_be_used_costs_a_repair(change, response, reason):
     if "main.rs" in response:
-        change.project.write({"agent-config/codeRollup.txt": "--- doc ---\nsome text\n" + response})
+        change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n--- doc ---\nsome text\n{response}"})
         response = "some text\n" + response
     assert change([response, GREEN]).exit_code == 0
     assert reason in repair_text(change.prompts()[1])
@@ -169,6 +168,7 @@ def test_the_output_of_a_build_is_one_stream_as_a_terminal_shows_it(change):
 
 def test_a_file_is_deleted_however_the_block_is_closed(change):
     change.project.write({"gone.txt": "x\n"})
+    change.show()
     assert change(["^^^gone.txt\n^^^delete\n^^^end\n" + GREEN]).exit_code == 0
     assert not (change.project.root / "gone.txt").exists()
 

@@ -45,6 +45,7 @@ def test_git_runs_only_where_its_answer_can_have_changed(change, answer, calls):
     install_plugin(change.plugins, "listener", LISTENER)
     log = change.project.root / "logs/git"
     for _ in range(2):  # the second run finds the checkpoints of the first
-        change.project.write({"logs/git": "", "a.txt": "bad\n", "old.txt": "x"})
+        change.project.write({"logs/git": "", "a.txt": "bad\n", "old.txt": "x\n"})
+        change.project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nbad\n--- old.txt ---\nx\n"})
         assert change([answer]).exit_code == 0
         assert log.read_text().split() == [*BEGIN, *calls]

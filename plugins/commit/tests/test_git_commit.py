@@ -41,17 +41,19 @@ def status(project) -> list[str]:
 
 def test_exactly_the_changed_files_are_committed(change):
     project = change.project
-    names = ["new.txt", "with blank.txt", "ünï.txt", "-dash.txt", "st*r.txt", "[s]tar.txt", "sub/deep/a.py"]
-    project.write({"gone.txt": "x\n", "moved.txt": "moved\n" * 20, "star.txt": "x\n"})
+    names = ["new.txt", "with blank.txt", "ünï.txt", "-dash.txt", "[s]tar.txt", "sub/deep/a.py"]
+    project.write({"gone.txt": "x\n", "moved.txt": "moved\n" * 20, "star.txt": "x\n", "st*r.txt": "old\n"})
     project.git("add", ".")
     project.git("commit", "-qm", "more")
     project.write({"theirs.txt": "staged\n", "mine.txt": "not staged\n", "star.txt": "not staged\n"})
     project.git("add", "theirs.txt")
     staged = project.git("diff", "--cached")
+    change.show()
     answer = GOOD + block("gone.txt", None) + block("moved.txt", None) + block("here.txt", "moved\n" * 20)
+    answer += block("st*r.txt", "new\n")
     finished = change([answer + "".join(block(name, "x\n") for name in names)], "--commit")
     assert finished.exit_code == 0, finished.stderr
-    expected = ["M a.txt", "D gone.txt", "D moved.txt", "A here.txt", *(f"A {name}" for name in names)]
+    expected = ["M a.txt", "M st*r.txt", "D gone.txt", "D moved.txt", "A here.txt", *(f"A {name}" for name in names)]
     assert sorted(committed(project)) == sorted(expected)
     assert project.git("diff", "--cached") == staged
     assert status(project) == [" M star.txt", "A  theirs.txt", "?? mine.txt"]
@@ -102,6 +104,7 @@ def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
     if staged:
         change.project.git("add", path)
     index = change.project.git("diff", "--cached")
+    change.show()
     finished = change([GOOD + block("new.txt", "x\n")], "--commit")
     assert finished.exit_code == 1
     assert f"nothing is committed: these files had uncommitted changes before the run: {path}\n" in finished.stderr
@@ -114,6 +117,7 @@ def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
 
 def test_with_restore_a_change_that_is_not_committed_is_taken_back(change):
     change.project.write({"a.txt": "own\n"})
+    change.show()
     finished = change([GOOD], "--commit", "--on-failure", "restore")
     assert (finished.exit_code, change.project.read("a.txt")) == (1, "own\n")
     assert "files stay changed" not in finished.stderr
@@ -154,6 +158,7 @@ def test_a_file_and_a_folder_may_swap_places(change, old, new, staged):
     change.project.git("commit", "-qm", "more")
     change.project.write(dict.fromkeys(staged, "staged\n"))
     change.project.git("add", ".")
+    change.show()
     finished = change([block(old, None) + block(new, "x\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
     assert sorted(committed(change.project)) == sorted([f"D {old}", f"A {new}"])
@@ -330,6 +335,7 @@ def test_the_setting_commits_unless_a_flag_says_no(change):
     assert change([GOOD], "--no-commit", settings=settings).exit_code == 0
     assert subjects(change.project) == ["start"]
     change.project.git("commit", "-qam", "by hand")
+    change.show()
     assert change([block("a.txt", "good, too\n")], settings=settings).exit_code == 0
     assert len(subjects(change.project)) == 3
 

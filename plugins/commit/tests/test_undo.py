@@ -76,6 +76,7 @@ def test_a_path_that_the_run_did_not_change_is_refused(changed, path):
 def test_a_file_of_the_user_in_place_of_a_folder_stays(change):
     project = change.project
     project.write({"d/x.txt": "1\n", "e": "1\n"})
+    change.show()
     assert change([block("a.txt", "good\n") + "^^^d/x.txt\n^^^delete\n^^^e\n^^^delete\n"]).exit_code == 0
     project.write({"d": "mine\n", "e/mine.txt": "mine\n"})
     refused = project.command("undo", "--force")

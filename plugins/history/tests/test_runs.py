@@ -211,8 +211,8 @@ def test_a_patch_is_applied_by_git(past_runs):
 
 def test_a_diff_contains_no_key(runs):
     runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
-    runs.project.write({"note.txt": f"{KEY}\n"})
-    runs.run(runs.replaced("a.txt", "good\n"), runs.replaced("note.txt", "x\n"))
+    runs.project.write({"note.txt": f"{KEY}\n", "agent-config/codeRollup.txt": f"--- note.txt ---\n{KEY}\n"})
+    runs.project.write({"a.txt": "good\n"})
     _, name = runs.run(runs.replaced("note.txt", "x\n"))
     diff = runs.command("runs", "diff", name).stdout
     assert "note.txt" in diff
@@ -233,7 +233,10 @@ def test_steps_that_do_not_match_the_events_are_numbered():
 
 
 def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
-    names = [runs.run(runs.replaced("a.txt", f"{text}\n"))[1] for text in ("good 1", "good 2", "good 3")]
+    (runs.project.root / "agent-config/codeRollup.txt").unlink()
+    flags = ("--query", "Change it.")
+    answers = [runs.replaced("a.txt", f"good {number}\n") for number in (1, 2, 3)]
+    names = [runs.run(answer, arguments=flags)[1] for answer in answers]
     document = runs.command("runs", "prune", "--keep", "1", "--json").document
     assert (document["pruned"], document["kept"]) == (names[:2], names[2:])
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == names[2:]

@@ -235,7 +235,9 @@ def test_a_long_text_is_cut_in_the_middle(answered):
 
 
 def test_a_page_is_small_and_links_to_the_files(answered):
-    code = "".join(f"line {number} of a large codebase, nothing in it repeats\n" for number in range(5300))
+    code = "--- a.txt ---\nold\n" + "".join(
+        f"line {number} of a large codebase, nothing in it repeats\n" for number in range(5300)
+    )
     answered.project.write({"agent-config/codeRollup.txt": code})
     answered(block("bad\n"), block("good\n"))
     prompts = [answered.project.run_folder / name for name in ("1-initial-query.txt", "2-repair-query.txt")]
@@ -255,7 +257,9 @@ DOCUMENTED = '"""Begin.\n' + "words of the docstring\n" * 9 + '"""\n\nvalue = {v
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_a_hunk_that_begins_in_a_docstring_has_the_colors_of_its_file(answered, exported):
-    answered.project.write({"doc.py": DOCUMENTED.format(value=1), "build.sh": "exit 0\n"})
+    text = DOCUMENTED.format(value=1)
+    answered.project.write({"doc.py": text, "build.sh": "exit 0\n"})
+    answered.project.write({"agent-config/codeRollup.txt": f"--- doc.py ---\n{text}"})
     answered(block(DOCUMENTED.format(value=2), "doc.py"))
     if exported:  # the file is another one by then
         answered.project.write({"doc.py": "other\n"})

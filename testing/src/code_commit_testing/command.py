@@ -56,14 +56,20 @@ class Project:
         files: Mapping[str, str] | None = None,
         build: str = "exit 0\n",
         query: str | None = "Change a.txt.\n",
-        rollup: str | None = "--- a.txt ---\nold\n",
+        rollup: str | None = "files",
         gitignore: str = "/agent-config\n",
     ) -> Project:
-        """Create a project below `folder`: commit `files`, write `query` and `rollup` to `agent-config`."""
+        """Create a project below `folder`: commit `files`, write `query` and `rollup` to `agent-config`.
+
+        The rollup "files" has all of `files`; None writes none.
+        """
         root, home = folder / "project", folder / "home"
         home.mkdir(parents=True)
         project = cls(root, home)
-        committed = {".gitignore": gitignore, "build.sh": build, **({"a.txt": "old\n"} if files is None else files)}
+        files = {"a.txt": "old\n"} if files is None else files
+        if rollup == "files":
+            rollup = "".join(f"--- {path} ---\n{files[path]}" for path in sorted(files)) or "no files\n"
+        committed = {".gitignore": gitignore, "build.sh": build, **files}
         project.write(committed)
         project._commit_start(tuple(sorted(committed.items())))
         given = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}

@@ -295,8 +295,7 @@ class RunLog:
     def finish(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing, unless the first was interrupted. A run that was not ready to begin leaves no
-        folder.
+        A second call does nothing, unless the first was interrupted. A run that could not begin leaves no folder.
         """
         with self._lock, uninterrupted():
             self._span.set(_ROOT_SPAN)
@@ -307,7 +306,7 @@ class RunLog:
         with self._lock:
             self._events.close()
             self._files.close()
-        if exit_code is ExitCode.NOT_READY and not self._has_begun:
+        if exit_code in {ExitCode.NOT_READY, ExitCode.USAGE} and not self._has_begun:
             import shutil
 
             shutil.rmtree(self.folder, ignore_errors=True)

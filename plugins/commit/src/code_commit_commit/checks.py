@@ -19,7 +19,7 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.commands.first_build import interpreter_of, run_first_build
-from code_commit_commit.current_code import CurrentCode, collect_current_code
+from code_commit_commit.current_code import CurrentCode, collect_current_code, describe_difference, new_files
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
 from code_commit_commit.window import PromptTooLong, RequireFit, code_part, require_file_fits, require_fit_of
@@ -49,7 +49,7 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code that the next run would send, the state of the rollup for people, and how many files changed since."""
+    """The code that the next run would send, the state of the rollup for people, and how many files differ from it."""
 
     text: str
     standing: str
@@ -108,16 +108,19 @@ def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _
     rolled_up = RolledUp.of(workspace.tree, given)
     if rolled_up.patterns is None:
         return _Code(given, "from another program, so it may be out of date")
-    changed = rolled_up.changed()
-    if not changed or setting == "ignore":
-        return _Code(given, "up to date" if not changed else "out of date, but the settings ignore this", len(changed))
-    what = f"{count_of(len(changed), 'file')} changed since"
+    changed, created = rolled_up.changed(), new_files(workspace, rolled_up)
+    count = len(changed) + len(created)
+    if not count:
+        return _Code(given, "up to date")
+    if setting == "ignore":
+        return _Code(given, "out of date, but the settings ignore this", count)
+    what = f"{describe_difference(changed, created)} since"
     if setting == "refresh":
         code = collect_current_code(workspace, require_fit, *rolled_up.patterns)
-        return _Code(code.text, f"{what}, so the next run collects {_count(code)}", len(changed))
+        return _Code(code.text, f"{what}, so the next run collects {_count(code)}", count)
     if setting == "stop":
         raise NotReady(what, hint=FRESH)
-    return _Code(given, what, len(changed), FRESH)
+    return _Code(given, what, count, FRESH)
 
 
 def _count(code: CurrentCode) -> str:

@@ -37,6 +37,29 @@ class CurrentCode:
         return f"{count_of(len(self.rollup.files), 'file')}, about {count_of(self.rollup.tokens, 'token')}"
 
 
+def new_files(source: Source, rolled_up: RolledUp) -> list[str]:
+    """Return the files created since the rollup that it would have if it were made now, sorted.
+
+    Without the patterns of the rollup, no file counts as new.
+    """
+    if rolled_up.patterns is None or rolled_up.others is None:
+        return []
+    include, exclude = rolled_up.patterns
+    created = [path for path in source.files(include) if path not in rolled_up.digests and path not in rolled_up.others]
+    rollup = Rollup()
+    for batch in batches(source.tree.contents(exclude_paths(created, exclude, source.tree)[0], LARGEST)):
+        add(batch, rollup)
+    return sorted(rollup.files)
+
+
+def describe_difference(changed: Sequence[str], created: Sequence[str]) -> str:
+    """Return how many files changed, and how many are new."""
+    parts = [f"{count_of(len(changed), 'file')} changed"] if changed else []
+    if created:
+        parts.append(f"{count_of(len(created), 'file')} {'is' if len(created) == 1 else 'are'} new")
+    return " and ".join(parts)
+
+
 def collect_current_code(
     source: Source, require_fit: RequireFit, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> CurrentCode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,13 +14,15 @@ from code_commit.plugin_api import (
     MessageLogged,
     NotReady,
     QueryRead,
+    UsageError,
     decode_text,
     read_text,
 )
-from code_commit_commit.current_code import collect_current_code
+from code_commit_commit.current_code import CurrentCode, collect_current_code, describe_difference, new_files
 from code_commit_commit.prompts import Context
+from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
-from code_commit_workspace import RolledUp, count_of, join_paths
+from code_commit_workspace import RolledUp, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
@@ -38,12 +41,15 @@ _DESCRIBE = "describe the change in it, or use --query"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
-def read_context(run: Run) -> tuple[Context, RolledUp]:
+def read_context(run: Run) -> tuple[Context, SeenFiles]:
     """Return the query and the code rollup, unchanged; collect the code again if our own rollup is out of date.
+
+    Also return what the model will know about each file.
 
     Raises:
         NotReady: one of them is missing, empty, not UTF-8, or far longer than the model's window; build.sh is missing;
             or files changed since the rollup.
+        UsageError: the query is the name of a file.
     """
     require_build(run)
     query = _query(run)
@@ -57,7 +63,7 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     if given and read_text(run.tree, CODEBASE) is None:
         code = collect_current_code(run, _fit(run))
         run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
-        return Context(query, code.text), code.rolled_up
+        return _collected_context(run, query, code)
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
     codebase = _required(run, CODEBASE, collect)
     if not codebase.strip():
@@ -65,7 +71,11 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     return _compare_with_rollup(run, Context(query, codebase))
 
 
-def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
+def _collected_context(run: Run, query: str, code: CurrentCode) -> tuple[Context, SeenFiles]:
+    return Context(query, code.text), SeenFiles(run, code.text, code.rolled_up)
+
+
+def _collected(run: Run, query: str) -> tuple[Context, SeenFiles]:
     """Collect the current code with the patterns of the existing rollup.
 
     Raises:
@@ -80,30 +90,38 @@ def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
         )
     code = collect_current_code(run, _fit(run), *(patterns or ()))
     run.emit(MessageLogged(f"collected {code}"))
-    return Context(query, code.text), code.rolled_up
+    return _collected_context(run, query, code)
 
 
-def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, RolledUp]:
-    """Compare the files with the rollup's manifest."""
+def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles]:
+    """Compare the files with the rollup's manifest.
+
+    Raises:
+        NotReady: files changed or are new, and the settings stop the run.
+    """
     setting = run.settings.changed_since_rollup
-    if setting == "ignore":
-        return context, RolledUp(run.tree, {})
     rolled_up = RolledUp.of(run.tree, context.codebase)
-    changed = rolled_up.changed()
-    if changed and setting == "refresh" and rolled_up.patterns:
+    if setting == "ignore":
+        return context, SeenFiles(run, context.codebase, rolled_up, compared=False)
+    changed, created = rolled_up.changed(), new_files(run, rolled_up)
+    if not (changed or created):
+        return context, SeenFiles(run, context.codebase, rolled_up)
+    if setting == "refresh" and rolled_up.patterns:
         code = collect_current_code(run, _fit(run), *rolled_up.patterns)
-        changes = f"{count_of(len(changed), 'file')} changed since the rollup"
-        run.emit(MessageLogged(f"{changes}: collected the code again, {code}"))
-        return Context(context.query, code.text), code.rolled_up
-    if changed and setting != "protect":
-        raise NotReady(f"changed since the rollup: {join_paths(changed)}", hint=FRESH)
-    if changed:
-        run.emit(MessageLogged(f"changed since the rollup: {join_paths(changed)}; {FRESH}", level="warning"))
-    return context, rolled_up
+        difference = f"{describe_difference(changed, created)} since the rollup"
+        run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
+        return _collected_context(run, context.query, code)
+    named = {"changed": changed, "new": created}
+    difference = "; ".join(f"{what} since the rollup: {join_paths(paths)}" for what, paths in named.items() if paths)
+    if setting != "protect":
+        raise NotReady(difference, hint=FRESH)
+    run.emit(MessageLogged(f"{difference}; {FRESH}", level="warning"))
+    return context, SeenFiles(run, context.codebase, rolled_up, created=created)
 
 
 def _query(run: Run) -> str:
     if run.options.query is not None:
+        _require_text(run.options.query)
         return decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
     if run.options.query_file is not None:
         name = run.options.query_file
@@ -115,8 +133,25 @@ def _query(run: Run) -> str:
     return query
 
 
+def _require_text(query: str) -> None:
+    """Check that `--query` describes the change, and does not name a file.
+
+    Raises:
+        UsageError: it is `-` or the name of a file.
+    """
+    name = query.strip()
+    if name == "-":
+        raise UsageError("--query takes the text of the query", hint="use `--query-file -` to read it from stdin")
+    for path in (name, name.removeprefix("@")):
+        if path and os.path.isfile(path):  # noqa: PTH113 - a `Path` raises if the text is too long
+            hint = f"use `--query-file {shlex.quote(path)}` to read the query from it"
+            raise UsageError(f"--query takes the text of the query, and {path} is a file", hint=hint)
+
+
 def warn_of_uncommitted_changes(run: Run) -> None:
     """Report files that differ from the last commit: `git diff` will mix these changes with those of the run."""
+    if run.options.dry_run:
+        return
     options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
     listed = run.git("diff", *options, "HEAD", check=False)  # without a commit, nothing is listed
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:

@@ -68,6 +68,11 @@ def exclude_paths(
     return [path for path in paths if path not in left], named
 
 
+def may_be_secret(path: str, tree: Tree) -> bool:
+    """Return whether a file may contain secrets, as its name tells, or the text of a file such as `.npmrc`."""
+    return _default_reasons([path], tree).get(path) == SECRET
+
+
 def _default_reasons(paths: Iterable[str], tree: Tree | None = None) -> dict[str, str]:
     reasons: dict[str, str] = {}
     vendored: dict[str, bool] = {}  # by folder: the same for all of its files

@@ -97,11 +97,16 @@ def file_replacements(replacements: Iterable[Change]) -> str:
     return "".join(shown)
 
 
-def failure_text(unusable: str, red: ProcessResult | None) -> str:
-    """Return why an attempt failed: why its response is `unusable`, and the output of the latest build, `red`."""
+def failure_text(unusable: str, red: ProcessResult | None, returned: str = "") -> str:
+    """Return why an attempt failed: why its response is `unusable`, and the output of the latest build, `red`.
+
+    `returned` has the files that came back to the model because it had not seen them.
+    """
     pieces = []
     if unusable:
         pieces.append(f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n")
+    if returned:
+        pieces.append(returned)
     if red and unusable:
         pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
     if red:

@@ -11,19 +11,25 @@ from code_commit.plugin_api import Change, Json
 from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from code_commit.plugin_api import Run, Tree
+    from code_commit_commit.seen_files import SeenFiles
 
 
 class Replacements:
-    """The latest change of each file, sorted by path, and digests of the files before the run."""
+    """The latest change of each file, sorted by path, and digests of the files before the run.
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    `seen` learns what the run wrote and deleted.
+    """
+
+    def __init__(self, run: Run, seen: SeenFiles) -> None:
+        self._run, self._seen = run, seen
         self._before: dict[str, bytes] = {}
         self._latest: dict[str, Change] = {}
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Apply all of `changes`, or none."""
+    def apply(self, changes: Sequence[Change]) -> bool:
+        """Apply all of `changes`, or none. Return False, and do nothing, if they are on disk already."""
+        if not any(differs(change, self._run.tree) for change in changes):
+            return False
         latest = {change.path: change for change in changes}
         before = {path: self._digest(path) for path in latest}
         self._run.apply(changes)
@@ -34,6 +40,9 @@ class Replacements:
             for path, change in latest.items()
             if change.content is not None or before[path] or path in self._latest
         }
+        for path, change in latest.items():
+            self._seen.see(path, change.content)
+        return True
 
     @property
     def latest(self) -> list[Change]:
@@ -53,6 +62,14 @@ class Replacements:
 
 def _digest(content: bytes | None) -> bytes:
     return b"" if content is None else hashlib.sha256(content).digest()
+
+
+def differs(change: Change, tree: Tree) -> bool:
+    """Return whether `change` would change the disk."""
+    try:
+        return tree.read(change.path) != change.content
+    except (OSError, ValueError):
+        return True  # not a regular file or a valid path: the path rules refuse it
 
 
 def written(changes: Sequence[Change]) -> tuple[str, ...]:

@@ -22,13 +22,18 @@ class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
     """The text does not follow the response format. The message is for the model that repairs it."""
 
 
+class NoBlock(MalformedResponse):
+    """The text has no block at all: nothing, or words instead of changes."""
+
+
 def parse_changes(text: str) -> tuple[Change, ...]:
     """Return the changes of a response, in its order.
 
     Content is every line between the fences with its newline, unchanged, in UTF-8.
 
     Raises:
-        MalformedResponse: there is no block, or an incomplete one; a path is missing; content is not Unicode text.
+        NoBlock: there is no block.
+        MalformedResponse: a block is incomplete; a path is missing; content is not Unicode text.
     """
     parser = ResponseParser()
     parser.feed(text)
@@ -36,7 +41,7 @@ def parse_changes(text: str) -> tuple[Change, ...]:
         return tuple(Change(block.path, block.content(text)) for block in blocks)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
-    raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
+    raise NoBlock(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
 
 
 def watch_response() -> Callable[[str], int | None]:

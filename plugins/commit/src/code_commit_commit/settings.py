@@ -17,15 +17,20 @@ class CommitSettings(BaseModel):
     repairs: int = _REPAIRS
     unusable_response: Literal["repair", "stop"] = Field(
         "repair",
-        description="What to do after a response that is malformed, incomplete, changes nothing or is sent back.",
+        description="What to do after a response that is malformed, incomplete or sent back.",
     )
     refused_path: Literal["stop", "repair"] = Field(
         "stop", description="What to do after a response with a path that is not allowed."
     )
     changed_since_rollup: Literal["refresh", "stop", "protect", "ignore"] = Field(
         "refresh",
-        description="The reaction to files that changed since `code-commit rollup`: collect the code again, stop "
-        "before the first call, or only if a response changes one of them.",
+        description="The reaction to files that changed or are new since `code-commit rollup`: collect the code again, "
+        "stop before the first call, or only if a response changes one of them.",
+    )
+    unseen_file: Literal["repair", "stop", "allow"] = Field(
+        "repair",
+        description="What to do if a response replaces or deletes a file that the model has not seen: send it back "
+        "with the file's text, end the run, or let it pass.",
     )
     build_untouched: Literal["after", "before", "never"] = Field(
         "after",

@@ -12,6 +12,7 @@ from code_commit.plugin_api import (
     ChangesRefused,
     Completion,
     Finish,
+    MessageLogged,
     Refusal,
     ResponseRefused,
 )
@@ -19,16 +20,22 @@ from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
 from code_commit_commit.kept_form import keep_form
 from code_commit_commit.prompts import system_prompt
-from code_commit_commit.replacements import deleted, written
-from code_commit_commit.response import MalformedResponse, parse_changes
+from code_commit_commit.replacements import deleted, differs, written
+from code_commit_commit.response import MalformedResponse, NoBlock, parse_changes
+from code_commit_commit.targets import mistaken_targets
+from code_commit_commit.unseen import find_unseen
 from code_commit_workspace import count_of, join_paths
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run, Tree
-    from code_commit_workspace import RolledUp
+    from code_commit.plugin_api import Run
+    from code_commit_commit.seen_files import SeenFiles
 
 _MOST_REASONS = 50  # refused paths that a message names; the event has all
+_MOST_LINES = 20  # of a response in words
+_LONGEST_LINE = 400  # characters of one
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
+_HINT_WORDS = "answer the model in the query, for example with --query, or try another model"
+_HINT_UNSEEN = 'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
 _HINT_FORMAT = "read the response in the run folder; try another model, or a smaller change"
 
 
@@ -36,10 +43,11 @@ class UnusableResponse(ResponseRefused):
     """A response that was not applied; the model may repair it."""
 
 
-def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_up: RolledUp) -> tuple[Change, ...]:
-    """Parse a response and check its changes; write nothing.
+def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: SeenFiles) -> tuple[Change, ...]:
+    """Parse a response and check its changes; write nothing. Changes that are on disk already need no check.
 
     `shown` contains the parts of the prompt that the user did not write: a response must not repeat their blocks.
+    `seen` learns which files are in the next prompt because the response wanted to change them blind.
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
@@ -49,28 +57,18 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
         changes = _parse(completion, run)
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
-        run.emit(ChangesRefused(reason=str(problem)))
-        hint = _HINT_TOO_LONG if completion.finish is Finish.LENGTH else _HINT_FORMAT
-        raise _refused(str(problem), run.settings.unusable_response, hint) from None
+        raise _malformed(problem, completion, run) from None
     run.emit(ChangesParsed(written(changes), deleted(changes)))
+    if mistaken := tuple(mistaken_targets(changes, run.tree)):
+        raise _refused(mistaken, run)
+    different = [change for change in changes if differs(change, run.tree)]
+    if not different:
+        return changes
     if refusals := run.check(changes):
-        more = [f"and {count_of(len(refusals) - _MOST_REASONS, 'more path')}"] if len(refusals) > _MOST_REASONS else []
-        reason = "\n".join([*map(str, refusals[:_MOST_REASONS]), *more])
-        rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
-        run.emit(ChangesRefused(reason, rows))
-        final = next((each for each in refusals if each.then == "stop"), None)
-        then = run.settings.refused_path if final else run.settings.unusable_response
-        raise _refused(reason, then, _hint(final or refusals[0]))
-    _require_unchanged(changes, run, rolled_up)
+        raise _refused(refusals, run)
+    _require_unchanged(different, run, seen)
+    _require_seen(different, run, seen)
     return changes
-
-
-def differs(change: Change, tree: Tree) -> bool:
-    """Return whether `change` would change the disk."""
-    try:
-        return tree.read(change.path) != change.content
-    except (OSError, ValueError):
-        return True  # not a regular file or a valid path: the path rules refuse it
 
 
 def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
@@ -84,25 +82,80 @@ def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     except MalformedResponse as problem:
         if completion.finish is not Finish.UNKNOWN:
             raise
-        raise MalformedResponse(f"{problem}; {completion.ending}") from None
+        raise type(problem)(f"{problem}; {completion.ending}") from None
     if completion.finish is Finish.STOPPED_EARLY:
         raise MalformedResponse("the response is incomplete: it was stopped early")
-    if not any(differs(change, run.tree) for change in changes):
-        raise MalformedResponse("the response changes nothing: every file already has this content")
     return changes
 
 
-def _refused(reason: str, then: Literal["repair", "stop"], hint: str) -> ResponseRefused:
+def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> ResponseRefused:
+    run.emit(ChangesRefused(reason=str(problem)))
+    hint = _HINT_TOO_LONG if completion.finish is Finish.LENGTH else _HINT_FORMAT
+    if isinstance(problem, NoBlock) and (words := shown_words(completion.text)):
+        run.emit(MessageLogged(f"the model answered in words, and changed nothing:\n{words}"))
+        hint = _HINT_WORDS
+    return _unusable(str(problem), run.settings.unusable_response, hint)
+
+
+def shown_words(text: str) -> str:
+    """Return the first lines of a response without blocks, for people."""
+    lines = text.strip().splitlines()
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
+    if left_out := len(lines) - len(shown):
+        shown.append(f"... and {count_of(left_out, 'more line')}, in the response in the run folder")
+    return "\n".join(shown)
+
+
+def _refused(refusals: Sequence[Refusal], run: Run) -> ResponseRefused:
+    """Log the refusals of a response, and return the error."""
+    reason = _logged(refusals, run)
+    final = next((each for each in refusals if each.then == "stop"), None)
+    then = run.settings.refused_path if final else run.settings.unusable_response
+    return _unusable(reason, then, _hint(final or refusals[0]))
+
+
+def _logged(refusals: Sequence[Refusal], run: Run) -> str:
+    """Log `refusals`, and return them as one text."""
+    lines = [str(refusal) for refusal in refusals[:_MOST_REASONS]]
+    if left_out := len(refusals) - len(lines):
+        lines.append(f"and {count_of(left_out, 'more path')}")
+    reason = "\n".join(lines)
+    rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
+    run.emit(ChangesRefused(reason, rows))
+    return reason
+
+
+def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> ResponseRefused:
     if then == "repair":
         return UnusableResponse(reason, hint=hint)
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)
 
 
-def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
-    if changed := rolled_up.changed(change.path for change in changes):
+def _require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
+    if changed := seen.changed(change.path for change in changes):
         reason = "It changed after the model saw it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
         raise ResponseRefused(f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH)
+
+
+def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
+    """Send back changes of files that the model has not seen, with their texts.
+
+    Raises:
+        UnusableResponse, ResponseRefused: there are such files, and the settings do not allow to change them.
+    """
+    if run.settings.unseen_file == "allow":
+        return
+    unseen = find_unseen(changes, run, seen)
+    if not unseen.refusals:
+        return
+    reason = _logged(unseen.refusals, run)
+    then = run.settings.unseen_file
+    if then == "repair":
+        final = any(refusal.then == "stop" for refusal in unseen.refusals)
+        then = run.settings.refused_path if final else run.settings.unusable_response
+    seen.show(unseen.texts)
+    raise _unusable(reason, then, _HINT_UNSEEN)
 
 
 def _hint(refusal: Refusal) -> str:

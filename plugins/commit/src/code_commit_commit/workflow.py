@@ -22,14 +22,17 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
-from code_commit_commit.replacements import Replacements, count, paths
+from code_commit_commit.repetition import Repetition
+from code_commit_commit.replacements import Replacements, count, differs, paths
 from code_commit_commit.response import watch_response
-from code_commit_commit.validation import UnusableResponse, differs, read_changes
+from code_commit_commit.validation import UnusableResponse, read_changes
 from code_commit_commit.window import code_part, failure_part, query_part, replacements_part
 from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from collections.abc import Sequence
+
+    from code_commit.plugin_api import Change, Run
     from code_commit_commit.git_commit import GitCommit
 
 
@@ -47,7 +50,7 @@ def commit(run: Run) -> Result:
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
             file that changed in the meantime, or contains a key.
     """
-    context, rolled_up = read_context(run)
+    context, seen = read_context(run)
     order = run.settings.prompt_order
     # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
     marked = order == "cached" and run.options.repairs > 0 and not run.options.dry_run
@@ -56,44 +59,52 @@ def commit(run: Run) -> Result:
     parts: tuple[PromptPart, ...] = inputs
     model.require_fit(PromptSize.of(request, parts))
     git = _git_commit(run, context.query, model.name)
-    if not run.options.dry_run:
-        warn_of_uncommitted_changes(run)
+    warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
         _require_green(run)
-        rolled_up.renew()
+        seen.renew()
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
-    replacements = Replacements(run)
+    replacements = Replacements(run, seen)
+    repetition = Repetition()
     failure, red = "", None
     for number in range(1, run.options.repairs + 2):
-        unusable = None
+        unusable, applied = None, False
         with run.span("attempt", number=number), _limits_name_the_build(number - 1, red):
             try:
                 label = "initial-query" if number == 1 else "repair-query"
                 completion = model.complete(request, label=label, watch=watch_response, parts=parts)
-                changes = read_changes(completion, run, (context.codebase, failure), rolled_up)
+                changes = read_changes(completion, run, (context.codebase, failure), seen)
                 if run.options.dry_run:
-                    run.say(run.diff(changes))
-                    changes = tuple(change for change in changes if differs(change, run.tree))
-                    summary = f"{count(changes)} would change; nothing was written"
-                    hint = f"`code-commit apply {run.folder.name}` applies it" if "apply" in run.commands else ""
-                    return Result(Outcome.REACHED, summary, paths(changes), hint)
-                replacements.apply(changes)
+                    return _preview(run, changes)
+                applied = replacements.apply(changes)
             except ResponseRefused as refused:
                 unusable = refused
             else:
-                red = run.build()
+                red = seen.build()
                 if red.passed:
                     return _passed(replacements, number, git)
                 if red.tampered:
                     return _tampered(red)
-                rolled_up.renew()
         if unusable and not isinstance(unusable, UnusableResponse):
             break
-        failure = failure_text(unusable.message if unusable else "", red)
+        if repetition.notice(completion.text, applied=applied):
+            break
+        failure = failure_text(str(unusable or ""), red, seen.returned)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
         parts = (*inputs, failure_part(failure), replacements_part(replacements.latest))
-    return _failed(run, number, unusable, red)
+    return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repetition.noticed)
+
+
+def _preview(run: Run, changes: Sequence[Change]) -> Result:
+    """Show what a response would change."""
+    different = [change for change in changes if differs(change, run.tree)]
+    if not different:
+        summary = "nothing would change: every file already has this content; build.sh was not run"
+        return Result(Outcome.REACHED, summary, {**paths(()), "nothing_to_change": True})
+    run.say(run.diff(changes))
+    hint = f"`code-commit apply {run.folder.name}` applies it" if "apply" in run.commands else ""
+    return Result(Outcome.REACHED, f"{count(different)} would change; nothing was written", paths(different), hint)
 
 
 def _request(prompt: tuple[str, ...], *, marked: bool) -> Request:
@@ -118,6 +129,9 @@ def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
 
 def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
     changes = replacements.net
+    if not replacements.latest:
+        summary = "nothing to change: every file already has the content of the response, and the build passes"
+        return Result(Outcome.REACHED, summary, {**paths(changes), "nothing_to_change": True})
     if not changes:
         return Result(Outcome.NOT_REACHED, "the build passes, but later responses reverted all changes", paths(changes))
     summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (attempts > 1)
@@ -182,20 +196,32 @@ def _limits_name_the_build(attempts: int, red: ProcessResult | None) -> Iterator
         raise LimitReached(f"{build}; no further repair: {limit.message}", hint=limit.hint) from limit
 
 
-def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: ProcessResult | None) -> Result:
+def _failed(
+    run: Run,
+    attempts: int,
+    unusable: ResponseRefused | None,
+    red: ProcessResult | None,
+    *,
+    changed: bool,
+    repeated: bool,
+) -> Result:
     """End the run after its last attempt.
+
+    `changed` is whether a response changed files, `repeated` whether the last two without effect are the same.
 
     Raises:
         ResponseRefused: no response was applied.
     """
     after = f"after {count_of(attempts, 'attempt')}"
+    same = "; the last two responses are the same" if repeated else ""
     reason = f"; {unusable.message.rstrip('.')}" if unusable else ""
     if isinstance(unusable, UnusableResponse):
         text = f"no response can be applied {after}: {unusable.message}"
         reason = f"; the last response cannot be applied: {unusable.message}"
-        unusable = ResponseRefused(text, hint=unusable.hint)
+        unusable = ResponseRefused(text + same, hint=unusable.hint)
     if unusable and not red:
         raise unusable
     assert red is not None
-    summary = f"the build is red: {build_end(red)} {after}{reason}"
-    return Result(Outcome.NOT_REACHED, summary + _red_before(run, red))
+    summary = f"the build is red: {build_end(red)} {after}{reason}{same}"
+    before = _red_before(run, red) if changed else "; no response changed a file"
+    return Result(Outcome.NOT_REACHED, summary + before)

@@ -28,11 +28,12 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)}
 )
+_FENCE = re.compile(r"\A\^\^\^|\A(?:end|delete)\Z")
 _NOT_PORTABLE = (
     (re.compile(r"\\"), "The path contains a backslash, which separates folders on Windows; use `/`."),
     (re.compile(r":"), "The path contains a colon, which names a drive or a hidden stream on Windows."),
+    (re.compile(r'[<>"|?*]'), 'The path contains one of < > " | ? *, which names on Windows cannot have.'),
     (re.compile(r"\A~"), "The path begins with `~`, which shells replace with a home folder."),
-    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path looks like a fence of a response."),
     (re.compile(r"\A\s"), "The path begins with a space."),
 )
 
@@ -90,23 +91,40 @@ class PortableName:
 
     name = "portable-name"
 
-    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
-        """Refuse names that some system takes for another file, a device or an expression.
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
+        """Send back names that some system takes for another file, a device or an expression.
 
-        The names of devices are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's documentation.
+        A file that is there keeps its odd name, but for names that are not what they look like. The names of devices
+        are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's documentation.
         """
         for change in changes:
-            if (reason := _not_portable(change.path)) is not None:
-                yield Refusal(change.path, self.name, reason)
+            reason = _misleading(change.path) or _not_portable(change.path, tree)
+            if reason is not None:
+                yield Refusal(change.path, self.name, reason, then="repair")
 
 
-def _not_portable(path: str) -> str | None:
-    for pattern, reason in _NOT_PORTABLE:
-        if pattern.search(path):
-            return reason
-    if not path.isascii() and (found := _INVISIBLE.search(path)):
+def _misleading(path: str) -> str | None:
+    if _FENCE.search(path):
+        return "The path looks like a fence of a response."
+    if path.isascii():
+        return None
+    if found := _INVISIBLE.search(path):
         return f"The path contains {_character(found[0])}, so its name is not what it looks like."
-    return next(filter(None, map(_part, path.split("/"))), None)
+    dots = (part for part in path.split("/") if unicodedata.normalize("NFKC", part) in {".", ".."})
+    return next((f"The name {quote(part)} is a form of `.` or `..`." for part in dots), None)
+
+
+def _not_portable(path: str, tree: Tree) -> str | None:
+    reasons = (reason for pattern, reason in _NOT_PORTABLE if pattern.search(path))
+    reason = next(reasons, None) or next(filter(None, map(_part, path.split("/"))), None)
+    return None if reason and _is_file(tree, path) else reason
+
+
+def _is_file(tree: Tree, path: str) -> bool:
+    try:
+        return tree.read(path, 0) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def _shape(path: str) -> str | None:
@@ -125,8 +143,6 @@ def _part(part: str) -> str | None:
         return f"The name {quote(part)} ends with a dot or a space, which Windows removes."
     if _is_device(part):
         return f"The name {quote(part)} is the name of a device on Windows."
-    if not part.isascii() and unicodedata.normalize("NFKC", part) in {".", ".."}:
-        return f"The name {quote(part)} is a form of `.` or `..`."
     return None
 
 

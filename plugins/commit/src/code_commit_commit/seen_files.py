@@ -1,0 +1,157 @@
+"""What the model knows about each file, so that no response replaces or deletes a file blind."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from code_commit_commit.rollup_text import LARGEST
+from code_commit_workspace import RolledUp
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import ProcessResult, Run, Tree
+
+_HEADER = re.compile(r"^--- ([^\n\0]+) ---\n", re.MULTILINE)
+_NOT_NAMES = frozenset({"", ".", ".."})
+_LONG = 80  # characters: a text of this length does not stand in a rollup by chance
+_OLDER = ""  # instead of a digest: a version that the model has not seen
+
+
+class SeenFiles:
+    """The version of each file that the model knows, through all attempts of a run.
+
+    The model knows the files in the rollup, what its responses wrote and deleted, what a refusal showed to it, and, of
+    these files, what a build made of them. In a rollup made by hand, a file is known if its text stands there. Unless
+    `compared`, no file counts as changed; `created` are files that appeared since the rollup.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        codebase: str,
+        rolled_up: RolledUp,
+        *,
+        compared: bool = True,
+        created: Iterable[str] = (),
+    ) -> None:
+        self._run, self._codebase = run, codebase
+        self._compared = compared
+        self._returned: dict[str, bytes] = {}
+        self._others = rolled_up.others  # there from the start, and not shown
+        self._by_hand = rolled_up.others is None
+        # None is a file that the model knows to be gone.
+        self._digests: dict[str, str | None] = dict.fromkeys(created, _OLDER)
+        self._digests |= _standing(codebase, run.tree) if self._by_hand else rolled_up.digests
+
+    def changed(self, paths: Iterable[str]) -> list[str]:
+        """Return those of `paths` that changed, appeared or vanished since the model saw them, sorted."""
+        if not self._compared:
+            return []
+        return sorted(path for path in paths if self._has_changed(path, self._current(path)))
+
+    def unseen(self, paths: Iterable[str]) -> list[str]:
+        """Return those of `paths` that have content which the model has not seen, in their order."""
+        return [path for path in paths if path not in self._digests and self._has_unseen_text(path)]
+
+    def see(self, path: str, content: bytes | None) -> None:
+        """Note that the model knows `content`, None if the file is gone."""
+        self._digests[path] = None if content is None else digest(content)
+        self._returned.pop(path, None)
+
+    def show(self, texts: Mapping[str, bytes]) -> None:
+        """Note that the next prompts have these files, until a response replaces or deletes them."""
+        for path, content in texts.items():
+            self.see(path, content)
+        self._returned |= texts
+
+    @property
+    def returned(self) -> str:
+        """The files that came back to the model, for the next prompt."""
+        return "\n".join(_returned(path, content.decode()) for path, content in sorted(self._returned.items()))
+
+    def build(self) -> ProcessResult:
+        """Run `build.sh`. What it changes in files that the model knows does not count as changed.
+
+        What a person changed before does, and files that the build makes are unseen.
+        """
+        before = self._look()
+        changed = {path for path, current in before.items() if self._has_changed(path, current)}
+        result = self._run.build()
+        if not result.passed:
+            self.renew(but=changed)
+        return result
+
+    def renew(self, *, but: Collection[str] = ()) -> None:
+        """Take the files as they are for what the model knows, `but` some."""
+        self._others = None
+        self._digests |= {path: current for path, current in self._look().items() if path not in but}
+
+    def _look(self) -> dict[str, str | None]:
+        """Return the digests of the files on disk that the model knows; none if nothing is compared."""
+        if not self._compared:
+            return {}
+        contents = self._run.tree.contents(sorted(self._digests), LARGEST)
+        return {path: self._current(path) if content is None else digest(content) for path, content in contents}
+
+    def _has_changed(self, path: str, current: str | None) -> bool:
+        if path in self._digests:
+            return current != self._digests[path]
+        return current is not None and self._others is not None and path not in self._others
+
+    def _has_unseen_text(self, path: str) -> bool:
+        try:
+            content = self._run.tree.read(path)
+        except (OSError, ValueError):
+            return False  # the path rules refuse it
+        return bool(content) and not (self._by_hand and self._stands_in_codebase(content or b""))
+
+    def _stands_in_codebase(self, content: bytes) -> bool:
+        """Return whether the text of a file stands in the rollup, as it is or as the log shows it."""
+        try:
+            text = content.decode("utf-8-sig").strip("\r\n")
+        except UnicodeDecodeError:
+            return False
+        unix = text.replace("\r\n", "\n")
+        forms = dict.fromkeys((text, unix, self._run.redacted(text), self._run.redacted(unix)))
+        return any(_has_lines(self._codebase, form) for form in forms)
+
+    def _current(self, path: str) -> str | None:
+        try:
+            content = self._run.tree.read(path)
+        except (OSError, ValueError):
+            return None
+        return None if content is None else digest(content)
+
+
+def digest(content: bytes) -> str:
+    """Return the digest of a file, as `RolledUp.digests` has it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _returned(path: str, text: str) -> str:
+    ended = text if text.endswith("\n") else f"{text}\n"
+    return f"The text of {path}, which is not in the codebase:\n\n--- {path} ---\n{ended}"
+
+
+def _has_lines(text: str, lines: str) -> bool:
+    """Return whether `lines` stand in `text`: as whole lines, if they are short."""
+    if len(lines) >= _LONG:
+        return lines in text
+    return re.search(rf"^{re.escape(lines)}\r?$", text, re.MULTILINE) is not None
+
+
+def _standing(codebase: str, tree: Tree) -> dict[str, str]:
+    """Return the digests of files whose current text follows a line `--- path ---`: replays have no manifest."""
+    return dict(_standing_files(codebase, tree))
+
+
+def _standing_files(codebase: str, tree: Tree) -> Iterator[tuple[str, str]]:
+    headers = _HEADER.finditer(codebase)
+    starts = {header[1]: header.end() for header in headers if _NOT_NAMES.isdisjoint(header[1].split("/"))}
+    for path, content in tree.contents(sorted(starts), LARGEST):
+        if content is None:
+            continue
+        if codebase.startswith(content.decode("utf-8", "replace"), starts[path]):
+            yield path, digest(content)
