@@ -123,16 +123,18 @@ class Request:
 class Finish(Enum):
     """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
 
-    With STOPPED_EARLY, the host stopped reading it, and its tokens are an estimate.
+    A service that gives no reason means STOP. With LENGTH the reply reached a limit of tokens; with CUT it ended for
+    another reason than that it was finished, among them every reason that nobody knows. With STOPPED_EARLY, the host
+    stopped reading it, and its tokens are an estimate.
     """
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
     PAUSED = "paused"
     LENGTH = "length"
+    CUT = "cut"
     REFUSED = "refused"
     FILTERED = "filtered"
-    UNKNOWN = "unknown"
     STOPPED_EARLY = "stopped_early"
 
 

@@ -104,8 +104,8 @@ def completion_of(reply: Json, config: BedrockConfig) -> Completion:
     reason = reply_member(reply, "stopReason", str) or ""
     return Completion(
         message=Message("assistant", parts),
-        finish=finish_of(reason, FINISH, parts),
-        finish_detail=reason or "no stopReason",
+        finish=finish_of(reason, parts, FINISH),
+        finish_detail=reason,
         usage=_usage(reply_member(reply, "usage", dict) or {}),
         model=config.model,
         raw=reply,
