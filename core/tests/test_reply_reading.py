@@ -228,9 +228,9 @@ CALL, TEXT = ToolCall("", "read", {}, "{}"), Text("words")
         ("stop", (TEXT,), Finish.STOP),
         ("stop", (TEXT, CALL), Finish.TOOL_CALLS),
         ("calls", (None, CALL), Finish.TOOL_CALLS),
-        ("calls", (TEXT,), Finish.UNKNOWN),
+        ("calls", (TEXT,), Finish.CUT),
         ("length", (CALL,), Finish.LENGTH),
-        ("?", (CALL,), Finish.UNKNOWN),
+        ("?", (CALL,), Finish.CUT),
     ],
 )
 def test_a_finish_reason_is_read_with_the_parts(word, parts, finish):

@@ -143,7 +143,7 @@ class TestLines(ProviderConformance):
         if finish is None:
             finish = Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP
         calls = [{"name": call.name, "arguments": call.raw or json.dumps(call.arguments)} for call in reply.tool_calls]
-        words = {known: word for word, known in ENDINGS.items()} | {Finish.UNKNOWN: "a new word"}
+        words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
         last: dict[str, object] = {"calls": calls, "done": words[finish] if isinstance(finish, Finish) else finish}
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}

@@ -173,7 +173,7 @@ class TestOwn(CompleteConformance):
         return reply.status, reply.headers, json.dumps({"say": reply.text, **self.end(reply)}).encode()
 
     def end(self, reply: Reply):
-        words = {known: word for word, known in FINISH.items()} | {Finish.UNKNOWN: "a new word"}
+        words = {known: word for word, known in FINISH.items()} | {Finish.CUT: "a new word"}
         counted = {"in": reply.usage.input, "out": reply.usage.output} if reply.usage else {}
         finish = reply.finish or Finish.STOP
         return {"done": words[finish] if isinstance(finish, Finish) else finish, **counted}

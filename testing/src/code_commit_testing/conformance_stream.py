@@ -186,7 +186,7 @@ class StreamConformance:
 
     def test_a_stream_without_a_finish_is_not_complete(self, streaming_wire: StreamingWire) -> None:
         ended = _completion_or_kind(streaming_wire, self.stream_events(Reply("all of it?", finish=""), 5))
-        assert (ended.finish if isinstance(ended, Completion) else ended) in {Finish.UNKNOWN, "network"}
+        assert (ended.finish if isinstance(ended, Completion) else ended) in {Finish.CUT, "network"}
 
     # --- errors and invalid events
 

@@ -195,7 +195,8 @@ class ProviderError(Exception):
 
     The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
     is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds. `body` is the
-    reply itself, for the run folder; the host sets it for a `Wire`.
+    reply itself, for the run folder. `should_retry` is whether the service asks to retry, or None if it does not say; it
+    decides for every kind but `auth` and `quota`. The host sets these two for a `Wire`.
     """
 
     def __init__(
@@ -205,6 +206,7 @@ class ProviderError(Exception):
         self.kind = kind
         self.retry_after = retry_after
         self.body = body
+        self.should_retry: bool | None = None
 
 
 def request_text(request: Request) -> str:

@@ -100,7 +100,8 @@ class AnthropicStream:
             case "message_stop":
                 self.ended = True
             case "error":
-                self._filtered, self.ended = self._wire.completion({"error": data.get("error") or data}), True
+                error = data.get("error") or _member(data, "error")
+                self._filtered, self.ended = self._wire.completion({"error": error}), True
             case "":
                 raise ProviderError("an event of the reply has no type", kind="invalid_response")
         return ()

@@ -53,4 +53,4 @@ def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
     request = Request((Message("user", (Text(question),)),))
     completion = run.model("planner").complete(request, label=label)
     text = completion.text.strip()
-    return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is incomplete
+    return text if completion.finish is Finish.STOP else text.rpartition("\n")[0]  # the last line is incomplete
