@@ -41,7 +41,7 @@ class TextWire:
         parts = [Text(text)] if text else []
         word = reply_member(events[-1], "end", str) or ""
         usage = Usage(token_count(events[-1], "in"), token_count(events[-1], "out"))
-        finish = finish_of(word, ENDINGS, parts)
+        finish = finish_of(word, parts, ENDINGS)
         raw = {"events": events}
         return Completion(Message("assistant", parts), finish, word or "none", usage, "text-1", raw)
 

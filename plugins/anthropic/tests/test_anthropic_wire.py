@@ -167,7 +167,7 @@ def test_settings_that_conflict_are_rejected(settings, message):
         ("refusal", Finish.REFUSED),
         ("tool_use", Finish.CUT),
         ("compaction", Finish.CUT),
-        (None, Finish.CUT),
+        (None, Finish.STOP),
     ],
 )
 def test_stop_reasons(word, finish):

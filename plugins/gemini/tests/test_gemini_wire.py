@@ -204,7 +204,7 @@ def test_levels_and_budgets_cannot_be_used_together():
             for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")
         ),
         ("FINISH_REASON_UNSPECIFIED", Finish.CUT),
-        (None, Finish.CUT),
+        (None, Finish.STOP),
     ],
 )
 def test_finish_reasons(word, finish):
@@ -279,7 +279,7 @@ def violation(**fields: str) -> dict:
         (500, [error(500, "INTERNAL")], "server"),
         (200, error(503, "UNAVAILABLE"), "server"),
         (200, {"error": {"code": 429}}, "rate"),
-        (200, {"error": "boom"}, "rejected"),
+        (200, {"error": "boom"}, "server"),
     ],
 )
 def test_error_kinds(status, answer, kind):
