@@ -86,14 +86,15 @@ class ThinkingFilter:
             return
         is_literal = (self._in_block or self._in_code) and not self._in_final
         if not self._passed and not is_literal:
-            if not rest.strip():
+            if _is_blank(rest):
                 return  # may be before a tag
             rest = "".join(self._line)
         mark = None if is_literal else _MARK.search(rest)
         self._holds = mark is not None
         passing = rest[: mark.start()] if mark else rest
-        self._passed += len(passing)
-        self._pass(passing)
+        if self._passed or is_literal or not _is_blank(passing):  # blanks before a tag belong to it
+            self._passed += len(passing)
+            self._pass(passing)
 
     def _pass(self, text: str) -> None:
         if text:
@@ -151,6 +152,10 @@ class ThinkingFilter:
             self._in_code = not self._in_code
             return True
         return self._in_code
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip().strip(_BOM).strip()
 
 
 def _end_alone(line: str, start: int) -> re.Match[str] | None:
