@@ -16,9 +16,11 @@ from code_commit.cli.workflow import INIT, require_known_names
 from code_commit.config.keys import address_of
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
+from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.reply import FINISH_WORDS
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
@@ -28,9 +30,18 @@ from code_commit_workspace import Git, Workspace, check_private_folder, count_of
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
-    "plugins, build.sh, and the code for the model. Services are not called. The exit code is 3 if a run could not "
+    "plugins, build.sh, and the code for the model; and say what the end of a reply means. Services are not called. The exit code is 3 if a run could not "
     "start or could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
 )
+_ENDINGS: Mapping[Finish, tuple[str, list[str]]] = {
+    Finish.STOP: ("whole", ["no reason"]),
+    Finish.TOOL_CALLS: ("whole, with calls of tools", []),
+    Finish.PAUSED: ("paused, which only agents continue", []),
+    Finish.LENGTH: ("too long, never applied", []),
+    Finish.CUT: ("cut, never applied", ["every reason that is not listed"]),
+    Finish.FILTERED: ("filtered, which ends the run", []),
+    Finish.REFUSED: ("refused, which ends the run", []),
+}
 _REPAIR = "fix or uninstall the plugin, or disable it with --disable-plugin NAME"
 
 
@@ -183,6 +194,13 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         yield Check("problem" if each.guards_paths else "warning", text, _REPAIR)
     if DEFAULT_WORKFLOW not in host.registry.workflows:
         yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
+
+
+def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Say what the reason with which a service ends a reply does."""
+    words = {finish: [word for word in FINISH_WORDS if FINISH_WORDS[word] is finish] for finish in Finish}
+    lines = [f"{what}: {', '.join(more + words[finish])}" for finish, (what, more) in _ENDINGS.items()]
+    yield Check("ok", "\n".join(lines), data={word: finish.value for word, finish in FINISH_WORDS.items()})
 
 
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:
