@@ -65,6 +65,9 @@ ERROR = b'{\n  "error": {\n    "code": 503\n  }\n}\n'
         (b'{"error": {"code": 503}}\n', b'{"error": {"code": 503}}\n'),
         (ERROR, ERROR),
         (b'error: {"code": 503}\n\n', b'{"code": 503}'),
+        (b'error: {"code": 503}', b'{"code": 503}'),
+        (b'error: {"code": 503}\n', b'{"code": 503}'),
+        (b'event: error\ndata: {"code": 503}\n', b'{"code": 503}'),
         (b'{\n  "error": {\n', b'{\n  "error": {\n'),  # it was cut
     ],
 )

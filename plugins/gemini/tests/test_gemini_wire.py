@@ -199,10 +199,7 @@ def test_levels_and_budgets_cannot_be_used_together():
         *((word, Finish.FILTERED) for word in ("RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")),
         *((word, Finish.FILTERED) for word in ("MODEL_ARMOR", "IMAGE_SAFETY")),
         *((word, Finish.CUT) for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")),
-        *(
-            (word, Finish.CUT)
-            for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")
-        ),
+        *((word, Finish.CUT) for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")),
         ("FINISH_REASON_UNSPECIFIED", Finish.CUT),
         (None, Finish.STOP),
     ],

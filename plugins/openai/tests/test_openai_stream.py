@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +204,9 @@ def test_a_reply_without_its_end_broke_off(events):
 
 @pytest.mark.parametrize("finish", [None, ""])
 def test_done_ends_a_reply_without_a_finish_reason(finish):
-    completion, _ = streamed(chunk({"content": "all"}, finish=finish), chunk({"content": " of it"}, finish=finish), DONE)
+    completion, _ = streamed(
+        chunk({"content": "all"}, finish=finish), chunk({"content": " of it"}, finish=finish), DONE
+    )
     assert (completion.text, completion.finish, completion.finish_detail) == ("all of it", Finish.STOP, "")
     whole = {"choices": [{"message": {"role": "assistant", "content": "all of it"}, "finish_reason": finish}]}
     assert replace(completion, raw={}) == replace(WIRE.decode(200, {}, json.dumps(whole).encode()), raw={})

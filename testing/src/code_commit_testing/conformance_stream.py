@@ -52,7 +52,8 @@ _SAMPLES = {
 class StreamConformance:
     """A part of `ProviderConformance`.
 
-    `ends_with_finish` is whether nothing but its finish reason tells the end of a streamed reply from a lost connection.
+    `ends_with_finish` is whether nothing but its finish reason tells the end of a streamed reply from
+    a lost connection.
     """
 
     definition: ClassVar[ProviderDefinition]

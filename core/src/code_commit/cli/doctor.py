@@ -30,8 +30,9 @@ from code_commit_workspace import Git, Workspace, check_private_folder, count_of
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
-    "plugins, build.sh, and the code for the model; and say what the end of a reply means. Services are not called. The exit code is 3 if a run could not "
-    "start or could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
+    "plugins, build.sh, and the code for the model. It also lists what the end of a reply means. "
+    "Services are not called. The exit code is 3 if a run could not start or could not succeed. "
+    "For plugin authors, there is also `code-commit plugins doctor`."
 )
 _ENDINGS: Mapping[Finish, tuple[str, list[str]]] = {
     Finish.STOP: ("whole", ["no reason"]),
@@ -196,11 +197,14 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
 
 
-def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Say what the reason with which a service ends a reply does."""
-    words = {finish: [word for word in FINISH_WORDS if FINISH_WORDS[word] is finish] for finish in Finish}
-    lines = [f"{what}: {', '.join(more + words[finish])}" for finish, (what, more) in _ENDINGS.items()]
-    yield Check("ok", "\n".join(lines), data={word: finish.value for word, finish in FINISH_WORDS.items()})
+    lines = []
+    for finish, (meaning, more_words) in _ENDINGS.items():
+        words = [word for word, known in FINISH_WORDS.items() if known is finish]
+        lines.append(f"{meaning}: {', '.join(more_words + words)}")
+    data = {word: finish.value for word, finish in FINISH_WORDS.items()}
+    yield Check("ok", "\n".join(lines), data=data)
 
 
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:

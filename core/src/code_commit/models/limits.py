@@ -60,8 +60,9 @@ def retry(
 ) -> Completion:
     """Try once, and retry up to `retries` times before the call's deadline. `keyless` is whether no key is sent.
 
-    Errors of kind rate, server and network, and those for which the service asks for it, are retried after the time that the service asks for, else after a random
-    part of a doubling interval (full jitter).
+    Errors of kind rate, server and network, and those that the service asks to retry, are retried
+    after the time that the service asks for, else after a random part of a doubling interval (full
+    jitter).
 
     Raises:
         ProviderFailed: the error of the last try, and why it is not retried.

@@ -123,8 +123,8 @@ class Request:
 class Finish(Enum):
     """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
 
-    A service that gives no reason means STOP. With LENGTH the reply reached a limit of tokens; with CUT it ended for
-    another reason than that it was finished, among them every reason that nobody knows. With STOPPED_EARLY, the host
+    A service that gives no reason means STOP. With LENGTH, the reply reached a limit of tokens. With
+    CUT, it was cut for another reason, or for one that nobody knows. With STOPPED_EARLY, the host
     stopped reading it, and its tokens are an estimate.
     """
 
@@ -194,9 +194,10 @@ class ProviderError(Exception):
     """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
 
     The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
-    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds. `body` is the
-    reply itself, for the run folder. `should_retry` is whether the service asks to retry, or None if it does not say; it
-    decides for every kind but `auth` and `quota`. The host sets these two for a `Wire`.
+    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds.
+    `body` is the reply itself, for the run folder. `should_retry` is whether the service asks to
+    retry, or None if it does not say; it decides for every kind but `auth` and `quota`. The host sets
+    these two for a `Wire`.
     """
 
     def __init__(

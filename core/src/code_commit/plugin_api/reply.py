@@ -1,9 +1,9 @@
 """Functions to read a service's HTTP reply, for `decode` of a `Wire`.
 
-`reply_object` parses the body and `event_object` an event of a stream, `reply_member`, `reply_objects` and
-`token_count` read their fields, `finish_of` and `read_arguments` interpret them. `service_error` creates the
-`ProviderError` of an error in JSON, `reply_error` that of any other. The two tables below say what the finish words and
-the names of errors of all services mean.
+`reply_object` parses the body and `event_object` an event of a stream; `reply_member`,
+`reply_objects` and `token_count` read their fields; `finish_of` and `read_arguments` interpret them.
+`service_error` creates the `ProviderError` of an error in JSON, `reply_error` that of any other. Two
+tables say what the finish words and the names of errors of all services mean.
 """
 
 from __future__ import annotations
@@ -139,12 +139,12 @@ def event_object(event: StreamEvent) -> dict[str, Any]:
     is_error = event.name == "error"
     try:
         value = reply_object(event.data)
-    except ProviderError as error:
+    except ProviderError:
         if is_error and event.data.strip():
             return {"error": event.data.decode("utf-8", "replace")}
         if _is_cut_off(event.data):
             raise ProviderError("the reply broke off inside an event", kind="network") from None
-        raise error
+        raise
     return value if value.get("error") or not is_error else {"error": value}
 
 
@@ -246,7 +246,9 @@ _NO_WORDS: Mapping[str, Finish] = {}
 
 
 def finish_of(
-    word: str | None, parts: Collection[Part | None], meanings: Mapping[str, Finish] = _NO_WORDS
+    word: str | None,
+    parts: Collection[Part | None],
+    meanings: Mapping[str, Finish] = _NO_WORDS,
 ) -> Finish:
     """Return what a service's finish reason means. `meanings` are words that only this service has.
 
@@ -356,7 +358,7 @@ def service_error(
 
 
 def kind_of_status(status: int) -> ProviderErrorKind:
-    """Return the kind of error for an HTTP status. A success is `server`: its body contains an error, which may pass."""
+    """Return the kind of error for an HTTP status. A success, whose body has an error, is `server`."""
     if status in {_UNAUTHORIZED, _FORBIDDEN}:
         return "auth"
     if status == 402:  # noqa: PLR2004 - Payment Required

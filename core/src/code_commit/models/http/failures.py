@@ -15,8 +15,7 @@ from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit_workspace import Redactor, describe, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
-_SHOULD_RETRY_HEADER = "x-should-retry"  # OpenAI's and Anthropic's
-_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
+_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}  # OpenAI's and Anthropic's header
 _REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
@@ -54,7 +53,8 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
     words, body = (hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
     located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
     if reply is not None and described.kind != "network":
-        located.should_retry = _SHOULD_RETRY.get(reply.headers.get(_SHOULD_RETRY_HEADER, "").strip().lower())
+        asked = reply.headers.get("x-should-retry", "").strip().lower()
+        located.should_retry = _SHOULD_RETRY.get(asked)
     located.__cause__ = cause
     return located
 

@@ -11,8 +11,9 @@ from code_commit.plugin_api.provider import StreamEvent
 class EventParser:
     """Finds server-sent events, or with `lines` those of NDJSON, wherever the bytes are cut.
 
-    Neither an event nor a line is larger than `cap` bytes. An error that a service sends in another form becomes an
-    event named `error`: a field `error:` (llama.cpp), or JSON on lines of its own (Google).
+    Neither an event nor a line is larger than `cap` bytes. An error that a service sends in another
+    form becomes an event named `error`: a field `error:` (llama.cpp), or JSON on lines of its own
+    (Google).
     """
 
     def __init__(self, cap: int, *, lines: bool) -> None:
@@ -42,9 +43,7 @@ class EventParser:
             for line in lines:
                 if len(line) > self._cap:
                     raise self._too_large()
-                if self._stray or (line[:1] == b"{" and not self._is_lines):
-                    yield from self._stray_line(line)
-                elif not line:
+                if not line:
                     if self._data is not None:
                         yield StreamEvent(self._name, self._data + self._more)
                     self._data, self._name = None, ""
@@ -55,7 +54,7 @@ class EventParser:
                 elif self._data is None and line.startswith(b"data: "):  # nearly all of them
                     self._data = line[6:]
                 else:
-                    self._field(line)
+                    yield from self._other(line)
         self._line += piece[end:]
         if len(self._line) > self._cap:
             raise self._too_large()
@@ -75,18 +74,23 @@ class EventParser:
             self._name, self._data = "error", value
 
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the last event, whose end may be missing: a line of NDJSON, or an error that is no event."""
-        if self._is_lines or self._stray:
-            yield from self.feed(b"\n")
+        """Yield the last event, if its end is missing: a line of NDJSON, or an error."""
+        is_error = self._stray or self._name == "error" or self._line.startswith(b"error:")
+        if self._is_lines or is_error:
+            yield from self.feed(b"\n\n")
         if self._stray:
             yield StreamEvent("error", bytes(self._stray))
 
-    def _stray_line(self, line: bytes) -> Iterator[StreamEvent]:
-        """Take a line of a JSON document that is no event, and yield it as an error at its end."""
+    def _other(self, line: bytes) -> Iterator[StreamEvent]:
+        """Take a field, or a line of a JSON document that is no event: yield it as an error."""
+        if not self._stray and line[:1] != b"{":
+            self._field(line)
+            return
         self._stray += line + b"\n"
         if len(self._stray) > self._cap:
             raise self._too_large()
-        if line[:1] == b"}" or self._stray.count(b"\n") == 1 and line.rstrip().endswith(b"}"):
+        is_one_line = len(self._stray) == len(line) + 1 and line.rstrip().endswith(b"}")
+        if line[:1] == b"}" or is_one_line:
             yield StreamEvent("error", bytes(self._stray))
             self._stray.clear()
 
