@@ -29,6 +29,8 @@ REASONS = {
 
 
 def reason_of(reply: Reply) -> str:
+    if isinstance(reply.finish, str):
+        return reply.finish
     finish = reply.finish or (Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP)
     return REASONS[finish]
 
