@@ -103,8 +103,8 @@ REPLIES = [
     ("good key good", Finish.STOP),
     ("good", Finish.REFUSED),
     ("good wrong", Finish.FILTERED),
-    ("wrong", Finish.UNKNOWN),
-    ("good open", Finish.UNKNOWN),
+    ("wrong", Finish.CUT),
+    ("good open", Finish.CUT),
 ]
 
 

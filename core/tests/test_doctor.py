@@ -13,7 +13,7 @@ from code_commit_testing import Finished, Project, ScriptedServer, install_plugi
 KEY = "sk-canary-0123456789-key7Q"
 MODEL = {"CODE_COMMIT_MODEL": "gpt-5"}
 ENVIRON = {"OPENAI_API_KEY": KEY, **MODEL}
-HOST_CHECKS = ["git", "ignore line", "settings", "model", "address", "key", "sandbox", "plugins"]
+HOST_CHECKS = ["git", "ignore line", "settings", "model", "address", "key", "sandbox", "plugins", "replies"]
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
         found = lines_of(finished)
         assert found["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
     assert (finished.exit_code, finished.document["problems"]) == (0, 0)
-    assert list(found)[:8] == HOST_CHECKS
+    assert list(found)[:9] == HOST_CHECKS
+    for word in ("end_turn", "max_tokens", "every reason that is not listed", "content_filter", "refusal"):
+        assert word in found["replies"][0][1]
     assert found["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
     assert found["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
     assert found["build.sh"][0][0] == "ok"

@@ -55,11 +55,32 @@ def test_lines_of_json_are_events(stream):
         assert events_of([*pieces, b"\n"], lines=True) == expected
 
 
-@pytest.mark.parametrize("error", [b'{"error": {"code": 503}}\n', b'{\n  "error": {\n    "code": 503\n  }\n}\n'])
-def test_an_error_that_is_no_event_breaks_the_reply_off(error):
-    with pytest.raises(ProviderError) as caught:
-        events_of([b"data: 1\n\n", error])
-    assert caught.value.kind == "network"
+ERROR = b'{\n  "error": {\n    "code": 503\n  }\n}\n'
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize(
+    ("error", "data"),
+    [
+        (b'{"error": {"code": 503}}\n', b'{"error": {"code": 503}}\n'),
+        (ERROR, ERROR),
+        (b'error: {"code": 503}\n\n', b'{"code": 503}'),
+        (b'error: {"code": 503}', b'{"code": 503}'),
+        (b'error: {"code": 503}\n', b'{"code": 503}'),
+        (b'event: error\ndata: {"code": 503}\n', b'{"code": 503}'),
+        (b'{\n  "error": {\n', b'{\n  "error": {\n'),  # it was cut
+    ],
+)
+def test_an_error_in_another_form_is_an_event_named_error(error, data, size):
+    parser, stream = EventParser(1000, lines=False), b"data: 1\n\n" + error
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    found = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
+    assert [(event.name, event.data.strip()) for event in found] == [("", b"1"), ("error", data.strip())]
+
+
+def test_an_error_without_an_end_is_smaller_than_the_limit():
+    with pytest.raises(ProviderError, match="larger than 1000 bytes"):
+        events_of([b"{\n" + b" x\n" * 499])
 
 
 def test_an_event_without_its_blank_line_is_none():

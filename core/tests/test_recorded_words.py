@@ -53,7 +53,7 @@ def test_kinds_of_events():
 
 
 def test_reasons_why_a_completion_ended():
-    words = "stop tool_calls paused length refused filtered unknown stopped_early"
+    words = "stop tool_calls paused length cut refused filtered stopped_early"
     assert [each.value for each in Finish] == words.split()
     assert [each.name.lower() for each in Finish] == words.split()
 

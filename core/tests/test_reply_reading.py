@@ -12,18 +12,23 @@ from code_commit.plugin_api import (
     Finish,
     Opaque,
     ProviderError,
+    StreamEvent,
     Text,
     ToolCall,
+    event_object,
     finish_of,
+    kind_of_error,
     limit_parts,
     read_arguments,
     reply_error,
     reply_member,
     reply_object,
     reply_objects,
+    service_error,
     token_count,
     with_ids,
 )
+from code_commit.plugin_api.reply import FINISH_WORDS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -191,7 +196,7 @@ def test_an_authentication_error_shows_only_status_and_reason(status, reason, sa
 
 def test_an_error_in_a_successful_reply_shows_no_status():
     assert str(reply_error(200, kind="server", words="overloaded")) == 'the service failed: "overloaded"'
-    assert str(reply_error(200)) == "the service rejected the request"
+    assert str(reply_error(200)) == "the service failed"
     assert str(reply_error(200, kind="network")) == "the service could not be reached"
     assert str(reply_error(200, kind="invalid_response")) == "the reply cannot be parsed"
 
@@ -228,14 +233,114 @@ CALL, TEXT = ToolCall("", "read", {}, "{}"), Text("words")
         ("stop", (TEXT,), Finish.STOP),
         ("stop", (TEXT, CALL), Finish.TOOL_CALLS),
         ("calls", (None, CALL), Finish.TOOL_CALLS),
-        ("calls", (TEXT,), Finish.UNKNOWN),
+        ("calls", (TEXT,), Finish.CUT),
         ("length", (CALL,), Finish.LENGTH),
-        ("?", (CALL,), Finish.UNKNOWN),
+        ("?", (CALL,), Finish.CUT),
+        ("", (TEXT,), Finish.STOP),
+        (None, (TEXT,), Finish.STOP),
+        (" ", (CALL,), Finish.TOOL_CALLS),
+        ("tool_use", (), Finish.CUT),
+        # Words of services, and words that nobody knows.
+        ("end_turn", (TEXT,), Finish.STOP),
+        ("MAX_TOKENS", (TEXT,), Finish.LENGTH),
+        ("RECITATION", (TEXT,), Finish.FILTERED),
+        ("insufficient_system_resource", (TEXT,), Finish.CUT),
+        ("network_error", (TEXT,), Finish.CUT),
+        ("abort", (TEXT,), Finish.CUT),
+        ("OTHER", (TEXT,), Finish.CUT),
+        ("MALFORMED_RESPONSE", (TEXT,), Finish.CUT),
+        ("request_timeout", (TEXT,), Finish.CUT),
+        ("maxTokensReached", (TEXT,), Finish.LENGTH),
+        ("too-many-max-tokens", (TEXT,), Finish.LENGTH),
+        ("prompt_length", (TEXT,), Finish.LENGTH),
+        ("out_of_context", (TEXT,), Finish.LENGTH),
+        ("window_full", (TEXT,), Finish.LENGTH),
+        ("output_filter", (TEXT,), Finish.FILTERED),
+        ("safety_stop", (TEXT,), Finish.FILTERED),
+        ("sensitive_words", (TEXT,), Finish.FILTERED),
+        ("brand_new", (TEXT,), Finish.CUT),
     ],
 )
 def test_a_finish_reason_is_read_with_the_parts(word, parts, finish):
-    meanings = {"stop": Finish.STOP, "calls": Finish.TOOL_CALLS, "length": Finish.LENGTH}
-    assert finish_of(word, meanings, parts) is finish
+    assert finish_of(word, parts, {"calls": Finish.TOOL_CALLS}) is finish
+
+
+@given(st.text(max_size=30))
+def test_only_known_words_mean_a_whole_reply(word):
+    known = not word.strip() or any(word.lower() == each for each in FINISH_WORDS)
+    assert known or finish_of(word, (TEXT,)) not in {Finish.STOP, Finish.TOOL_CALLS}
+
+
+@pytest.mark.parametrize(
+    ("status", "names", "kind"),
+    [
+        (200, (), "server"),
+        (200, ("nobody_knows_it",), "server"),
+        (200, ("server_is_overloaded", "service_unavailable_error"), "server"),
+        (200, ("model_overloaded",), "server"),
+        (200, ("429",), "rate"),
+        (200, ("429", "api_error"), "rate"),
+        (200, ("502", "odd"), "server"),
+        (200, ("400", "odd"), "rejected"),
+        (200, ("1305",), "server"),
+        (200, ("1211",), "rejected"),
+        (200, ("rate_limit_exceeded", "invalid_request_error"), "rate"),
+        (200, ("500", "invalid_request_error"), "rejected"),
+        (200, ("499", "CANCELLED"), "server"),
+        (200, ("ThrottlingException",), "rate"),
+        (200, ("permission_denied",), "auth"),
+        (200, ("context_length_exceeded",), "rejected"),
+        (200, ("content_filter",), "rejected"),
+        (200, ("billing_not_active",), "quota"),
+        (404, ("api_error",), "rejected"),
+        (400, ("server_error",), "server"),
+        (400, ("rate_limit_error",), "rate"),
+        (429, ("server_error",), "rate"),
+        (503, ("invalid_request_error",), "server"),
+        (403, ("api_error",), "auth"),
+    ],
+)
+def test_an_error_is_retried_unless_its_names_are_permanent(status, names, kind):
+    assert kind_of_error(status, names) == kind
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        ({"error": {"code": "1305", "message": "too busy"}}, 'the service failed: "too busy"'),
+        ({"error": {"code": "1305"}}, 'the service failed: "1305"'),
+        ({"error": "slow down"}, 'the service failed: "slow down"'),
+        ({"error": {"code": 502, "message": "gone"}}, 'the service failed (HTTP 502): "gone"'),
+        ({"error": {"type": "authentication_error"}}, "the service rejected the key: authentication_error"),
+        ({"error": {"code": 401}}, "the service rejected the key (HTTP 401)"),
+        ({"error": {"message": None, "type": None}}, "the service failed"),
+        ({"object": "error", "message": "odd", "code": 500}, 'the service failed (HTTP 500): "odd"'),
+    ],
+)
+def test_an_error_in_a_reply_has_the_words_of_the_service(reply, says):
+    assert str(service_error(200, reply)) == says
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "value"),
+    [
+        ("", b'{"a": 1}', {"a": 1}),
+        ("error", b'{"code": 500}', {"error": {"code": 500}}),
+        ("error", b'{"error": {"code": 500}}', {"error": {"code": 500}}),
+        ("error", b"slow down", {"error": "slow down"}),
+        ("", b'{"a": "cut', "network"),
+        ("", b'{"a": [1', "network"),
+        ("", b"slow down", "invalid_response"),
+        ("", b"{a: 1}", "invalid_response"),
+        ("", b"", "invalid_response"),
+    ],
+)
+def test_an_event_is_an_object_or_broke_off(name, data, value):
+    try:
+        found: object = event_object(StreamEvent(name, data))
+    except ProviderError as error:
+        found = error.kind
+    assert found == value
 
 
 def test_calls_without_an_id_get_one_that_depends_on_the_reply_alone():

@@ -80,7 +80,7 @@ class LinesWire:
             parts.append(ToolCall("", name, arguments, raw))
         word = reply_member(lines[-1], "done", str) or ""
         usage = Usage(token_count(lines[-1], "in"), token_count(lines[-1], "out"))
-        finish = finish_of(word, ENDINGS, parts)
+        finish = finish_of(word, parts, ENDINGS)
         return Completion(Message("assistant", with_ids(parts, word)), finish, word, usage, "lines-1", {"lines": lines})
 
 
@@ -143,7 +143,7 @@ class TestLines(ProviderConformance):
         if finish is None:
             finish = Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP
         calls = [{"name": call.name, "arguments": call.raw or json.dumps(call.arguments)} for call in reply.tool_calls]
-        words = {known: word for word, known in ENDINGS.items()} | {Finish.UNKNOWN: "a new word"}
+        words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
         last: dict[str, object] = {"calls": calls, "done": words[finish] if isinstance(finish, Finish) else finish}
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}
@@ -188,6 +188,18 @@ class Crashes(LinesDecoder):
         return super().feed(event)
 
 
+class NeedsAWord(LinesDecoder):
+    def finish(self):
+        if not reply_object(self.lines[-1]).get("done"):
+            raise ProviderError("there is no reason", kind="network")
+        return super().finish()
+
+
+class TrustsEveryWord(LinesDecoder):
+    def finish(self):
+        return replace(super().finish(), finish=Finish.STOP)
+
+
 class IgnoresErrors(LinesDecoder):
     def feed(self, event):
         return [] if b"error" in event.data else super().feed(event)
@@ -198,7 +210,8 @@ class IgnoresErrors(LinesDecoder):
     [
         (LosesText, "streamed_and_whole_are_the_same", ("much text", 3)),
         (TakesAnyEnd, "without_its_end_a_reply_is_a_network_error", ("text",)),
-        (TakesAnyEnd, "a_stream_without_a_finish_is_not_complete", ()),
+        (NeedsAWord, "a_stream_without_a_finish_is_as_the_whole_reply", ()),
+        (TrustsEveryWord, "a_streamed_word_that_nobody_knows_is_as_in_the_whole_reply", ("zz_brand_new",)),
         (SharesLines, "two_replies_at_once_are_kept_apart", ()),
         (RepeatsDeltas, "deltas_are_the_pieces_of_the_reply", ()),
         (RepeatsDeltas, "what_arrived_is_known_at_every_event", ()),

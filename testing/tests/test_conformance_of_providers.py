@@ -114,7 +114,7 @@ class OwnProvider:
         word = reply_member(last, "done", str) or ""
         parts = (Text(text),) if text else ()
         usage = Usage(token_count(last, "in"), token_count(last, "out"))
-        return Completion(Message("assistant", parts), finish_of(word, FINISH, parts), word, usage, "own-1", last)
+        return Completion(Message("assistant", parts), finish_of(word, parts, FINISH), word, usage, "own-1", last)
 
     def next(self, lines: queue.SimpleQueue, call: ModelCall):
         try:
@@ -173,9 +173,9 @@ class TestOwn(CompleteConformance):
         return reply.status, reply.headers, json.dumps({"say": reply.text, **self.end(reply)}).encode()
 
     def end(self, reply: Reply):
-        words = {known: word for word, known in FINISH.items()} | {Finish.UNKNOWN: "a new word"}
+        words = {known: word for word, known in FINISH.items()} | {Finish.CUT: "a new word"}
         counted = {"in": reply.usage.input, "out": reply.usage.output} if reply.usage else {}
-        finish = reply.finish or Finish.STOP
+        finish = Finish.STOP if reply.finish is None else reply.finish
         return {"done": words[finish] if isinstance(finish, Finish) else finish, **counted}
 
     def stream_events(self, reply: Reply, piece: int):

@@ -41,7 +41,7 @@ class TextWire:
         parts = [Text(text)] if text else []
         word = reply_member(events[-1], "end", str) or ""
         usage = Usage(token_count(events[-1], "in"), token_count(events[-1], "out"))
-        finish = finish_of(word, ENDINGS, parts)
+        finish = finish_of(word, parts, ENDINGS)
         raw = {"events": events}
         return Completion(Message("assistant", parts), finish, word or "none", usage, "text-1", raw)
 
@@ -71,7 +71,7 @@ class TestText(ProviderConformance):
         if reply.status >= 400:
             return reply.status, reply.headers, json.dumps({"error": reply.text}).encode()
         finish = Finish.STOP if reply.finish is None else reply.finish
-        words = {known: word for word, known in ENDINGS.items()} | {Finish.UNKNOWN: "a new word"}
+        words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
         last: dict[str, object] = {"end": words[finish] if isinstance(finish, Finish) else finish}
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}

@@ -184,9 +184,11 @@ def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, proj
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project, provider) -> None:
-    with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")]) as server:
+def test_closed_blocks_with_an_unknown_finish_reason_are_not_applied(commit, project, provider) -> None:
+    half = Reply(GOOD.text.replace("new", "half"), finish="brand_new_reason")
+    with ScriptedServer([half, GOOD]) as server:
         finished = commit(server, provider=provider)
+        assert "the response is incomplete: it ended with `brand_new_reason`" in server.requests[1].prompt
     assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (0, "reached", "new\n")
 
 

@@ -24,11 +24,13 @@ REASONS = {
     Finish.TOOL_CALLS: "tool_use",
     Finish.LENGTH: "max_tokens",
     Finish.FILTERED: "content_filtered",
-    Finish.UNKNOWN: "a new reason",
+    Finish.CUT: "a new reason",
 }
 
 
 def reason_of(reply: Reply) -> str:
+    if isinstance(reply.finish, str):
+        return reply.finish
     finish = reply.finish or (Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP)
     return REASONS[finish]
 

@@ -17,7 +17,7 @@ ENDINGS = {
     Finish.LENGTH: "too_long",
     Finish.REFUSED: "declined",
     Finish.FILTERED: "blocked",
-    Finish.UNKNOWN: "a new word",
+    Finish.CUT: "a new word",
 }
 
 

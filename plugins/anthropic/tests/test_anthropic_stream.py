@@ -204,7 +204,8 @@ def test_a_reply_without_its_end_broke_off(events):
         ({"type": "api_error", "message": ""}, "server"),
         ({"type": "rate_limit_error", "message": ""}, "rate"),
         ({"type": "invalid_request_error", "message": "no"}, "rejected"),
-        ({"type": "odd"}, "rejected"),
+        ({"type": "odd"}, "server"),
+        ("slow down", "server"),
     ],
 )
 @pytest.mark.parametrize("members", [{"type": "error"}, {}])

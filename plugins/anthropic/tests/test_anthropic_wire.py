@@ -165,9 +165,9 @@ def test_settings_that_conflict_are_rejected(settings, message):
         ("model_context_window_exceeded", Finish.LENGTH),
         ("pause_turn", Finish.PAUSED),
         ("refusal", Finish.REFUSED),
-        ("tool_use", Finish.UNKNOWN),
-        ("compaction", Finish.UNKNOWN),
-        (None, Finish.UNKNOWN),
+        ("tool_use", Finish.CUT),
+        ("compaction", Finish.CUT),
+        (None, Finish.STOP),
     ],
 )
 def test_stop_reasons(word, finish):

@@ -220,7 +220,7 @@ ScriptedProvider.complete = lambda self, call: replace(complete(self, call), fin
         ("LENGTH", GREEN, "the response is incomplete: it ended with `scripted`"),
         ("STOPPED_EARLY", GREEN, "the response is incomplete: it was stopped early"),
         ("TOOL_CALLS", GREEN, "There are no functions: reply with text only"),
-        ("UNKNOWN", "^^^a.txt\ngood\n", "no closing line `^^^end`; it ended with `scripted`"),
+        ("CUT", GREEN, "the response is incomplete: it ended with `scripted`"),
     ],
 )
 def test_a_reply_that_did_not_end_by_itself_is_never_applied(change, tmp_path, finish, reply, said):

@@ -13,4 +13,5 @@ class TestGemini(ProviderConformance):
     definition = GEMINI
     protocol = "gemini"
     settings: ClassVar = {"model": "gemini-2.5-pro"}
+    ends_with_finish = True
     unspoken = frozenset({Finish.PAUSED, Finish.REFUSED})

@@ -219,7 +219,7 @@ def test_a_reply_without_its_end_broke_off(chunks):
         ({"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}, "server"),
         ({"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}, "rate"),
         ({"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}, "rejected"),
-        ("odd", "rejected"),
+        ("odd", "server"),
     ],
 )
 def test_an_error_in_the_middle(error, kind):

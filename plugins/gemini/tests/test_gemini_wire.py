@@ -198,13 +198,10 @@ def test_levels_and_budgets_cannot_be_used_together():
     [
         *((word, Finish.FILTERED) for word in ("RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")),
         *((word, Finish.FILTERED) for word in ("MODEL_ARMOR", "IMAGE_SAFETY")),
-        *((word, Finish.UNKNOWN) for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")),
-        *(
-            (word, Finish.UNKNOWN)
-            for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")
-        ),
-        ("FINISH_REASON_UNSPECIFIED", Finish.UNKNOWN),
-        (None, Finish.UNKNOWN),
+        *((word, Finish.CUT) for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")),
+        *((word, Finish.CUT) for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")),
+        ("FINISH_REASON_UNSPECIFIED", Finish.CUT),
+        (None, Finish.STOP),
     ],
 )
 def test_finish_reasons(word, finish):
@@ -279,7 +276,7 @@ def violation(**fields: str) -> dict:
         (500, [error(500, "INTERNAL")], "server"),
         (200, error(503, "UNAVAILABLE"), "server"),
         (200, {"error": {"code": 429}}, "rate"),
-        (200, {"error": "boom"}, "rejected"),
+        (200, {"error": "boom"}, "server"),
     ],
 )
 def test_error_kinds(status, answer, kind):

@@ -58,6 +58,17 @@ def test_a_replay_with_differences_is_reported_and_kept(runs):
     assert len(runs.scratch_copies) == 2
 
 
+@pytest.mark.parametrize(("word", "exit_code"), [("", 0), ("odd", 1)])
+def test_a_run_of_before_unknown_words_counted_as_cut(runs, word, exit_code):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    events = runs.project.root / "logs" / name / "events.jsonl"
+    text = events.read_text()
+    assert text.count('"finish":"stop","finish_detail":"stop"') == 1
+    as_before = f'"finish":"unknown","finish_detail":"{word}"'
+    events.write_text(text.replace('"finish":"stop","finish_detail":"stop"', as_before))
+    assert runs.command("replay", "--json", "-q").exit_code == exit_code
+
+
 def test_a_replay_runs_no_filter_of_git(runs, tmp_path):
     marker = tmp_path / "ran"
     runs.project.write({".gitattributes": "* filter=x\n"})

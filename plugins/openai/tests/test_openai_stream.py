@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,16 +192,38 @@ def test_a_placeholder_does_not_hide_the_model():
     "events",
     [
         [],
-        [DONE],
         [chunk({"content": "half"})],
-        [chunk({"content": "half"}), DONE],
         [chunk({"content": "half"}, finish="")],
-        [chunk({"content": "half"}, finish=""), chunk({"content": "half"}), DONE],
     ],
 )
 def test_a_reply_without_its_end_broke_off(events):
     with pytest.raises(ProviderError) as caught:
         streamed(*events)
+    assert caught.value.kind == "network"
+
+
+@pytest.mark.parametrize("finish", [None, ""])
+def test_done_ends_a_reply_without_a_finish_reason(finish):
+    completion, _ = streamed(
+        chunk({"content": "all"}, finish=finish), chunk({"content": " of it"}, finish=finish), DONE
+    )
+    assert (completion.text, completion.finish, completion.finish_detail) == ("all of it", Finish.STOP, "")
+    whole = {"choices": [{"message": {"role": "assistant", "content": "all of it"}, "finish_reason": finish}]}
+    assert replace(completion, raw={}) == replace(WIRE.decode(200, {}, json.dumps(whole).encode()), raw={})
+
+
+def test_done_alone_is_an_empty_reply_as_a_whole_one_is():
+    with pytest.raises(ProviderError) as caught:
+        streamed(DONE)
+    assert caught.value.kind == "invalid_response"
+
+
+@pytest.mark.parametrize("data", [b'{"choices": [{"delta": {"content": "ha', b'{"choices": ['])
+def test_an_event_that_was_cut_on_its_way_is_a_lost_connection(data):
+    decoder = WIRE.stream()
+    decoder.feed(event(chunk({"content": "half"})))
+    with pytest.raises(ProviderError) as caught:
+        decoder.feed(StreamEvent("", data))
     assert caught.value.kind == "network"
 
 
@@ -210,7 +233,8 @@ def test_a_reply_without_its_end_broke_off(events):
         ({"error": {"message": "busy", "type": "server_error", "code": None}}, "server"),
         ({"error": {"message": "gone", "code": 502}, **chunk({"content": ""}, finish="error")}, "server"),
         (chunk({}, finish="error", error={"message": "gone", "code": 429}), "rate"),
-        ({"error": "odd"}, "rejected"),
+        ({"error": "odd"}, "server"),
+        ({"object": "error", "message": "gone", "type": "InternalServerError", "code": 500}, "server"),
         (StreamEvent("error", b'{"message": "busy", "type": "overloaded_error"}'), "server"),
     ],
 )

@@ -195,11 +195,14 @@ def test_an_empty_message_is_dropped():
         ({"content": "x"}, "content_filter", Finish.FILTERED),
         ({"content": None, "refusal": "no"}, "content_filter", Finish.FILTERED),
         ({"content": None, "refusal": "no"}, "stop", Finish.REFUSED),
-        ({"content": "x"}, "tool_calls", Finish.UNKNOWN),
-        ({"content": "x"}, "function_call", Finish.UNKNOWN),
-        ({"content": "x"}, "insufficient_system_resource", Finish.UNKNOWN),
-        ({"content": "x"}, "abort", Finish.UNKNOWN),
-        ({"content": "x"}, None, Finish.UNKNOWN),
+        ({"content": "x"}, "tool_calls", Finish.CUT),
+        ({"content": "x"}, "function_call", Finish.CUT),
+        ({"content": "x"}, "insufficient_system_resource", Finish.CUT),
+        ({"content": "x"}, "abort", Finish.CUT),
+        ({"content": "x"}, "max_tokens", Finish.LENGTH),
+        ({"content": "x"}, None, Finish.STOP),
+        ({"content": "x"}, "", Finish.STOP),
+        ({"tool_calls": [call()]}, None, Finish.TOOL_CALLS),
         ({"tool_calls": [call()]}, "stop", Finish.TOOL_CALLS),
         ({"tool_calls": [call()]}, "tool_calls", Finish.TOOL_CALLS),
         ({"tool_calls": [call()]}, "length", Finish.LENGTH),
@@ -260,7 +263,20 @@ def error(message: str = "", **fields) -> dict:
         (200, error("upstream", code=502), "server"),
         (200, error("who are you", code=401), "auth"),
         (200, error("overloaded", type="overloaded_error"), "server"),
-        (200, error("odd"), "rejected"),
+        (200, error("odd"), "server"),
+        (200, error("busy", type="service_unavailable_error", code="server_is_overloaded"), "server"),
+        (200, error("busy", code="1305"), "server"),
+        (200, error("busy", type="engine_overloaded_error"), "server"),
+        (200, error("slow down", code="429"), "rate"),
+        (200, error("hm", type="api_error"), "server"),
+        (200, {"object": "error", "message": "busy", "type": "InternalServerError", "code": 500}, "server"),
+        (200, {"object": "error", "message": "no", "type": "BadRequestError", "code": 400}, "rejected"),
+        (200, error("no", type="invalid_request_error"), "rejected"),
+        (200, error("no", code="model_not_found"), "rejected"),
+        (200, error("no", code="1301"), "rejected"),
+        (200, error("no", code="1113"), "quota"),
+        (200, error("no", type="insufficient_quota"), "quota"),
+        (200, error("no", type="authentication_error"), "auth"),
         (200, choice({"content": ""}, "error") | {"error": None}, None),
         (200, choice({"content": "so f"}, "error", error={"code": 502, "message": "broke off"}), "server"),
         (200, {"choices": []}, "invalid_response"),
@@ -269,7 +285,7 @@ def error(message: str = "", **fields) -> dict:
 )
 def test_error_kinds(status, answer, kind):
     if kind is None:
-        assert decode(answer, status).finish is Finish.UNKNOWN
+        assert decode(answer, status).finish is Finish.CUT
         return
     with pytest.raises(ProviderError) as caught:
         decode(answer, status)
@@ -277,7 +293,7 @@ def test_error_kinds(status, answer, kind):
     assert "xa***12" not in f"{caught.value} {caught.value.body}"
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (503, "server"), (200, "rejected")])
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (503, "server"), (200, "server")])
 def test_an_error_in_place_of_the_models(status, kind):
     with pytest.raises(ProviderError) as caught:
         wire().decode_models(status, {}, json.dumps({"error": {"message": "no"}}).encode())

@@ -178,7 +178,7 @@ def test_no_call_runs_after_final_output(bench):
     assert not (bench.project.root / "late.txt").exists()
 
 
-@pytest.mark.parametrize("finish", ["length", "unknown"])
+@pytest.mark.parametrize("finish", ["length", "cut"])
 def test_calls_of_an_incomplete_reply_are_not_run(bench, finish):
     worked = bench.work({"calls": [write("cut.txt", "half")], "finish": finish}, {"text": "done"})
     assert worked.end == "FINISHED"
@@ -194,7 +194,7 @@ def test_a_reply_with_only_thinking_is_requested_again(bench):
     assert "cut off" in worked.asked[1]["messages"][0]["parts"][-1]["text"]
 
 
-@pytest.mark.parametrize("reply", [{"text": ""}, {"text": "half an ans", "finish": "length"}, {"finish": "unknown"}])
+@pytest.mark.parametrize("reply", [{"text": ""}, {"text": "half an ans", "finish": "length"}, {"finish": "cut"}])
 def test_three_unusable_replies_in_a_row_end_the_loop(bench, reply):
     worked = bench.work(reply)
     assert (worked.finished.exit_code, worked.end, worked.data["turns"]) == (1, "UNUSABLE", 3)

@@ -47,6 +47,7 @@ from code_commit_testing.conformance_samples import (
     QUESTION,
     READ,
     TWO_CALLS,
+    UNKNOWN_WORDS,
     with_each_value_replaced_in,
 )
 from code_commit_testing.conformance_stream import assert_valid
@@ -280,8 +281,13 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             assert completion.finish is finish
             assert completion.finish_detail
 
-    def test_a_missing_finish_is_unknown(self, wire: Wire) -> None:
-        assert self.decoded(wire, Reply(text="all of it?", finish="")).finish is Finish.UNKNOWN
+    def test_a_missing_finish_is_that_of_a_whole_reply(self, wire: Wire) -> None:
+        assert self.decoded(wire, Reply(text="all of it", finish="")).finish is Finish.STOP
+
+    @pytest.mark.parametrize("word", UNKNOWN_WORDS)
+    def test_a_word_that_nobody_knows_is_not_a_whole_reply(self, wire: Wire, word: str) -> None:
+        completion = self.decoded(wire, Reply(text="as far as I got", finish=word))
+        assert (completion.finish, completion.finish_detail) == (UNKNOWN_WORDS[word], word)
 
     def test_incomplete_calls_have_the_finish_length(self, wire: Wire) -> None:
         assert self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish is Finish.LENGTH

@@ -45,7 +45,7 @@ from code_commit.plugin_api import (
     Usage,
 )
 from code_commit_testing.command import Finished, Project
-from code_commit_testing.conformance_samples import QUESTION, READ, TWO_CALLS
+from code_commit_testing.conformance_samples import QUESTION, READ, TWO_CALLS, UNKNOWN_WORDS
 from code_commit_testing.conformance_stream import assert_same
 from code_commit_testing.running_call import AT_ONCE, RunningCall
 from code_commit_testing.scripted_provider import model_call
@@ -180,6 +180,21 @@ class CompleteConformance:
         for finish in set(Finish) - {Finish.TOOL_CALLS, Finish.STOPPED_EARLY, *self.unspoken}:
             service.script(Reply("as far as I got", finish=finish))
             assert provider.complete(model_call(QUESTION)).finish is finish
+
+    def test_a_missing_finish_is_that_of_a_whole_reply(self, provider: Provider, service: ScriptedService) -> None:
+        for stream in (False, True) if self.streams else (False,):
+            service.script(Reply("all of it", finish=""))
+            completion = provider.complete(model_call(QUESTION, stream=stream))
+            assert (completion.text, completion.finish) == ("all of it", Finish.STOP)
+
+    @pytest.mark.parametrize("word", UNKNOWN_WORDS)
+    def test_a_word_that_nobody_knows_is_not_a_whole_reply(
+        self, provider: Provider, service: ScriptedService, word: str
+    ) -> None:
+        for stream in (False, True) if self.streams else (False,):
+            service.script(Reply("as far as I got", finish=word))
+            completion = provider.complete(model_call(QUESTION, stream=stream))
+            assert (completion.finish, completion.finish_detail) == (UNKNOWN_WORDS[word], word)
 
     def test_tools(self, provider: Provider, service: ScriptedService) -> None:
         if not self.tools:

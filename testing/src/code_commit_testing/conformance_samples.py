@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from code_commit.plugin_api import Message, Request, Text, ToolCall, ToolSpec
+from code_commit.plugin_api import Finish, Message, Request, Text, ToolCall, ToolSpec
 
 KEY = "k-conformance/+=%0123456789"
 QUESTION = Request(messages=(Message("user", (Text("What is in a.txt and b.txt?"),)),))
@@ -19,6 +19,12 @@ TWO_CALLS = (
     ToolCall(id="call_one", name="read_file", arguments={"path": "a.txt"}),
     ToolCall(id="call_two", name="read_file", arguments={"path": "b.txt"}),
 )
+UNKNOWN_WORDS = {
+    "zz_brand_new": Finish.CUT,
+    "zz_engine_abort": Finish.CUT,
+    "zz_output_length": Finish.LENGTH,
+    "zz_safety_net": Finish.FILTERED,
+}
 INVALID_ANSWERS = {
     "empty": b"",
     "blank": b" \n",

@@ -30,6 +30,7 @@ from code_commit_testing.conformance_samples import (
     QUESTION,
     READ,
     TWO_CALLS,
+    UNKNOWN_WORDS,
     with_each_value_replaced_in,
 )
 from code_commit_testing.scripted_events import error_event, events_of
@@ -49,12 +50,17 @@ _SAMPLES = {
 
 
 class StreamConformance:
-    """A part of `ProviderConformance`."""
+    """A part of `ProviderConformance`.
+
+    `ends_with_finish` is whether nothing but its finish reason tells the end of a streamed reply from
+    a lost connection.
+    """
 
     definition: ClassVar[ProviderDefinition]
     protocol: ClassVar[Protocol | None] = None
     unspoken: ClassVar[Collection[Finish]] = (Finish.PAUSED,)
     tools: ClassVar[bool] = True
+    ends_with_finish: ClassVar[bool] = False
 
     def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and body of `reply` as the service sends it as a whole."""
@@ -184,9 +190,33 @@ class StreamConformance:
                 assert early == "network", f"{early} after {number} of {len(events)} events"
         assert _completion_or_kind(streaming_wire, []) == "network"
 
-    def test_a_stream_without_a_finish_is_not_complete(self, streaming_wire: StreamingWire) -> None:
-        ended = _completion_or_kind(streaming_wire, self.stream_events(Reply("all of it?", finish=""), 5))
-        assert (ended.finish if isinstance(ended, Completion) else ended) in {Finish.UNKNOWN, "network"}
+    def test_a_stream_without_a_finish_is_as_the_whole_reply(self, streaming_wire: StreamingWire) -> None:
+        reply = Reply("all of it", finish="")
+        status, headers, body = self.answer(reply)
+        streamed = _completion_or_kind(streaming_wire, self.stream_events(reply, 5))
+        if self.ends_with_finish:
+            assert streamed == "network"
+        else:
+            assert isinstance(streamed, Completion), "the service's own end came, but no finish reason: it is whole"
+            assert_same(streamed, streaming_wire.decode(status, headers, body), body)
+
+    @pytest.mark.parametrize("word", UNKNOWN_WORDS)
+    def test_a_streamed_word_that_nobody_knows_is_as_in_the_whole_reply(
+        self, streaming_wire: StreamingWire, word: str
+    ) -> None:
+        reply = Reply("as far as I got", finish=word)
+        status, headers, body = self.answer(reply)
+        streamed = self.streamed(streaming_wire, reply)
+        assert_same(streamed, streaming_wire.decode(status, headers, body), body)
+        assert streamed.finish is UNKNOWN_WORDS[word]
+
+    def test_an_event_that_was_cut_on_its_way_is_an_error(self, streaming_wire: StreamingWire) -> None:
+        events = [*self.stream_events(Reply("as far as I got"), 5)]
+        for number, event in enumerate(events):
+            if event.data[:1] == b"{":
+                cut = StreamEvent(event.name, event.data[: len(event.data) // 2])
+                with pytest.raises(ProviderError):
+                    _decoded(streaming_wire.stream(), [*events[:number], cut])
 
     # --- errors and invalid events
 

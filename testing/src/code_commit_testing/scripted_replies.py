@@ -120,7 +120,7 @@ _WORDS: dict[Protocol, dict[Finish, str]] = {
         Finish.LENGTH: "length",
         Finish.REFUSED: "stop",
         Finish.FILTERED: "content_filter",
-        Finish.UNKNOWN: "brand_new_reason",
+        Finish.CUT: "brand_new_reason",
     },
     "anthropic": {
         Finish.STOP: "end_turn",
@@ -128,14 +128,14 @@ _WORDS: dict[Protocol, dict[Finish, str]] = {
         Finish.LENGTH: "max_tokens",
         Finish.REFUSED: "refusal",
         Finish.PAUSED: "pause_turn",
-        Finish.UNKNOWN: "brand_new_reason",
+        Finish.CUT: "brand_new_reason",
     },
     "gemini": {
         Finish.STOP: "STOP",
         Finish.TOOL_CALLS: "STOP",
         Finish.LENGTH: "MAX_TOKENS",
         Finish.FILTERED: "SAFETY",
-        Finish.UNKNOWN: "BRAND_NEW_REASON",
+        Finish.CUT: "BRAND_NEW_REASON",
     },
 }
 

@@ -17,9 +17,11 @@ from code_commit.config.keys import address_of
 from code_commit.models.context_window import listed_window
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
+from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.reply import FINISH_WORDS
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
@@ -29,9 +31,19 @@ from code_commit_workspace import Git, Workspace, check_private_folder, count_of
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
-    "plugins, build.sh, and the code for the model. Services are not called. The exit code is 3 if a run could not "
-    "start or could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
+    "plugins, build.sh, and the code for the model. It also lists what the end of a reply means. "
+    "Services are not called. The exit code is 3 if a run could not start or could not succeed. "
+    "For plugin authors, there is also `code-commit plugins doctor`."
 )
+_ENDINGS: Mapping[Finish, tuple[str, list[str]]] = {
+    Finish.STOP: ("whole", ["no reason"]),
+    Finish.TOOL_CALLS: ("whole, with calls of tools", []),
+    Finish.PAUSED: ("paused, which only agents continue", []),
+    Finish.LENGTH: ("too long, never applied", []),
+    Finish.CUT: ("cut, never applied", ["every reason that is not listed"]),
+    Finish.FILTERED: ("filtered, which ends the run", []),
+    Finish.REFUSED: ("refused, which ends the run", []),
+}
 _REPAIR = "fix or uninstall the plugin, or disable it with --disable-plugin NAME"
 
 
@@ -184,6 +196,16 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         yield Check("problem" if each.guards_paths else "warning", text, _REPAIR)
     if DEFAULT_WORKFLOW not in host.registry.workflows:
         yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
+
+
+def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
+    """Say what the reason with which a service ends a reply does."""
+    lines = []
+    for finish, (meaning, more_words) in _ENDINGS.items():
+        words = [word for word, known in FINISH_WORDS.items() if known is finish]
+        lines.append(f"{meaning}: {', '.join(more_words + words)}")
+    data = {word: finish.value for word, finish in FINISH_WORDS.items()}
+    yield Check("ok", "\n".join(lines), data=data)
 
 
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:

@@ -10,6 +10,7 @@ from dataclasses import astuple, fields, replace
 from typing import Any
 
 from code_commit.log.run_log import RunLog, failure_text
+from code_commit.models.leaked_thinking import visible_text
 from code_commit.models.received_reply import Print, ReceivedReply
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
@@ -144,6 +145,6 @@ def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     what = f"call {number} ({completion.finish_detail})"
     if completion.finish is Finish.FILTERED:
         return f"{completion.model} filtered {what}"
-    words = " ".join(redactor.text(completion.text).split())
+    words = " ".join(redactor.text(visible_text(completion.text)).split())
     quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
     return f"{completion.model} refused {what}{quoted}"

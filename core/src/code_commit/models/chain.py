@@ -16,6 +16,7 @@ from functools import partial
 
 from code_commit.models.call_log import CallLog, refusal
 from code_commit.models.context_window import Windows
+from code_commit.models.leaked_thinking import without_thinking
 from code_commit.models.limits import Budget, deadline, retry
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
@@ -109,8 +110,11 @@ class ChainedModel:
         self.require_fit(size)
         services = self.models.services
         call = self._call(request, label, self.models.log.next_number())
-        completion = self.chain(call, watch=watch if services.settings.stop_early else None)
-        self.models.windows.warn_if_cut(size, completion, self.service)
+        received = self.chain(call, watch=watch if services.settings.stop_early else None)
+        self.models.windows.warn_if_cut(size, received, self.service)
+        completion = without_thinking(received)
+        if completion is not received:
+            _refuse_key(received, call.number, services.redactor)
         if watch and (end := watch()(completion.text)) is not None:  # whether or not the rest arrived
             message = Message("assistant", (Text(completion.text[:end]),))
             completion = replace(completion, message=message, finish=Finish.STOPPED_EARLY)
@@ -151,11 +155,15 @@ def _redacted(request: Request, redactor: Redactor) -> Request:
 
 def _refuse_bad_completion(completion: Completion, number: int, redactor: Redactor) -> None:
     """Raise for a completion that holds a live key, or that the model or service refused."""
+    _refuse_key(completion, number, redactor)
+    if refused := refusal(completion, number, redactor):
+        raise ProviderFailed(refused, hint="rephrase the query, or use another model")
+
+
+def _refuse_key(completion: Completion, number: int, redactor: Redactor) -> None:
     texts = [completion.text, *(f"{call.raw} {call.arguments}" for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(
             f"the response of call {number} contains an API key",
             hint="remove it from where the model saw it: the query, the code, or the output of the build",
         )
-    if refused := refusal(completion, number, redactor):
-        raise ProviderFailed(refused, hint="rephrase the query, or use another model")

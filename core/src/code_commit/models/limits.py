@@ -32,6 +32,7 @@ HINTS: Mapping[str, str] = {
 _KEYLESS = "no key was sent to this address: set api_key or api_key_file in the provider's config"
 LONGEST_RETRY_AFTER = 60.0  # seconds that a service may ask to wait
 _RETRIED = frozenset({"rate", "server", "network"})
+_NEEDS_A_PERSON = frozenset({"auth", "quota"})
 _FIRST_WAIT = 1.0
 _LONGEST_BACKOFF = 30.0
 # A limit on cost needs a limit on the completion. This one is sent if the request and the configuration have none.
@@ -60,8 +61,9 @@ def retry(
 ) -> Completion:
     """Try once, and retry up to `retries` times before the call's deadline. `keyless` is whether no key is sent.
 
-    Errors of kind rate, server and network are retried after the time that the service asks for, else after a random
-    part of a doubling interval (full jitter).
+    Errors of kind rate, server and network, and those that the service asks to retry, are retried
+    after the time that the service asks for, else after a random part of a doubling interval (full
+    jitter).
 
     Raises:
         ProviderFailed: the error of the last try, and why it is not retried.
@@ -88,8 +90,8 @@ def retry(
 
 def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float, deadline: float) -> str | None:
     """Return the end of the error message if the try `number` was the last one, or None."""
-    if error.kind not in _RETRIED or retries == 0:
-        return ""
+    if not _may_pass(error) or retries == 0:
+        return " (the service asks not to retry)" if error.kind in _RETRIED and retries else ""
     if number > retries:
         return f" (gave up after {number} tries)"
     if wait > LONGEST_RETRY_AFTER:
@@ -97,6 +99,13 @@ def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float
     if time.monotonic() + wait >= deadline:
         return " (gave up: no time is left for another try)"
     return None
+
+
+def _may_pass(error: ProviderError) -> bool:
+    """Return whether another try makes sense: the service may know better than its status says."""
+    if error.should_retry is None or error.kind in _NEEDS_A_PERSON:
+        return error.kind in _RETRIED
+    return error.should_retry
 
 
 class Budget:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from code_commit.log.run_log import CallFiles, RunLog
+from code_commit.models.leaked_thinking import ThinkingFilter, visible_text
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, request_text
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
@@ -44,6 +45,7 @@ class ReceivedReply:
             self._log.redactor, partial(append, files.raw), partial(append, files.response), self._show
         )
         self._text: list[str] = []  # for an early end
+        self._watched, self._shown = ThinkingFilter(), ThinkingFilter()
         self._decides = self._watch() if self._watch else None
         self._answers = len(self.spent)
         self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
@@ -68,17 +70,21 @@ class ReceivedReply:
             self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
             if self._decides and item.kind == "text":
                 self._text.append(text)
-                if self._decides(text) is not None or self.kept.holds_key:
+                visible = self._watched.feed(text)
+                if self._watched.restarted and self._watch:
+                    self._decides = self._watch()
+                if self._decides(visible) is not None or self.kept.holds_key:
                     raise StopReading(self._stopped_early)
 
     def end(self, text: str = "") -> None:
-        """Keep the rest. Print the end of the line, and `text` if nothing of it was printed.
+        """Keep the rest. Print the end of the line, and `text` without thinking if nothing of it was printed.
 
         Raises:
             NotReady: it cannot be written or printed.
         """
         self.kept.end()
-        self._print_piece("" if self._printed else text)
+        self._print_piece(self._shown.finish() if self._print else "")
+        self._print_piece("" if self._printed else visible_text(text))
         self._print_piece("\n" * (self._printed[-1:] not in {"", "\n"}))
 
     def begin_next_try(self) -> None:
@@ -91,7 +97,11 @@ class ReceivedReply:
         self._begin()
 
     def _show(self, text: str, added: str) -> None:
-        """Print new text, and report how far the reply is."""
+        """Print new text, and report how far the reply is. Thinking that leaked into the text is not shown as text."""
+        text = self._shown.feed(text)
+        if self._shown.restarted:
+            self._file = self._line = ""
+        is_thinking = self._kind == "thinking" or self._shown.is_thinking
         now = time.monotonic()
         self._began = self._began or now
         sample = added[:_SAMPLE]
@@ -101,11 +111,12 @@ class ReceivedReply:
             self._file = {"end": "", "delete": self._file}.get(fence, fence)
         self._line = (self._line + text).rpartition("\n")[2][:_LONGEST_LINE]
         piece = text + "\n" * (self._kind != "text" and (text or self._printed or "\n")[-1] != "\n")
-        printing = self._print is not None and bool(text or self._kind == "text")  # text may have been held back
+        is_text = self._kind == "text" and not is_thinking
+        printing = self._print is not None and bool(text or is_text)  # text may have been held back
         if not printing:  # end the line of the words before the status line comes back
             self._print_piece(piece)
         so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
-        event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
+        event = CallProgress(*so_far, is_thinking, self._file or None, printing)
         is_due = now - self._reported >= _EVENT_SECONDS
         self._reported = now if is_due else self._reported
         (self._log.emit if is_due else self._log.show)(event)

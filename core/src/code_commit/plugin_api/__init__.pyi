@@ -75,7 +75,10 @@ from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
+from .reply import error_details as error_details
+from .reply import event_object as event_object
 from .reply import finish_of as finish_of
+from .reply import kind_of_error as kind_of_error
 from .reply import kind_of_status as kind_of_status
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
@@ -83,6 +86,7 @@ from .reply import reply_error as reply_error
 from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
+from .reply import service_error as service_error
 from .reply import token_count as token_count
 from .reply import with_ids as with_ids
 from .run import PROTECTED as PROTECTED

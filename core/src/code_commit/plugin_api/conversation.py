@@ -123,16 +123,18 @@ class Request:
 class Finish(Enum):
     """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
 
-    With STOPPED_EARLY, the host stopped reading it, and its tokens are an estimate.
+    A service that gives no reason means STOP. With LENGTH, the reply reached a limit of tokens. With
+    CUT, it was cut for another reason, or for one that nobody knows. With STOPPED_EARLY, the host
+    stopped reading it, and its tokens are an estimate.
     """
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
     PAUSED = "paused"
     LENGTH = "length"
+    CUT = "cut"
     REFUSED = "refused"
     FILTERED = "filtered"
-    UNKNOWN = "unknown"
     STOPPED_EARLY = "stopped_early"
 
 
@@ -192,8 +194,10 @@ class ProviderError(Exception):
     """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
 
     The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
-    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds. `body` is the
-    reply itself, for the run folder; the host sets it for a `Wire`.
+    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds.
+    `body` is the reply itself, for the run folder. `should_retry` is whether the service asks to
+    retry, or None if it does not say; it decides for every kind but `auth` and `quota`. The host sets
+    these two for a `Wire`.
     """
 
     def __init__(
@@ -203,6 +207,7 @@ class ProviderError(Exception):
         self.kind = kind
         self.retry_after = retry_after
         self.body = body
+        self.should_retry: bool | None = None
 
 
 def request_text(request: Request) -> str:

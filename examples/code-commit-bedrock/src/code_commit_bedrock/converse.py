@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from code_commit.plugin_api import (
     Completion,
-    Finish,
     Json,
     Message,
     Opaque,
@@ -31,16 +30,6 @@ from code_commit.plugin_api import (
 )
 
 from code_commit_bedrock.config import BedrockConfig
-
-FINISH = {
-    "end_turn": Finish.STOP,
-    "stop_sequence": Finish.STOP,
-    "tool_use": Finish.TOOL_CALLS,
-    "max_tokens": Finish.LENGTH,
-    "model_context_window_exceeded": Finish.LENGTH,
-    "guardrail_intervened": Finish.FILTERED,
-    "content_filtered": Finish.FILTERED,
-}
 
 KINDS: dict[str, ProviderErrorKind] = {"ServiceQuotaExceededException": "quota", "ModelErrorException": "server"}
 EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
@@ -104,8 +93,8 @@ def completion_of(reply: Json, config: BedrockConfig) -> Completion:
     reason = reply_member(reply, "stopReason", str) or ""
     return Completion(
         message=Message("assistant", parts),
-        finish=finish_of(reason, FINISH, parts),
-        finish_detail=reason or "no stopReason",
+        finish=finish_of(reason, parts),
+        finish_detail=reason,
         usage=_usage(reply_member(reply, "usage", dict) or {}),
         model=config.model,
         raw=reply,

@@ -13,9 +13,9 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    event_object,
     limit_parts,
     reply_member,
-    reply_object,
 )
 
 Decode = Callable[[int, Mapping[str, str], bytes], Completion]
@@ -33,7 +33,7 @@ class ParrotDecoder:
 
     def feed(self, event: StreamEvent) -> list[Delta]:
         """Take the next event, and return what it adds."""
-        piece = reply_object(event.data)
+        piece = event_object(event)
         if event.name == "problem":
             raise ProviderError(f"the service failed: {piece.get('problem')}", kind="server")
         if event.name in MEMBERS and MEMBERS[event.name] not in piece:

@@ -76,8 +76,8 @@ class ParrotWire:
         tokens = reply_member(reply, "tokens", dict) or {}
         return Completion(
             message=Message("assistant", parts),
-            finish=finish_of(ending, FINISH, parts),
-            finish_detail=ending or "no ending",
+            finish=finish_of(ending, parts, FINISH),
+            finish_detail=ending,
             usage=Usage(input=token_count(tokens, "in"), output=token_count(tokens, "out")),
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,

@@ -13,10 +13,10 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    event_object,
     limit_parts,
     read_arguments,
     reply_member,
-    reply_object,
     reply_objects,
 )
 
@@ -86,8 +86,9 @@ class AnthropicStream:
         """See `StreamDecoder.feed`. Ignore unknown kinds of events, as the service requires."""
         if self.ended:
             return ()
-        data = reply_object(event.data)
-        match reply_member(data, "type", str) or event.name or ("error" if "error" in data else ""):
+        data = event_object(event)
+        kind = "error" if data.get("error") else reply_member(data, "type", str) or event.name
+        match kind:
             case "content_block_delta":
                 return self._piece(data)
             case "content_block_start":
@@ -99,8 +100,8 @@ class AnthropicStream:
             case "message_stop":
                 self.ended = True
             case "error":
-                error = {"error": _member(data, "error")}
-                self._filtered, self.ended = self._wire.completion(error), True
+                error = data.get("error") or _member(data, "error")
+                self._filtered, self.ended = self._wire.completion({"error": error}), True
             case "":
                 raise ProviderError("an event of the reply has no type", kind="invalid_response")
         return ()

@@ -20,20 +20,19 @@ from code_commit.plugin_api import (
     Opaque,
     Part,
     ProviderError,
-    ProviderErrorKind,
     Request,
     Text,
     ToolCall,
     ToolResult,
     Usage,
     cost_of,
+    error_details,
     finish_of,
-    kind_of_status,
     read_arguments,
-    reply_error,
     reply_member,
     reply_object,
     reply_objects,
+    service_error,
     token_count,
 )
 from code_commit_anthropic.config import MIN_THINKING_TOKENS, AnthropicConfig
@@ -46,25 +45,6 @@ _MAX_CACHE_MARKS = 4
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 _INVALID_ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
-_FINISH: Final[Mapping[str, Finish]] = {
-    "end_turn": Finish.STOP,
-    "stop_sequence": Finish.STOP,
-    "tool_use": Finish.TOOL_CALLS,
-    "max_tokens": Finish.LENGTH,
-    "model_context_window_exceeded": Finish.LENGTH,
-    "pause_turn": Finish.PAUSED,
-    "refusal": Finish.REFUSED,
-}
-
-_KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
-    "authentication_error": "auth",
-    "permission_error": "auth",
-    "billing_error": "quota",
-    "rate_limit_error": "rate",
-    "api_error": "server",
-    "overloaded_error": "server",
-    "timeout_error": "server",
-}
 # The service reports filtered output as an error.
 _FIRST_ERROR = 400
 _FILTERED = "Output blocked by content filtering policy"
@@ -157,7 +137,7 @@ class AnthropicWire:
         model = reply_member(reply, "model", str) or self._config.model
         return Completion(
             message=Message("assistant", tuple(part for part in parts if part is not None)),
-            finish=finish_of(word, _FINISH, parts),
+            finish=finish_of(word, parts),
             finish_detail=word,
             usage=usage,
             model=model,
@@ -198,17 +178,11 @@ class AnthropicWire:
         return count
 
     def _failed(self, status: int, reply: Json) -> Completion:
-        error = reply.get("error")
-        fields = error if isinstance(error, dict) else {}
-        words, name = str(fields.get("message") or ""), str(fields.get("type"))
+        words, _ = error_details(reply)
         if _FILTERED in words:
             message, detail = Message("assistant", ()), "content filtering policy"
             return Completion(message, Finish.FILTERED, detail, Usage(), self._config.model, reply)
-        kind = kind_of_status(status)
-        if kind == "rejected":  # the status is not specific; gateways send types that are too general
-            named = _KIND_OF_TYPE.get(name)
-            kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
-        raise reply_error(status, kind=kind, words=words, reason=name)
+        raise service_error(status, reply)
 
     def _thinking(self, request: Request, max_tokens: int) -> dict[str, Any] | None:
         config = self._config

@@ -75,12 +75,12 @@ def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
-    if completion.finish not in {Finish.STOP, Finish.UNKNOWN, Finish.STOPPED_EARLY}:
+    if completion.finish not in {Finish.STOP, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
         changes = keep_form(parse_changes(completion.text), run)
     except MalformedResponse as problem:
-        if completion.finish is not Finish.UNKNOWN:
+        if completion.finish_detail:
             raise
         raise type(problem)(f"{problem}; {completion.ending}") from None
     if completion.finish is Finish.STOPPED_EARLY:

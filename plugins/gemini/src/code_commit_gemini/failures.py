@@ -5,39 +5,28 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_of_status, reply_error
+from code_commit.plugin_api import Json, ProviderError, error_details, kind_of_error, service_error
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 _AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
 _CHECK_BILLING = "check your plan and billing"
 FIRST_ERROR = 400  # HTTP status
-_KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
-    "UNAUTHENTICATED": "auth",
-    "PERMISSION_DENIED": "auth",
-    "RESOURCE_EXHAUSTED": "rate",
-    "UNAVAILABLE": "server",
-    "INTERNAL": "server",
-    "DEADLINE_EXCEEDED": "server",
-}
 
 
 def failure(status: int, reply: Json) -> ProviderError:
     """Return the error in a reply with any HTTP status."""
     error = reply.get("error")
-    fields: Json = error if isinstance(error, dict) else {}
-    words = str(fields.get("message") or "")
-    details = fields.get("details")
+    details = error.get("details") if isinstance(error, dict) else None
     details = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
-    if status < FIRST_ERROR and isinstance(fields.get("code"), int):
-        status = fields["code"]
-    name = str(fields.get("status"))
-    kind = _KIND_OF_STATUS_NAME.get(name, kind_of_status(status))
+    words, names = error_details(reply)
+    kind = kind_of_error(status, names)
     reasons = [str(detail["reason"]) for detail in details if detail.get("reason")]
     if any(_AUTH_REASONS.match(reason) for reason in reasons):
         kind = "auth"
     elif "BILLING_DISABLED" in reasons or (kind == "rate" and _is_used_up(words, details)):
         kind = "quota"
-    return reply_error(status, kind=kind, words=words, reason=(*reasons, name)[0], retry_after=_retry_delay(details))
+    reason = reasons[0] if reasons else ""
+    return service_error(status, reply, kind=kind, reason=reason, retry_after=_retry_delay(details))
 
 
 def _is_used_up(words: str, details: list[dict[str, Any]]) -> bool:

@@ -12,10 +12,10 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    event_object,
     limit_parts,
     read_arguments,
     reply_member,
-    reply_object,
     reply_objects,
 )
 from code_commit_gemini.failures import failure
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MERGED = frozenset({"text", "thought", "thoughtSignature"})  # members of a part that continues the one before
 _MOST_CANDIDATES = 128
+_END = b"[DONE]"
 
 
 class Parts:
@@ -102,16 +103,24 @@ class _Candidate:
 
 
 class GeminiStream:
-    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`: each event is a reply with the next parts."""
+    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`: each event is a reply with the next parts.
+
+    A reply ends with a finish reason, or because the prompt was blocked; gateways in front of the service may send
+    `[DONE]`. The service itself sends nothing else that a reply which broke off does not have, too.
+    """
 
     def __init__(self, wire: GeminiWire) -> None:
         self._wire = wire
         self._reply: dict[str, Any] = {}
         self._candidates: dict[int, _Candidate] = {}
+        self.ended = False
 
     def feed(self, event: StreamEvent) -> list[Delta]:
         """See `StreamDecoder.feed`. Deltas are of the first candidate."""
-        chunk = reply_object(event.data)
+        if self.ended or event.data.strip() == _END:
+            self.ended = True
+            return []
+        chunk = event_object(event)
         if chunk.get("error"):
             raise failure(200, chunk)
         deltas: list[Delta] = []
@@ -129,11 +138,12 @@ class GeminiStream:
         return deltas
 
     def finish(self) -> Completion:
-        """See `StreamDecoder.finish`. A reply ends with a finish reason, or because the prompt was blocked."""
+        """See `StreamDecoder.finish`."""
         reply = self._whole()
         feedback = reply_member(reply, "promptFeedback", dict) or {}
         first = reply["candidates"][0] if self._candidates else {}
-        if not (first.get("finishReason") or feedback.get("blockReason") or (feedback and not first)):
+        blocked = feedback.get("blockReason") or (feedback and not first)
+        if not (self.ended or first.get("finishReason") or blocked):
             raise ProviderError("the reply broke off: the service sent no finishReason", kind="network")
         return self._wire.completion(reply)
 

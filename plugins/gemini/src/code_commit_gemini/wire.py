@@ -47,22 +47,6 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _REQUIRES_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
-_FINISH: Final[Mapping[str, Finish]] = {
-    "STOP": Finish.STOP,
-    "MAX_TOKENS": Finish.LENGTH,
-    "SAFETY": Finish.FILTERED,
-    "RECITATION": Finish.FILTERED,
-    "LANGUAGE": Finish.FILTERED,
-    "BLOCKLIST": Finish.FILTERED,
-    "PROHIBITED_CONTENT": Finish.FILTERED,
-    "SPII": Finish.FILTERED,
-    "MODEL_ARMOR": Finish.FILTERED,
-    "IMAGE_SAFETY": Finish.FILTERED,
-    "IMAGE_PROHIBITED_CONTENT": Finish.FILTERED,
-    "IMAGE_RECITATION": Finish.FILTERED,
-    # Not mapped: OTHER, MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL, TOO_MANY_TOOL_CALLS,
-    # MISSING_THOUGHT_SIGNATURE, MALFORMED_RESPONSE, IMAGE_OTHER, NO_IMAGE, FINISH_REASON_UNSPECIFIED.
-}
 _REPLY_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 
 
@@ -158,7 +142,7 @@ class GeminiWire:
         else:
             parts = with_ids(_parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}")
             word = reply_member(candidates[0], "finishReason", str) or ""
-            finish = finish_of(word, _FINISH, parts)
+            finish = finish_of(word, parts)
         return Completion(
             message=Message("assistant", parts),
             finish=finish,

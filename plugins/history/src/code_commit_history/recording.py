@@ -157,13 +157,20 @@ def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
         data["cache_write_tokens"],
         data["reasoning_tokens"],
     )
-    finish, model = Finish(data["finish"]), data["model"]
+    finish, model = _finish(data["finish"], data["finish_detail"]), data["model"]
     return RecordedCall(
         data["number"],
         prompt,
         Completion(Message("assistant", parts), finish, data["finish_detail"], usage, model, raw={"replayed": True}),
         "",
     )
+
+
+def _finish(recorded: str, word: str) -> Finish:
+    """Return the recorded finish. Older runs have `unknown` for a missing word, and for one that nobody knows."""
+    if recorded == "unknown":
+        return Finish.CUT if word else Finish.STOP
+    return Finish(recorded)
 
 
 def _text(folder: Path, name: str) -> str:

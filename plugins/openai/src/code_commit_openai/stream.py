@@ -17,10 +17,10 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    event_object,
     limit_parts,
     read_arguments,
     reply_member,
-    reply_object,
     reply_objects,
 )
 
@@ -234,8 +234,8 @@ class _Choice:
 class OpenAIStream:
     """A `StreamDecoder` for chat completions.
 
-    A reply ends with a finish reason, with or without `[DONE]`; an empty reason needs it, because some servers send one
-    with each event.
+    A reply ends with a finish reason or `[DONE]`. Without the latter, an empty reason is none, because some servers
+    send one with each event.
     """
 
     def __init__(self, wire: OpenAIWire) -> None:
@@ -249,9 +249,9 @@ class OpenAIStream:
         if self.ended or event.data.strip() == _END:
             self.ended = True
             return ()
-        chunk = reply_object(event.data)
-        if chunk.get("error") or event.name == "error":
-            self._wire.completion(chunk if chunk.get("error") else {"error": chunk})  # raises
+        chunk = event_object(event)
+        if chunk.get("error") or chunk.get("object") == "error":
+            self._wire.completion(chunk)  # raises
         deltas: list[Delta] = []
         for choice in reply_objects(chunk, "choices"):
             if choice.get("error"):
@@ -269,9 +269,8 @@ class OpenAIStream:
     def finish(self) -> Completion:
         """See `StreamDecoder.finish`."""
         choices = [choice.whole(index) for index, choice in sorted(self._choices.items())]
-        reason = choices[0]["finish_reason"] if choices else None
-        if not reason and (reason is None or not self.ended):
-            raise ProviderError("the reply broke off: the service sent no finish_reason", kind="network")
+        if not self.ended and not (choices and choices[0]["finish_reason"]):
+            raise ProviderError("the reply broke off: the service sent no finish_reason and no [DONE]", kind="network")
         return self._wire.completion({"object": "chat.completion", **self._reply, "choices": choices})
 
     def partial(self) -> PartialReply:

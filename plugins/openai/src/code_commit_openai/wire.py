@@ -22,20 +22,20 @@ from code_commit.plugin_api import (
     Opaque,
     Part,
     ProviderError,
-    ProviderErrorKind,
     Request,
     Text,
     ToolCall,
     ToolResult,
     ToolSpec,
     Usage,
+    error_details,
     finish_of,
-    kind_of_status,
+    kind_of_error,
     read_arguments,
-    reply_error,
     reply_member,
     reply_object,
     reply_objects,
+    service_error,
     token_count,
     with_ids,
 )
@@ -51,33 +51,6 @@ _CHECK_BILLING = "check your plan and billing"
 # Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
-_FINISH: Final[Mapping[str, Finish]] = {
-    "stop": Finish.STOP,
-    "eos": Finish.STOP,  # Together
-    "eos_token": Finish.STOP,  # TGI; the next one too
-    "stop_sequence": Finish.STOP,
-    "tool_calls": Finish.TOOL_CALLS,
-    "length": Finish.LENGTH,
-    "model_length": Finish.LENGTH,  # Mistral
-    "content_filter": Finish.FILTERED,
-}
-
-_KIND_OF_NAME: Final[Mapping[str, ProviderErrorKind]] = {
-    "insufficient_quota": "quota",
-    "credit_balance_exhausted": "quota",
-    "organization_spend_limit_exceeded": "quota",
-    "organization_usage_limit_exceeded": "quota",
-    "project_spend_limit_exceeded": "quota",
-    "billing_hard_limit_reached": "quota",
-    "billing_not_active": "quota",
-    "exceeded_current_quota_error": "quota",  # Moonshot
-    "invalid_api_key": "auth",
-    "authentication_error": "auth",
-    "rate_limit_exceeded": "rate",
-    "rate_limit_error": "rate",
-    "server_error": "server",
-    "overloaded_error": "server",
-}
 _FIRST_ERROR = 400  # HTTP status
 _FILTERED_NAMES = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
 
@@ -149,7 +122,7 @@ class OpenAIWire:
         Raises:
             ProviderError: it is an error, or cannot be read.
         """
-        if reply.get("error"):
+        if reply.get("error") or reply.get("object") == "error":  # the latter is vLLM's
             raise _failure(200, reply)
         choices = reply_objects(reply, "choices")
         if not choices:
@@ -163,7 +136,7 @@ class OpenAIWire:
         usage = self.usage(reply_member(reply, "usage", dict) or {})
         parts = with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
         word = reply_member(choice, "finish_reason", str) or ""
-        finish, refused = finish_of(word, _FINISH, parts), bool(message.get("refusal"))
+        finish, refused = finish_of(word, parts), bool(message.get("refusal"))
         return Completion(
             message=Message("assistant", parts),
             finish=Finish.REFUSED if refused and finish is not Finish.FILTERED else finish,
@@ -196,7 +169,7 @@ class OpenAIWire:
         return "max_completion_tokens" if _OPENAI_MODEL.match(self._config.model) else "max_tokens"
 
     def _failed(self, status: int, reply: Json) -> Completion:
-        words, names = _message_and_names(reply)
+        words, names = error_details(reply)
         filtered = sorted(_FILTERED_NAMES.intersection(names))
         if "invalid_prompt" in names and "usage policy" in words:
             filtered.append("invalid_prompt")
@@ -320,28 +293,11 @@ def _content(message: Json) -> str:
     )
 
 
-def _message_and_names(reply: Json) -> tuple[str, list[str]]:
-    """Return the message and the names of an error, from any format that servers use."""
-    error = reply.get("error", reply)
-    fields = error if isinstance(error, dict) else reply
-    words = error if isinstance(error, str) else fields.get("message") or fields.get("detail") or ""
-    inner = fields.get("innererror")
-    codes = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, dict) else None]
-    return str(words), [name for name in codes if isinstance(name, str)]
-
-
 def _failure(status: int, reply: Json) -> ProviderError:
-    words, names = _message_and_names(reply)
-    error = reply.get("error", reply)
-    code = error.get("code") if isinstance(error, dict) else None
-    if status < _FIRST_ERROR and isinstance(code, int):  # OpenRouter: the real status is in the body
-        status = code
-    kinds = {_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME}
-    kind = kind_of_status(status)
-    decisive = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else by status
-    kind = next((each for each in decisive if each in kinds), kind)
+    words, names = error_details(reply)
+    kind = kind_of_error(status, names)
     if "incorrect api key" in words.lower():  # xAI replies with status 400
         kind = "auth"
     if kind == "rate" and _CHECK_BILLING in words.lower():
         kind = "quota"
-    return reply_error(status, kind=kind, words=words, reason=names[0] if names else "")
+    return service_error(status, reply, kind=kind)

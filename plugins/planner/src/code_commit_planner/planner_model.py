@@ -54,4 +54,4 @@ def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
     parts = (PromptPart.of("the requirements", requirements),)
     completion = run.model("planner").complete(request, label=label, parts=parts)
     text = completion.text.strip()
-    return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is incomplete
+    return text if completion.finish is Finish.STOP else text.rpartition("\n")[0]  # the last line is incomplete

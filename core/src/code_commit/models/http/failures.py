@@ -15,6 +15,7 @@ from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit_workspace import Redactor, describe, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
+_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}  # OpenAI's and Anthropic's header
 _REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
@@ -51,6 +52,9 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
         words += f"; the key is from {endpoint.key_source}" if endpoint.key else ""
     words, body = (hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
     located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
+    if reply is not None and described.kind != "network":
+        asked = reply.headers.get("x-should-retry", "").strip().lower()
+        located.should_retry = _SHOULD_RETRY.get(asked)
     located.__cause__ = cause
     return located
 

@@ -186,7 +186,7 @@ class HttpProvider:
             if isinstance(piece, Exception):
                 post.result = piece
                 return
-        yield from parser.feed(b"\n" * head.lines)
+        yield from parser.finish()
 
     def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
         """Return the completion. A broken connection is no error if the service had ended its reply."""

@@ -11,7 +11,9 @@ from code_commit.plugin_api.provider import StreamEvent
 class EventParser:
     """Finds server-sent events, or with `lines` those of NDJSON, wherever the bytes are cut.
 
-    Neither an event nor a line is larger than `cap` bytes.
+    Neither an event nor a line is larger than `cap` bytes. An error that a service sends in another
+    form becomes an event named `error`: a field `error:` (llama.cpp), or JSON on lines of its own
+    (Google).
     """
 
     def __init__(self, cap: int, *, lines: bool) -> None:
@@ -21,6 +23,7 @@ class EventParser:
         self._data: bytes | None = None  # the first line of an event's data
         self._more = bytearray()  # its other lines
         self._name = ""
+        self._stray = bytearray()  # JSON on lines of its own
         self._mark = b"\xef\xbb\xbf"  # may begin the first line
         self._after_cr = False
 
@@ -28,7 +31,7 @@ class EventParser:
         """Yield the events that end in `piece`.
 
         Raises:
-            ProviderError: an event is too large, or the service sent an error that is no event.
+            ProviderError: an event is too large.
         """
         piece = piece.removeprefix(b"\n" * self._after_cr)
         self._after_cr = piece.endswith(b"\r")
@@ -51,7 +54,7 @@ class EventParser:
                 elif self._data is None and line.startswith(b"data: "):  # nearly all of them
                     self._data = line[6:]
                 else:
-                    self._field(line)
+                    yield from self._other(line)
         self._line += piece[end:]
         if len(self._line) > self._cap:
             raise self._too_large()
@@ -67,8 +70,29 @@ class EventParser:
                 raise self._too_large()
         elif name == b"event":
             self._name = value.decode("utf-8", "replace")
-        elif line[:1] == b"{":  # an error of Google's in mid-stream, on several lines without `data:`
-            raise ProviderError("the reply broke off with an error of the service", kind="network")
+        elif name == b"error" and self._data is None:
+            self._name, self._data = "error", value
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the last event, if its end is missing: a line of NDJSON, or an error."""
+        is_error = self._stray or self._name == "error" or self._line.startswith(b"error:")
+        if self._is_lines or is_error:
+            yield from self.feed(b"\n\n")
+        if self._stray:
+            yield StreamEvent("error", bytes(self._stray))
+
+    def _other(self, line: bytes) -> Iterator[StreamEvent]:
+        """Take a field, or a line of a JSON document that is no event: yield it as an error."""
+        if not self._stray and line[:1] != b"{":
+            self._field(line)
+            return
+        self._stray += line + b"\n"
+        if len(self._stray) > self._cap:
+            raise self._too_large()
+        is_one_line = len(self._stray) == len(line) + 1 and line.rstrip().endswith(b"}")
+        if line[:1] == b"}" or is_one_line:
+            yield StreamEvent("error", bytes(self._stray))
+            self._stray.clear()
 
     def _too_large(self) -> ProviderError:
         return ProviderError(f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response")

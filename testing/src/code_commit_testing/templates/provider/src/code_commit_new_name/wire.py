@@ -81,8 +81,8 @@ class NewNameWire:
         tokens = reply_member(answer, "tokens", dict) or {}
         return Completion(
             message=Message("assistant", parts),
-            finish=finish_of(finish, FINISH, parts),
-            finish_detail=finish or "no reason",
+            finish=finish_of(finish, parts, FINISH),
+            finish_detail=finish,
             usage=Usage(input=token_count(tokens, "in"), output=token_count(tokens, "out")),
             model=reply_member(answer, "model", str) or self._config.model,
             raw=answer,
