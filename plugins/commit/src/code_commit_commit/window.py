@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections import Counter
@@ -137,7 +136,7 @@ def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
 
 def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: int) -> str:
     largest = find()
-    named = [f"{folder} (about {count_of(math.ceil(share * tokens), 'token')})" for folder, share in largest]
+    named = [f"{folder} (about {count_of(max(1, round(share * tokens)), 'token')})" for folder, share in largest]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
     hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
     return f"{hint}; most of it is in {', '.join(named)}" if named else hint
