@@ -62,9 +62,9 @@ class Work:
         given = (
             arguments if {"--task", "--task-file", "--resume"} & set(arguments) else ("--task", "Do it.", *arguments)
         )
-        return self.project.command(
-            "--sandbox", "off", *given, environ=environ, plugins=[*more_plugins, self.plugins], **more
-        )
+        if "--sandbox" not in given:
+            given = ("--sandbox", "off", *given)
+        return self.project.command(*given, environ=environ, plugins=[*more_plugins, self.plugins], **more)
 
     def configure(self, **settings: Any) -> None:
         """Write the section `[plugins.tasks]`."""
