@@ -111,6 +111,8 @@ def test_code_that_was_out_of_date_from_the_start_does_not_matter(runs):
     runs.project.write(
         {"agent-config/codeRollup.txt": "--- a.txt ---\nolder\n--- /gone/x ---\n--- gone.txt ---\ngone\n"}
     )
+    settings = '[plugins.commit]\nunseen_file = "allow"\n'  # the model has seen an older text
+    runs.project.write({"agent-config/config.toml": settings})
     runs.run(GOOD, arguments=["--dry-run"])
     assert runs.command("apply", "latest").exit_code == 0
 

@@ -54,10 +54,11 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: S
         ResponseRefused: the same without a repair; or a file changed since the rollup.
     """
     try:
-        changes = _parse(completion, run)
+        changes = _parse(completion)
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         raise _malformed(problem, completion, run) from None
+    changes = keep_form(changes, run)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
     if mistaken := tuple(mistaken_targets(changes, run.tree)):
         raise _refused(mistaken, run)
@@ -71,14 +72,14 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: S
     return changes
 
 
-def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
+def _parse(completion: Completion) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
     if completion.finish not in {Finish.STOP, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
-        changes = keep_form(parse_changes(completion.text), run)
+        changes = parse_changes(completion.text)
     except MalformedResponse as problem:
         if completion.finish_detail:
             raise
