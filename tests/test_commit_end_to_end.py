@@ -110,7 +110,7 @@ def test_a_build_that_a_signal_ends_is_red(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--sandbox", "off", "--repairs", "0")
     assert finished.exit_code == 1
-    assert "the build is red: build.sh was ended by a signal after 1 attempt" in finished.stderr
+    assert "the build is red: build.sh was ended by signal 9 (SIGKILL) after 1 attempt" in finished.stderr
 
 
 def test_a_file_named_in_two_ways_is_one_file_with_one_latest_replacement(project):
@@ -200,9 +200,8 @@ def test_a_path_and_a_name_within_the_limits_are_written(project):
         (Reply(replaced("a.txt", "good\n"), finish="length"), "is incomplete"),
         (Reply("I would rather not write code."), "no file replacement"),
         (Reply("^^^a.txt\ngood\n"), "no closing line"),
-        (Reply(replaced("a.txt", "old\n")), "changes nothing"),
     ],
-    ids=["cut short", "prose", "open", "nothing new"],
+    ids=["cut short", "prose", "open"],
 )
 def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, reason):
     with ScriptedServer([reply, Reply(replaced("a.txt", "good\n"))]) as server:
@@ -213,6 +212,14 @@ def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, rea
     assert reason in output
     assert "build.sh was not run" in output
     assert not (project.run_folder / "1-build.txt").exists()
+
+
+def test_a_response_that_changes_nothing_is_built_and_repaired(project):
+    with ScriptedServer([Reply(replaced("a.txt", "old\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+        assert run(project, server).exit_code == 0
+        output = server.requests[1].prompt.partition("[build.sh output]\n")[2].partition("[query]")[0]
+    assert "build.sh ended with exit code 1" in output
+    assert (project.run_folder / "1-build.txt").exists()
 
 
 def test_only_unusable_responses_are_exit_5(project):

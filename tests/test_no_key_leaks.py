@@ -262,8 +262,8 @@ def test_a_key_on_the_command_line_is_redacted(run, key) -> None:
 # Writes the secret byte by byte to both streams.
 _DRIP = """
 import os, sys
-for byte in open("secret.bin", "rb").read():
-    for stream in (1, 2):
+for stream in (1, 2):
+    for byte in open("secret.bin", "rb").read():
         os.write(stream, bytes([byte]))
 sys.exit(1)
 """

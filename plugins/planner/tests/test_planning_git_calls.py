@@ -26,21 +26,29 @@ HEAD, CHECKED, TOOL = (
     ["check-ignore"],
     ["check-ignore", "check-ignore"],
 )  # checked, and again when applied
+# Before each change: what differs from the checkpoint before is of an earlier change, or of a person.
 CHECKPOINT = ["ls-files", "update-index", "write-tree"]
+WITH_DELETION = ["ls-files", "update-index", "update-index", "write-tree"]
 CALLS = {
     "branch": ["config", "ls-files", "rev-parse", *HEAD],
     "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT],
-    "approval": [*CHECKED, *TOOL],  # the tag and the line of the history, in one change; the planner writes
+    "approval": [
+        *CHECKED,
+        *CHECKPOINT,
+        *TOOL,
+        *CHECKPOINT,
+    ],  # the tag and the line of the history, in one change; the planner writes
     "review": [
-        *(*HEAD, "diff", "ls-files", *CHECKED, *CHECKED),  # what is staged and overlooked; the start; the summary
-        *(*HEAD, *TOOL, *TOOL, *HEAD),  # the player writes todos and a file
+        *(*HEAD, "diff", "ls-files"),  # what is staged and overlooked
+        *(*CHECKED, *CHECKPOINT, *CHECKED, *WITH_DELETION),  # the start; the summary
+        *(*HEAD, *TOOL, *CHECKPOINT, *TOOL, *CHECKPOINT, *HEAD),  # the player writes todos and a file
         *(*HEAD, "ls-files", "check-ignore", "diff", "ls-files", *HEAD),  # the coach
-        *CHECKED,  # the new names
+        *(*CHECKED, *CHECKPOINT),  # the new names
         *(*HEAD, "diff", "status", "add"),
-        *(*HEAD, "diff", "config", "config"),
+        *(*HEAD, "diff", "config", *WITH_DELETION, "config"),  # hooks may write files
     ],
-    "next": [*CHECKED, "status", "add", "diff", "show", "show", "commit", *HEAD],
-    "end": ["ls-files", "update-index", "update-index", "write-tree"],
+    "next": [*CHECKED, "ls-files", "status", "add", "diff", "show", "show", "commit", *HEAD],
+    "end": CHECKPOINT,
 }
 
 

@@ -234,16 +234,6 @@ def test_a_later_run_saves_no_file_that_vanished_since(root, checkpoints, of, gi
     assert set(checkpoints.listing(commit)) == {".gitignore", "a.txt", *(["c.txt"] if by == "deletion" else [])}
 
 
-def test_only_the_files_that_were_written_are_looked_for(root, checkpoints, plant):
-    plant(root, {"a.txt": b"1", "b.txt": b"1", "c.txt": b"1"})
-    old = checkpoints.take(RUN, "start")
-    plant(root, {"a.txt": b"2", "b.txt": None, "d/new.txt": b"3", "of-somebody.txt": b"4"})
-    assert checkpoints.changes(old, new := checkpoints.take(RUN, "applied", written=["a.txt", "d/new.txt"])) == (
-        *("a.txt", "b.txt", "d/new.txt"),
-    )
-    assert checkpoints.changes(new, checkpoints.take(RUN, "built")) == ("of-somebody.txt",)
-
-
 @pytest.mark.usefixtures("slow_clock")
 def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"10"})

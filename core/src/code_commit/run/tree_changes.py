@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from code_commit.log.run_log import RunLog
@@ -53,7 +53,8 @@ class TreeChanges:
             if self.start is None:
                 self.begin()
                 return
-            self._save("ran" if self._may_differ_by_process else "edited", unless=self.latest)
+            # Each change set has a checkpoint.
+            self._save(self._label, unless="" if self._responses else self.latest)
 
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
@@ -61,13 +62,11 @@ class TreeChanges:
             self._save(label)
 
     def add(self, changes: Sequence[Change]) -> None:
-        """Note that a response wrote or deleted files, and take a checkpoint of them."""
+        """Note what a response wrote and deleted: the next checkpoint tells it from what others wrote."""
         checkpoints = self._workspace.checkpoints
         for change in changes:
             content = change.content
             self._responses[change.path] = None if content is None else checkpoints.blob_of(content)
-        with suppress(CodeCommitError):  # they are noted: the next checkpoint has them, or fails before it is too late
-            self._save("applied", written=[change.path for change in changes])
 
     def note_process(self) -> None:
         """Note that a process ran, which may have written any file."""
@@ -83,7 +82,7 @@ class TreeChanges:
         """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
         if self.start and (self._responses or self._may_differ_by_process):
             try:
-                self.save("end")
+                self.save("applied" if self._responses else "end")
             except CodeCommitError as error:
                 self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
@@ -155,6 +154,12 @@ class TreeChanges:
         return self._workspace.checkpoints.diff(self.start, self.latest, most=most) if self.start else b""
 
     @property
+    def _label(self) -> str:
+        if self._responses:
+            return "applied"
+        return "ran" if self._may_differ_by_process else "edited"
+
+    @property
     def _may_differ_by_process(self) -> bool:
         return self._process_ran or bool(self.running or self._workspace.started)
 
@@ -168,11 +173,11 @@ class TreeChanges:
             self.latest = self._take("put-back", Writers(process=False, put_back=put_back.paths))
         return put_back
 
-    def _save(self, label: str, *, written: Collection[str] | None = None, unless: str = "") -> None:
+    def _save(self, label: str, *, unless: str = "") -> None:
         by_process = self._may_differ_by_process
         before = self.latest
         writers = Writers(dict(self._responses), by_process)
-        self.latest = self._take(label, writers, written=None if by_process else written, unless=unless)
+        self.latest = self._take(label, writers, unless=unless)
         is_of_run = by_process or bool(self._responses)
         self._responses, self._process_ran = {}, False
         checkpoints = self._workspace.checkpoints
@@ -181,10 +186,9 @@ class TreeChanges:
             for text in self._workspace.executed(checkpoints.written(before, self.latest)):
                 self._log.add_warning(text)
 
-    def _take(self, label: str, writers: Writers, *, written: Collection[str] | None = None, unless: str = "") -> str:
-        return self._workspace.checkpoints.take(
-            self.run, label, written=written, writers=writers, unless=unless, warn=self._log.add_warning
-        )
+    def _take(self, label: str, writers: Writers, *, unless: str = "") -> str:
+        take = self._workspace.checkpoints.take
+        return take(self.run, label, writers=writers, unless=unless, warn=self._log.add_warning)
 
 
 class TreeTrial:

@@ -47,7 +47,6 @@ class Checkpoints:
         run: str,
         label: str,
         *,
-        written: Collection[str] | None = None,
         writers: Writers = _UNKNOWN,
         unless: str = "",
         warn: Callable[[str], object] = str,
@@ -55,8 +54,7 @@ class Checkpoints:
         """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
 
         `writers` says who may have written since the run's checkpoint before. With `unless`, a commit that was taken
-        here, save nothing and return it if nothing differs from it. With `written`, files that are new since the latest
-        checkpoint taken here are saved only if they are among them. `warn` is called with a text before files are read
+        here, save nothing and return it if nothing differs from it. `warn` is called with a text before files are read
         that take seconds.
 
         Raises:
@@ -65,7 +63,7 @@ class Checkpoints:
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
-        snapshot, _files = self._snapshots.look(written, warn)
+        snapshot, _files = self._snapshots.look(warn)
         if unless and self._taken.get(unless) == (snapshot.tree, snapshot.modes):
             return unless
         if run not in self._labels:

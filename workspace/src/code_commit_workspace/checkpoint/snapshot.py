@@ -42,18 +42,14 @@ class Snapshots:
         self._seen: Mapping[str, tuple[int, ...]] = {}  # the states of the files in `_tree_seen`
         self._tree_seen = ""
 
-    def look(
-        self, written: Collection[str] | None = None, warn: Callable[[str], object] = str
-    ) -> tuple[Snapshot, dict[str, os.stat_result]]:
+    def look(self, warn: Callable[[str], object] = str) -> tuple[Snapshot, dict[str, os.stat_result]]:
         """Take a snapshot; return it and the status of each file in it. `warn` of files that take seconds to read.
-
-        With `written`, the only files that may be new since the latest snapshot, git does not look for others.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
         """
         taken = self._repository.clock()
-        paths = self._visible() if written is None or self._indexed is None else self._indexed | set(written)
+        paths = self._visible()
         now = self._repository.clock()
         files = statuses(self._tree, paths)
         states = {path: _state(status) for path, status in files.items()}
