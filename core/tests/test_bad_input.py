@@ -372,7 +372,7 @@ def test_a_read_only_folder_is_exit_3(project, server):
 @pytest.mark.slow
 def test_a_rollup_of_50_megabytes_is_sent(project, server):
     line = b"x" * 99 + b"\n"
-    (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)
+    (project.root / "agent-config/codeRollup.txt").write_bytes(b"--- a.txt ---\nold\n" + line * 500_000)
     refused = run(project, server, "--dry-run")
     assert (refused.exit_code, "gpt-5 reads at most" in refused.stderr) == (3, True)
     finished = run(project, server, "--dry-run", model="openai/of-unknown-window")

@@ -151,7 +151,7 @@ def test_no_prompt_is_kept_after_its_call(project, asking, server):
     install_plugin(asking, "measuring", MEMORY)
     server.script(Reply("1"), Reply("2"))
     environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-    command = ("--measure", "--json", "--model", "loopback/gpt-5")
+    command = ("--measure", "--json", "--model", "loopback/of-unknown-window")
     finished = project.command(*command, plugins=[asking], environ=environ)
     assert finished.exit_code == 0, finished.stderr
     assert finished.events[-1]["data"]["data"]["kept"] < 500_000

@@ -240,14 +240,13 @@ def test_output_and_file_names_of_a_build_are_harmless(project) -> None:
         assert_harmless(shown)
         server.script(GOOD)
         assert commit_on_terminal(project, server, "--repairs", "0")[0] == 1
-    (project.root / line).write_text("changed since")
-    code, shown = on_terminal(project, "undo")
-    assert (code, "EVIL" in shown) == (3, True)
-    assert_harmless(shown)
-    (project.root / line).write_text("")
     code, shown = on_terminal(project, "undo")
     assert (code, "EVIL" in shown) == (0, True)
     assert_harmless(shown)
+    (project.root / line).write_text("changed since")
+    code, refused = on_terminal(project, "redo")
+    assert (code, "EVIL" in refused) == (3, True)
+    assert_harmless(refused)
     assert not any(line.startswith("error: fine") for line in shown.splitlines())
 
 

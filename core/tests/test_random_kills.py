@@ -84,7 +84,9 @@ class Campaign:
 
     def environ(self) -> dict[str, str]:
         self.server.script(self.answer)
-        return {"OPENAI_API_KEY": KEY, **self.server.environment()}
+        # The rollup is of the first run.
+        settings = {"CODE_COMMIT_PLUGINS__COMMIT__UNSEEN_FILE": "allow"}
+        return {"OPENAI_API_KEY": KEY, **settings, **self.server.environment()}
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a run in a session of its own, to be killed with everything that it started."""

@@ -177,16 +177,25 @@ def test_files_are_restored_where_it_was_asked_for(end_each):
     assert [end["data"].get("changed", []) for end in (work, nothing, talk)] == [[], [], ["a.txt", "b.txt"]]
 
 
-def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project):
+SPOIL = "run.execute(['sh', '-c', 'rm a.txt; mkdir a.txt; touch a.txt/x.tmp'], timeout=60)"
+LOSE = "import shutil; shutil.rmtree(run.root / 'agent-config/.code-commit/checkpoint.git/objects')"
+
+
+@pytest.mark.parametrize(
+    ("harm", "warning"),
+    [
+        (SPOIL, "not restored, because somebody changed them after the run wrote them: a.txt"),
+        (LOSE, "while the run ended: "),
+    ],
+    ids=["in the way", "lost"],
+)
+def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project, harm, warning):
     project.write({".gitignore": "/agent-config\nlogs\n*.tmp\n"})
-    spoil = "['sh', '-c', 'rm a.txt; mkdir a.txt; touch a.txt/x.tmp']"
-    finished, end = run(
-        f"change(run); run.execute({spoil}, timeout=60); raise ValueError('a bug')", "--work", "--on-failure", "restore"
-    )
+    finished, end = run(f"change(run); {harm}; raise ValueError('a bug')", "--work", "--on-failure", "restore")
     assert (finished.exit_code, end["summary"].endswith("ValueError: a bug")) == (70, True)
-    [warning] = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
-    assert warning.startswith("while the run ended: ")
-    assert "a.txt" in warning
+    warnings = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
+    assert warnings[0].startswith(warning)
+    assert (len(warnings) == 1) == (harm == SPOIL)
 
 
 @pytest.mark.fast_rows(1)

@@ -173,5 +173,6 @@ def test_a_repair_may_change_files_that_the_build_rewrote(project, answered):
     project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
     project.command("rollup")
     second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"
-    finished = answered(project, CHANGE, second)
+    # A person may have written it while the build ran: its text comes back first.
+    finished = answered(project, CHANGE, second, second)
     assert (finished.exit_code, project.read("a/x.txt")) == (0, "mended\nbuilt\n")

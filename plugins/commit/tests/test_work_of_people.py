@@ -141,7 +141,9 @@ def test_a_run_that_is_killed_while_the_original_files_are_built_loses_nothing(p
     assert told in project.command("undo").stderr
     assert project.command("redo").stdout == "a.txt\n"
     assert project.read("a.txt") == "new\n"
-    assert "was killed" not in project.command("undo").stderr
+    undone = project.command("undo")
+    assert "was killed" not in undone.stderr
+    assert (undone.exit_code, project.read("a.txt")) == (0, "old\n")
 
 
 def test_original_files_that_are_known_to_be_green_are_not_built(project, run):
@@ -194,6 +196,68 @@ def test_several_runs_and_paths_exclude_each_other(project):
     refused = project.command("undo", "~2", "a.txt")
     assert refused.exit_code == 2
     assert "~2 takes back whole runs" in refused.stderr
+
+
+def test_what_a_person_writes_during_a_red_build_is_shown_before_it_is_replaced(project, run):
+    project.write({"build.sh": "grep -q mine b.txt || echo mine >>b.txt; false\n"})
+    finished = run(block("a.txt", "new\n"), block("b.txt", "new\n"), block("b.txt", "newer\n"))
+    assert "b.txt: " in finished.stderr
+    prompt = (project.run_folder / "3-repair-query.txt").read_text()
+    assert "--- b.txt ---\nold\nmine\n" in prompt
+    assert project.read("b.txt").startswith("newer\n")
+    assert project.command("undo").exit_code == 0
+    assert texts(project, "a.txt", "b.txt") == ["old\n", "old\nmine\n"]
+
+
+def test_what_a_person_writes_during_a_green_build_is_named_in_the_commit(project, run):
+    project.write({"build.sh": "echo mine >>a.txt\n"})
+    project.git("config", "user.name", "A")
+    project.git("config", "user.email", "a@b.c")
+    project.git("commit", "-qam", "build")
+    finished = run(block("a.txt", "new\n"), arguments=("--query", "x", "--commit"))
+    assert finished.exit_code == 0
+    assert "committed as they are on disk, which is not what the responses wrote: a.txt\n" in finished.stderr
+
+
+def test_after_a_build_of_the_original_files_it_is_still_named(project, run):
+    project.write({".gitignore": "/agent-config\nlogs\ndone\n"})
+    project.write({"build.sh": "test -e done || { touch done; echo mine >own.txt; echo mine >>b.txt; }; false\n"})
+    assert run(block("a.txt", "new\n")).exit_code == 1
+    assert logs(project) == ["1-build.txt", "1-untouched-build.txt"]
+    assert "it may be your work: b.txt, own.txt; `code-commit redo`" in project.command("undo").stderr
+
+
+def test_what_is_in_the_way_stays_and_the_rest_is_restored(project, run):
+    project.write({"d/x": "x\n"})
+    answers = block("a.txt", "new\n") + "^^^d/x\n^^^delete\n", PROSE
+    finished = run(*answers, meanwhile={2: "echo mine >d"}, arguments=("--query", "x", "--on-failure", "restore"))
+    assert finished.exit_code == 1
+    assert "not restored, because somebody changed them after the run wrote them: d/x\n" in finished.stderr
+    assert texts(project, "a.txt", "d") == ["old\n", "mine\n"]
+
+
+def test_an_undo_that_fails_leaves_nothing_to_redo(project, run):
+    project.write({"d/x": "x\n", "build.sh": "true\n"})
+    assert run(block("a.txt", "new\n") + "^^^d/x\n^^^delete\n").exit_code == 0
+    project.write({"d": "mine\n"})
+    assert project.command("undo").exit_code == 3
+    assert project.command("redo").exit_code == 3
+    assert texts(project, "a.txt", "d") == ["new\n", "mine\n"]
+
+
+def test_a_file_that_a_build_no_longer_ignored_is_no_obstacle_to_redo(project, run):
+    project.write({".gitignore": "/agent-config\nlogs\n*.env\n", "my.env": "mine\n"})
+    project.write({"build.sh": "sed -i '/env/d' .gitignore; true\n"})
+    assert run(block("a.txt", "new\n")).exit_code == 1
+    assert project.command("undo").exit_code == 0
+    assert texts(project, "a.txt", "my.env") == ["old\n", "mine\n"]
+    assert project.command("redo").exit_code == 0
+    assert texts(project, "a.txt", "my.env") == ["new\n", "mine\n"]
+
+
+def test_a_file_that_a_person_put_back_does_not_stay_changed(project, run):
+    finished = run(block("a.txt", "new\n") + block("c.txt", "new\n"), PROSE, meanwhile={2: "echo old >a.txt"})
+    assert "files stay changed: c.txt\n" in finished.stderr
 
 
 def test_what_a_build_left_and_a_person_changed_since_is_left_alone(project, run):

@@ -26,29 +26,26 @@ HEAD, CHECKED, TOOL = (
     ["check-ignore"],
     ["check-ignore", "check-ignore"],
 )  # checked, and again when applied
-# Before each change: what differs from the checkpoint before is of an earlier change, or of a person.
 CHECKPOINT = ["ls-files", "update-index", "write-tree"]
-WITH_DELETION = ["ls-files", "update-index", "update-index", "write-tree"]
+# A person may have made files before a change. After it, there is a checkpoint.
+CHANGED = ["ls-files", *CHECKPOINT]
+DELETED_TOO = ["ls-files", "ls-files", "update-index", "update-index", "write-tree"]
 CALLS = {
     "branch": ["config", "ls-files", "rev-parse", *HEAD],
-    "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT],
-    "approval": [
-        *CHECKED,
-        *CHECKPOINT,
-        *TOOL,
-        *CHECKPOINT,
-    ],  # the tag and the line of the history, in one change; the planner writes
+    "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT, *CHECKPOINT],
+    # The tag and the line of the history, in one change; the planner writes.
+    "approval": [*CHECKED, *CHANGED, *TOOL, *CHANGED],
     "review": [
         *(*HEAD, "diff", "ls-files"),  # what is staged and overlooked
-        *(*CHECKED, *CHECKPOINT, *CHECKED, *WITH_DELETION),  # the start; the summary
-        *(*HEAD, *TOOL, *CHECKPOINT, *TOOL, *CHECKPOINT, *HEAD),  # the player writes todos and a file
+        *(*CHECKED, *DELETED_TOO, *CHECKED, *CHANGED),  # the start; the summary
+        *(*HEAD, *TOOL, *CHANGED, *TOOL, *CHANGED, *HEAD),  # the player writes todos and a file
         *(*HEAD, "ls-files", "check-ignore", "diff", "ls-files", *HEAD),  # the coach
-        *(*CHECKED, *CHECKPOINT),  # the new names
+        *(*CHECKED, *DELETED_TOO),  # the new names
         *(*HEAD, "diff", "status", "add"),
-        *(*HEAD, "diff", "config", *WITH_DELETION, "config"),  # hooks may write files
+        *(*HEAD, "diff", "config", "ls-files", "config"),  # hooks may write files
     ],
-    "next": [*CHECKED, "ls-files", "status", "add", "diff", "show", "show", "commit", *HEAD],
-    "end": CHECKPOINT,
+    "next": [*CHECKED, *CHANGED, "status", "add", "diff", "show", "show", "commit", *HEAD],
+    "end": [],
 }
 
 

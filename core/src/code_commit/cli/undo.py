@@ -59,8 +59,14 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             host.out.note(f"warning: {text}")
         for _ in range(int(several["count"]) if several else 1):
             run = _run_to_undo(host, None if several else name, workspace.checkpoints)
-            with uninterrupted():
-                put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
+            try:
+                with uninterrupted():
+                    put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
+            except NotReady as error:
+                if not undone:
+                    raise
+                done = ", ".join(run for run, _ in undone)
+                raise NotReady(error.message, hint=f"undone before that: {done}") from error
             undone.append((run, put_back))
             if not arguments.json:
                 _print(host, run, put_back)

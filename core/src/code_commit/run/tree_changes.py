@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from code_commit.log.run_log import RunLog
@@ -62,11 +62,13 @@ class TreeChanges:
             self._save(label)
 
     def add(self, changes: Sequence[Change]) -> None:
-        """Note what a response wrote and deleted: the next checkpoint tells it from what others wrote."""
+        """Note what a response wrote and deleted, and take a checkpoint of it."""
         checkpoints = self._workspace.checkpoints
         for change in changes:
             content = change.content
             self._responses[change.path] = None if content is None else checkpoints.blob_of(content)
+        with suppress(CodeCommitError):  # the next checkpoint has them, or fails
+            self._save("applied")
 
     def note_process(self) -> None:
         """Note that a process ran, which may have written any file."""
@@ -103,7 +105,8 @@ class TreeChanges:
 
     def _end_trial(self, trial: TreeTrial) -> None:
         self.look()
-        put_back = self.put_back("trial", since=trial.begin, only_unclaimed=True)
+        put_back = self._workspace.checkpoints.put_back(self.run, "trial", since=trial.begin, only_unclaimed=True)
+        self.latest = self._take("trial", Writers(process=False, rewinds=trial.begin))
         trial.forget_original()
         self.report(put_back)
 
@@ -143,7 +146,7 @@ class TreeChanges:
         """Return the visible files that the run changed and that stay changed, as of the last checkpoint."""
         if self.start is None:
             return ()
-        return tuple(sorted(self._workspace.checkpoints.writes(self.run).changed))
+        return tuple(sorted(self._workspace.checkpoints.still_changed(self.run)))
 
     def diff(self, *, most: int) -> bytes:
         """Return the diff of the whole run, builds included, as of the last checkpoint.
@@ -215,8 +218,13 @@ class TreeTrial:
         by_people = sorted(self._workspace.checkpoints.writes(changes.run).by_people)
         if by_people:
             raise NotReady(f"files were changed during the run: {join_paths(by_people, _NAMED)}")
-        trial_marker(self._workspace, changes.run).touch()
-        self._original = changes.put_back("trial")
+        marker = trial_marker(self._workspace, changes.run)
+        marker.touch()
+        try:
+            self._original = changes.put_back("original")
+        except NotReady:
+            marker.unlink(missing_ok=True)
+            raise
 
     def forget_original(self) -> None:
         """Drop the state that `redo` would bring back after a kill: it is in place again."""

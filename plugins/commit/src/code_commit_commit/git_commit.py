@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
+from code_commit_commit.replacements import differs
 from code_commit_workspace import (
     find_in_repository,
     git_status,
@@ -66,7 +67,7 @@ class GitCommit:
         if len(paths) > _MOST_PATHS:
             by_hand = "to commit by hand: `git status`, `git add` and `git commit`"
         try:
-            return self._committed(paths)
+            return self._committed(changes)
         except NotReady as error:
             raise NotReady(error.message, hint=error.hint or by_hand) from error
 
@@ -75,10 +76,10 @@ class GitCommit:
         name = self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip()
         return name or "a detached HEAD"
 
-    def _committed(self, paths: Sequence[str]) -> str:
+    def _committed(self, changes: Sequence[Change]) -> str:
         require_settled(self._folder, self._run.repository_root)
         status = {entry.path: entry for entry in git_status(self._git)}
-        changed = [self._prefix + each for each in paths]
+        changed = [self._prefix + change.path for change in changes]
         ours = [path for path in changed if path in status]
         if len(ours) < len(changed):
             self._require_seen(changed)
@@ -99,6 +100,9 @@ class GitCommit:
         except BaseException:
             self._git("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN, stdin=_listing(ours), check=False)
             raise
+        if altered := [change.path for change in changes if differs(change, self._run.tree)]:
+            text = f"committed as they are on disk, which is not what the responses wrote: {join_paths(altered)}"
+            self._run.emit(MessageLogged(text, level="warning"))
         if others := sorted(status.keys() - self._before - set(ours)):
             text = f"not committed, because no response changed them: {join_paths(others, 5)}"
             self._run.emit(MessageLogged(text))

@@ -39,6 +39,7 @@ class SeenFiles:
         self._run, self._codebase = run, codebase
         self._compared = compared
         self._returned: dict[str, bytes] = {}
+        self._written: set[str] = set()  # by responses
         self._others = rolled_up.others  # there from the start, and not shown
         self._by_hand = rolled_up.others is None
         # None is a file that the model knows to be gone.
@@ -58,12 +59,12 @@ class SeenFiles:
     def see(self, path: str, content: bytes | None) -> None:
         """Note that the model knows `content`, None if the file is gone."""
         self._digests[path] = None if content is None else digest(content)
+        self._written.add(path)
         self._returned.pop(path, None)
 
     def show(self, texts: Mapping[str, bytes]) -> None:
         """Note that the next prompts have these files, until a response replaces or deletes them."""
-        for path, content in texts.items():
-            self.see(path, content)
+        self._digests |= {path: digest(content) for path, content in texts.items()}
         self._returned |= texts
 
     @property
@@ -72,15 +73,19 @@ class SeenFiles:
         return "\n".join(_returned(path, content.decode()) for path, content in sorted(self._returned.items()))
 
     def build(self) -> ProcessResult:
-        """Run `build.sh`. What it changes in files that the model knows does not count as changed.
+        """Run `build.sh`. What it changes in files that responses wrote does not count as changed.
 
-        What a person changed before does, and files that the build makes are unseen.
+        What a person changed before does. Other files that change meanwhile are unseen, like those that the build
+        makes: a person may have written them.
         """
         before = self._look()
         changed = {path for path, current in before.items() if self._has_changed(path, current)}
         result = self._run.build()
         if not result.passed:
             self.renew(but=changed)
+            for path in before.keys() - self._written - changed:
+                if self._digests[path] not in {None, before[path]}:
+                    del self._digests[path]
         return result
 
     def renew(self, *, but: Collection[str] = ()) -> None:
@@ -89,9 +94,7 @@ class SeenFiles:
         self._digests |= {path: current for path, current in self._look().items() if path not in but}
 
     def _look(self) -> dict[str, str | None]:
-        """Return the digests of the files on disk that the model knows; none if nothing is compared."""
-        if not self._compared:
-            return {}
+        """Return the digests of the files on disk that the model knows."""
         contents = self._run.tree.contents(sorted(self._digests), LARGEST)
         return {path: self._current(path) if content is None else digest(content) for path, content in contents}
 

@@ -168,6 +168,14 @@ class Checkpoints:
         """
         return self._restorer.put_back(run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
 
+    def still_changed(self, run: str) -> set[str]:
+        """Return the paths that a run changed and nobody changed back.
+
+        Raises:
+            NotReady: there is no checkpoint of the run.
+        """
+        return self._restorer.still_changed(run)
+
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
         """Restore the files that `run` changed, or only those at or below `paths`. `redo` takes it back.
 
@@ -187,9 +195,13 @@ class Checkpoints:
             NotReady: there is no such operation, or the files were changed since.
         """
         record, paths = self._restorer.redo(run)
-        if record.reason != "undo":  # the run's last checkpoint has them as they were put back
-            by_run = record.reason == "restore"
-            self.take(record.run, "redone", writers=Writers(process=False, put_back=paths if by_run else ()))
+        match record.reason:  # after an undo, the run's last checkpoint has them
+            case "restore":
+                self.take(record.run, "redone", writers=Writers(process=False, put_back=paths))
+            case "original":  # the run was killed
+                self.take(record.run, "redone", writers=Writers(process=False, rewinds=record.latest))
+            case "trial" | "limit":
+                self.take(record.run, "redone", writers=Writers(process=False))
         return record.run, paths
 
     def drop(self, put_back: PutBack) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from code_commit_workspace.checkpoint.saved import Difference, PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
-from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step
+from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step, Writers
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.terminal import join_paths
@@ -90,6 +90,11 @@ class Restorer:
         now, files = self._snapshots.look()
         return self._history(run, self._checkpoints_of(run), now, files).writes
 
+    def still_changed(self, run: str) -> set[str]:
+        """See `Checkpoints.still_changed`."""
+        now, files = self._snapshots.look()
+        return self._history(run, self._checkpoints_of(run), now, files).still_there(edited=True)
+
     def undo(self, run: str, below: Sequence[str], *, force: bool) -> PutBack:
         """See `Checkpoints.undo`."""
         now, files = self._snapshots.look()
@@ -115,18 +120,16 @@ class Restorer:
         history = self._history(run, self._checkpoints_of(run), now, files, since)
         later = history.changed_since()
         edited = history.writes.edited | {path for path in later if history.writes.is_own(path)}
-        chosen = history.writes.changed - later - set(but)
-        return self._put_back(history, chosen, edited - set(but), reason=reason, only_unclaimed=only_unclaimed)
+        blocked = self._blocked(history)
+        chosen = history.writes.changed - later - blocked - set(but)
+        return self._put_back(
+            history, chosen, (edited | blocked) - set(but), reason=reason, only_unclaimed=only_unclaimed
+        )
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
         """See `Checkpoints.redo`; return the record as well."""
-        records = [each for each in self._saved.records() if run in {None, each[1]}]
-        if not records:
-            whose = f" of the run {run}" if run else ""
-            raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
-        record = self._saved.load_record(*records[-1])
         now, files = self._snapshots.look()
-        (steps,) = self._saved.steps([record.before.tree, now.tree])
+        record, steps = self._latest_record(run, now)
         expected = {step.path: record.left.get(step.path) for step in steps}
         changed = [step.path for step in steps if expected[step.path] not in {None, step.new}]
         hidden = [path for path in record.left if path not in files and self._is_file(path)]
@@ -138,6 +141,19 @@ class Restorer:
         restored = self.restore(record.before, record.left.keys())
         self._saved.drop_record(record.ref)
         return record, restored
+
+    def _latest_record(self, run: str | None, now: Snapshot) -> tuple[PutBackRecord, list[Step]]:
+        """Return the latest record, and the steps from its state to `now`. Drop those that are redone by hand."""
+        for ref, of_run, commit in reversed(self._saved.records()):
+            if run in {None, of_run}:
+                record = self._saved.load_record(ref, of_run, commit)
+                (steps,) = self._saved.steps([record.before.tree, now.tree])
+                paths = {step.path for step in steps}
+                if any(path in paths or state is None for path, state in record.left.items()):
+                    return record, steps
+                self._saved.drop_record(ref)
+        whose = f" of the run {run}" if run else ""
+        raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
 
     def _checkpoints_of(self, run: str) -> list[tuple[str, str]]:
         runs = self._saved.runs()
@@ -157,14 +173,15 @@ class Restorer:
         """Read the history of a run, from its checkpoint `since` if one is given."""
         commits = [commit for _label, commit in checkpoints]
         commits = commits[commits.index(since) :] if since else commits
-        loaded = self._saved.load_all(commits)
+        commits, loaded = _without_rewound(commits, self._saved.load_all(commits))
         snapshots = [snapshot for snapshot, _writers in loaded]
         *between, to_now = self._saved.steps([*(snapshot.tree for snapshot in snapshots), now.tree])
         intervals = []
         for number, steps in enumerate(between):
             old, (new, writers) = snapshots[number], loaded[number + 1]
             intervals.append(Interval(number, writers, steps, _rights_between(old, new, files, steps)))
-        return _History(run, snapshots, RunWrites(intervals), now, files, {step.path: step.new for step in to_now})
+        writes = RunWrites(intervals)
+        return _History(run, commits[-1], snapshots, writes, now, files, {step.path: step.new for step in to_now})
 
     def _put_back(
         self,
@@ -180,30 +197,74 @@ class Restorer:
         wanted = {path: earlier for path, earlier in history.wanted(force=force).items() if path in paths}
         wanted = {path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state}
         rules = {path: earlier for path, earlier in wanted.items() if posixpath.basename(path) == ".gitignore"}
-        if not rules:
-            wanted = self._without_ignored(wanted, history)
-        unclaimed = history.writes.unclaimed & wanted.keys()
         rights = {path: mode for path, mode in history.rights().items() if path in paths and path not in wanted}
-        left: dict[str, State | None] = {path: wanted[path].state for path in wanted}
-        left |= dict.fromkeys(rights)  # only their permission bits change
-        if only_unclaimed:
-            left = {path: state for path, state in left.items() if path in unclaimed}
-        record = self._saved.keep_record(history.run, reason, history.snapshot, left) if left else ""
+        seen = history
         if rules:  # first: under changed rules, ignored files would look new
+            record = self._keep_record(history, reason, rules, (), only=None)
             self._write(self._writes_of(rules, history))
-            seen_again = self._look_again(history)
-            others = {path: earlier for path, earlier in wanted.items() if path not in rules}
-            wanted = rules | self._without_ignored(others, seen_again)
-        else:
-            seen_again = history
-        others = {path: earlier for path, earlier in wanted.items() if path not in rules}
+            seen = self._look_again(history)
+            self._saved.drop_record(record)
+        others = self._without_ignored({path: wanted[path] for path in wanted.keys() - rules.keys()}, seen)
+        wanted = rules | others
+        unclaimed = history.writes.unclaimed & wanted.keys()
+        record = self._keep_record(history, reason, wanted, rights, only=unclaimed if only_unclaimed else None)
         try:
-            self._write([*self._writes_of(others, history), *self._with_rights(rights)], seen_again.files)
+            self._write([*self._writes_of(others, history), *self._with_rights(rights)], seen.files)
         except NotReady:
             self._write(self._saved.writes_of({path: history.now(path) for path in rules}, {}))
+            if record:
+                self._saved.drop_record(record)
             raise
         restored = tuple(sorted(wanted.keys() | rights.keys()))
-        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed & wanted.keys())), record)
+        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed)), record)
+
+    def _keep_record(
+        self,
+        history: _History,
+        reason: str,
+        wanted: Mapping[str, Earlier],
+        rights: Collection[str],
+        *,
+        only: Collection[str] | None,
+    ) -> str:
+        """Keep the state before files are put back, `only` for some of them; return its name."""
+        left: dict[str, State | None] = {path: earlier.state for path, earlier in wanted.items()}
+        left |= dict.fromkeys(rights)  # only their permission bits change
+        if only is not None:
+            left = {path: state for path, state in left.items() if path in only}
+        return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest) if left else ""
+
+    def _blocked(self, history: _History) -> set[str]:
+        """Return the paths where somebody made a folder of a file, or a file of a folder, so that nothing fits."""
+        wanted = history.wanted()
+        gone = {path for path, earlier in wanted.items() if earlier.state.missing}
+        return {path for path, earlier in wanted.items() if self._is_blocked(path, earlier, gone)}
+
+    def _is_blocked(self, path: str, earlier: Earlier, gone: Collection[str]) -> bool:
+        above = path
+        while above := posixpath.dirname(above):
+            if self._is_file(above) and above not in gone:
+                return not earlier.state.missing
+        if not self._is_folder(path):
+            return False
+        return earlier.state.missing or self._holds_others(path, gone)
+
+    def _is_folder(self, path: str) -> bool:
+        try:
+            status = self._tree.lstat(path)
+        except OSError:
+            return False
+        return status is not None and stat.S_ISDIR(status.st_mode)
+
+    def _holds_others(self, folder: str, gone: Collection[str]) -> bool:
+        """Return whether a folder holds anything but files that are `gone` afterwards."""
+        try:
+            with self._tree.folder(folder) as handle:
+                names = os.listdir(handle)  # noqa: PTH208 - a handle has no pathlib
+        except OSError:
+            return True
+        below = [f"{folder}/{name}" for name in names]
+        return any(path not in gone and (not self._is_folder(path) or self._holds_others(path, gone)) for path in below)
 
     def _look_again(self, history: _History) -> _History:
         now, files = self._snapshots.look()
@@ -257,6 +318,7 @@ class _History:
     """What a run did to each file until its last checkpoint, and what is there now."""
 
     run: str
+    latest: str  # the last checkpoint
     snapshots: Sequence[Snapshot]
     writes: RunWrites
     snapshot: Snapshot
@@ -282,9 +344,10 @@ class _History:
         bits = _rights(self.files, last.modes, but=changed)
         return changed | (bits.keys() & _rights(self.files, first.modes, but=changed).keys())
 
-    def still_there(self) -> set[str]:
-        """Return the paths that the run changed and nobody changed back."""
-        contents = {path for path, earlier in self.writes.back.items() if self.now(path) != earlier.state}
+    def still_there(self, *, edited: bool = False) -> set[str]:
+        """Return the paths that the run changed and nobody changed back; with `edited`, also those that people edited
+        after it."""
+        contents = {path for path, earlier in self.wanted(force=edited).items() if self.now(path) != earlier.state}
         return contents | self.rights().keys()
 
     def rights(self) -> dict[str, int]:
@@ -296,6 +359,19 @@ class _History:
         """Return the permission bits that belong to an earlier state."""
         modes = self.snapshots[earlier.checkpoint].modes
         return self.writes.rights.get(path) or modes.of(path, executable=earlier.state.executable)
+
+
+def _without_rewound(
+    commits: list[str], loaded: list[tuple[Snapshot, Writers]]
+) -> tuple[list[str], list[tuple[Snapshot, Writers]]]:
+    """Leave out the checkpoints whose changes were put back since."""
+    left: list[tuple[str, tuple[Snapshot, Writers]]] = []
+    for commit, (snapshot, writers) in zip(commits, loaded, strict=True):
+        known = [each for each, _ in left]
+        if writers.rewinds in known:
+            del left[known.index(writers.rewinds) + 1 :]
+        left.append((commit, (snapshot, writers)))
+    return [commit for commit, _ in left], [each for _, each in left]
 
 
 def _rights_between(

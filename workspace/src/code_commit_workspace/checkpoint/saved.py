@@ -44,8 +44,8 @@ class Difference:
 class PutBackRecord:
     """What is known of an operation that put files back: the state before it, and what it left at each path.
 
-    `reason` is a word for what did it: `undo`, `restore`, `trial` or `limit`. A path in `left` without a state only got
-    other permission bits.
+    `reason` is a word for what did it: `undo`, `restore`, `original`, `trial` or `limit`. A path in `left` without a
+    state only got other permission bits. `latest` is the checkpoint of the run before it.
     """
 
     ref: str
@@ -53,6 +53,7 @@ class PutBackRecord:
     reason: str
     before: Snapshot
     left: Mapping[str, State | None]
+    latest: str
 
 
 class Saved:
@@ -124,9 +125,11 @@ class Saved:
             between[pair].append(_step(entry, path))
         return [between[pair] for pair in pairs]
 
-    def keep_record(self, run: str, reason: str, snapshot: Snapshot, left: Mapping[str, State | None]) -> str:
+    def keep_record(
+        self, run: str, reason: str, snapshot: Snapshot, left: Mapping[str, State | None], latest: str
+    ) -> str:
         """Keep the state before files are put back, for `redo`; return the name of its ref."""
-        more = {"reason": reason, "left": left}
+        more = {"reason": reason, "left": left, "latest": latest}
         commit = self._repository.commit(snapshot.tree, snapshot_message(snapshot, reason, more))
         ref = f"{UNDONE}{run}/{snapshot.taken:020}"
         self._repository.set_ref(ref, commit)
@@ -148,10 +151,10 @@ class Saved:
         tree, metadata = self._read_commits([commit])[commit]
         try:
             left = {str(path): state and State(*map(str, state)) for path, state in metadata["left"].items()}
-            reason = str(metadata["reason"])
+            reason, latest = str(metadata["reason"]), str(metadata["latest"])
         except (KeyError, TypeError, AttributeError) as error:
             raise _damaged(commit) from error
-        return PutBackRecord(ref, run, reason, _snapshot(commit, tree, metadata), left)
+        return PutBackRecord(ref, run, reason, _snapshot(commit, tree, metadata), left, latest)
 
     def drop_record(self, ref: str) -> None:
         """Drop a record."""
@@ -276,8 +279,13 @@ def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
 def _writers(metadata: Mapping[str, Any]) -> Writers:
     """Read who may have written; a checkpoint of an earlier version does not say."""
     match metadata.get("writers"):
-        case {"responses": dict(responses), "process": bool() | None as process, "put_back": list(put_back)}:
-            return Writers(responses, process, frozenset(map(str, put_back)))
+        case {
+            "responses": dict(responses),
+            "process": bool() | None as process,
+            "put_back": list(put_back),
+            "rewinds": str(rewinds),
+        }:
+            return Writers(responses, process, frozenset(map(str, put_back)), rewinds)
     return Writers()
 
 

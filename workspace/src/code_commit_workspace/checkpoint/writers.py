@@ -44,12 +44,14 @@ class Writers:
 
     `responses` has the object id of each file as a response wrote it, None for one that a response deleted. `process`
     is whether a process may have written; None if the program wrote everything that takes the checkpoints. `put_back`
-    are the paths that it put back. What nothing of this explains, a person wrote.
+    are the paths that it put back. What nothing of this explains, a person wrote. `rewinds` is an earlier checkpoint
+    of the run: what was written since then is put back, and does not count.
     """
 
     responses: Mapping[str, str | None] = field(default_factory=dict)
     process: bool | None = None
     put_back: Collection[str] = ()
+    rewinds: str = ""
 
     def is_person(self, path: str) -> bool:
         """Return whether a person wrote the file at `path`, unless a response did."""
@@ -100,6 +102,11 @@ class _PathHistory:
         """Whether the run wrote it, and not only a process of it."""
         return self.response_wrote or self.program_wrote
 
+    @property
+    def may_be_of_person(self) -> bool:
+        """Whether it changed while a process ran, and no response wrote it."""
+        return self.process_wrote and not self.response_wrote
+
     def forget_run(self) -> None:
         """Forget what the run wrote: it is put back."""
         self.back = self.before_run = None
@@ -129,7 +136,7 @@ class RunWrites:
             if history.back and history.back.state != history.last
         }
         self.edited = {path for path, history in self._paths.items() if history.edited and history.is_own}
-        self.unclaimed = {path for path in self.back if self._is_unclaimed(self._paths[path])}
+        self.unclaimed = {path for path in self.back if self._paths[path].may_be_of_person}
 
     @property
     def changed(self) -> set[str]:
@@ -160,13 +167,13 @@ class RunWrites:
         if not by_response and interval.writers.is_person(step.path):
             self._add_of_person(step, history, interval)
             return
-        if history.back is None:
+        if history.back is None or (by_response and history.may_be_of_person):
             history.back = Earlier(step.old, interval.begin)
         by_program = not by_response and interval.writers.is_program(step.path)
         if by_program and history.back.state == step.new:
             history.forget_run()  # put back
             return
-        history.before_run = history.before_run or history.back
+        history.before_run = history.before_run or Earlier(step.old, interval.begin)
         history.edited = False
         history.response_wrote |= by_response
         history.program_wrote |= by_program
@@ -185,10 +192,6 @@ class RunWrites:
             self.rights.pop(path, None)
         elif self.rights.setdefault(path, old) == new:
             del self.rights[path]
-
-    @staticmethod
-    def _is_unclaimed(history: _PathHistory) -> bool:
-        return history.process_wrote and not history.response_wrote
 
 
 def _is_of_response(step: Step, writers: Writers) -> bool:
