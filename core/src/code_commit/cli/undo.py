@@ -16,7 +16,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
-from code_commit_workspace import count_by_folder, count_of, uninterrupted
+from code_commit_workspace import count_by_folder, count_of, printable, uninterrupted
 
 if TYPE_CHECKING:
     from code_commit_workspace import Checkpoints
@@ -114,7 +114,7 @@ def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
     restored = put_back.paths
     host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")  # also if stdout cannot be written
     for text in describe_put_back(put_back):
-        host.out.note(f"warning: {text}")
+        host.out.note(printable(f"warning: {text}", newlines=False))
     for line in count_by_folder(restored):
         host.out.line(line)
     if commit := _commit_of(host.root / LOGS / run):
