@@ -54,7 +54,6 @@ VALID = [
         "new file.txt",
         "file one.txt",
         "x#10",
-        "v1.0 - x.txt",
         "notes.d/{id}/a.ts",
         "[locale]/(shop)/cart.tsx",
     ),
