@@ -115,6 +115,8 @@ def test_text_about_thinking_stays(text):
 UNCLEAR = [
     f"{BLOCK}It ends with </think>\n{OTHER}",
     f"{BLOCK}so I do it.</think>\n{OTHER}",
+    f"{BLOCK}</think>\n",
+    f"^^^b.py\nopen\n</think>{BLOCK}",
     f"{BLOCK}</think> ends it.\n{OTHER}",
     f"{BLOCK}It begins with <think>\nand ends with\n</think>\n{OTHER}",
     f"First idea:\n```\nfoo\n{DRAFT}</think>\n{BLOCK}",

@@ -36,6 +36,7 @@ _BEGINNING = re.compile(rf"[ \t]*(?:{_TAG_BEGINNING}|{_CHANNEL}(?!final\b)\w[^<\
 _WORD_BEGINNING = re.compile(rf"[ \t]*<(?P<word>{_WORDS}){_BLANK}>", re.IGNORECASE)
 _FINAL = rf"(?:<\|end\|>)?{_CHANNEL}final\b[^<\n]*<\|message\|>"
 _END = re.compile(rf"{_TAG_END}|{_FINAL}|<\|(?:end|return|call)\|>", re.IGNORECASE)
+_BLOCK_AFTER_END = re.compile(rf"(?:{_TAG_END}|{_FINAL})\^\^\^[\w./-]+\s*\Z", re.IGNORECASE)
 _WORD_ENDS = {
     word: re.compile(rf"</{word}{_BLANK}>{_NO_QUOTE}", re.IGNORECASE)
     for word in ("thoughts", "analysis", "reflection", "scratchpad")
@@ -85,6 +86,7 @@ class ThinkingFilter:
         self._in_bare_channel = False  # the text began with the name of a channel
         self._is_bare_sure = False  # nothing else can be meant, and its end did not come
         self._has_file = False  # a file block ended in the text
+        self._dropped_file = False  # before an end of thinking
         self._is_unclear = False  # the text may have thinking and files of the answer
         self._is_mentioned = False  # a beginning in the text may be meant, and has no end yet
         self._was_mentioned = False  # before the block of code began
@@ -98,7 +100,7 @@ class ThinkingFilter:
     @property
     def is_unclear(self) -> bool:
         """Whether a file block of the text may be a draft, or the answer before an end of thinking."""
-        return self._is_unclear or self._has_draft
+        return self._is_unclear or self._has_draft or (self._dropped_file and self._is_empty)
 
     def feed(self, piece: str) -> str:
         """Return the text that `piece` adds."""
@@ -180,7 +182,7 @@ class ThinkingFilter:
             elif end := self._end_alone(line, start):
                 self._visible, self.restarted = [], True
                 self._is_empty = self._drops_blank_lines = True
-                self._has_file = False
+                self._dropped_file, self._has_file = self._has_file, False
                 self._forget_mentions()
                 start = shown_from = self._after(end, line)
             else:
@@ -207,7 +209,9 @@ class ThinkingFilter:
                 self._in_block = not ends
             return True
         if self._in_block:
-            if self._in_bare_channel and _BARE_FINAL.search(line, start):
+            if _BLOCK_AFTER_END.search(line, start):
+                self._is_unclear = True  # an open draft would take in the block
+            elif self._in_bare_channel and _BARE_FINAL.search(line, start):
                 self._is_unclear = True
             return True
         return self._is_code(line, start)
