@@ -217,6 +217,27 @@ def test_thinking_without_an_end_is_a_cut_reply(project, stream):
     assert "the response is incomplete: it ended with `thinking without an end`" in requests[1].prompt
 
 
+UNCLEAR = {
+    "code without an end": f"First idea:\n```\nfoo\n{DRAFT}</think>\n{GOOD}",
+    "an end in a sentence": f"^^^b.py\nhalf\n^^^end\nIt ends with </think>\n{GOOD}",
+    "a channel without its end": f"analysisI delete it.\n{DRAFT}",
+}
+
+
+@pytest.mark.parametrize("text", UNCLEAR.values(), ids=UNCLEAR)
+def test_a_reply_that_may_hold_drafts_is_sent_back(project, stream, text):
+    finished, requests = run(project, Reply(text), Reply(GOOD), stream=stream)
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
+    assert "it ended with `thinking that cannot be told from the answer`" in requests[1].prompt
+
+
+def test_words_about_thinking_do_not_drop_a_file(project, stream):
+    text = f"{GOOD}It strips <think>...</think> blocks.\n^^^b.py\nnewer\n^^^end\n"
+    finished, requests = run(project, Reply(text), stream=stream)
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "newer\n"}), finished.stderr
+    assert len(requests) == 1
+
+
 def test_a_key_in_thinking_is_refused(project, stream):
     finished, _ = run(project, Reply(f"<think>{KEY}</think>\n{GOOD}"), stream=stream)
     assert (finished.exit_code, files(project)) == (5, FILES)

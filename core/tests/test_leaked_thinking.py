@@ -53,6 +53,22 @@ def fed(pieces: list[str]) -> str:
         (f"<think>\n{BLOCK}", ""),
         (f"{BLOCK}<think>\n{DRAFT}", BLOCK),
         (f"^^^a.py\n^^^delete\n{DRAFT}</think>\n{BLOCK}", BLOCK),
+        (f"<think >\n{DRAFT}</think >\n{BLOCK}", BLOCK),
+        (f"<mm:think>\n{DRAFT}</mm:think>\n{BLOCK}", BLOCK),
+        (f"<|START_THINKING|>\n{DRAFT}<|END_THINKING|>{BLOCK}", BLOCK),
+        (f"◁think▷\n{DRAFT}◁/think▷\n{BLOCK}", BLOCK),
+        (f"<|begin_of_thought|>\n{DRAFT}<|end_of_thought|>\n{BLOCK}", BLOCK),
+        (f"<thoughts>\n{DRAFT}</thoughts>\n{BLOCK}", BLOCK),
+        (f"<analysis>So </think>\n{DRAFT}</analysis>\n{BLOCK}", BLOCK),
+        (f"\n<reflection>\n{DRAFT}</reflection>\n{BLOCK}", f"\n{BLOCK}"),
+        (f"<scratchpad>{DRAFT}</scratchpad>{BLOCK}", BLOCK),
+        (f"analysisWe delete it.\n{DRAFT}assistantfinal{BLOCK}", BLOCK),
+        (f"analysis\n{DRAFT}Do it.assistantfinal\n{BLOCK}", BLOCK),
+        (f"Okay. <think>\n{DRAFT}</think>\n{BLOCK}", BLOCK),
+        (f"so I do it.</think>Here it is:\n{BLOCK}", f"Here it is:\n{BLOCK}"),
+        (f"{DRAFT}</think>Here it is:\n{BLOCK}", f"Here it is:\n{BLOCK}"),
+        (f"```x``` and\n{DRAFT}</think>\n{BLOCK}", BLOCK),
+        (f"````\n```\n````\n{DRAFT}</think>\n{BLOCK}", BLOCK),
     ],
 )
 def test_thinking_is_taken_out(text, visible):
@@ -77,6 +93,18 @@ def test_thinking_is_taken_out(text, visible):
         "```ts\n<think>\nx\n</think>\n```\n" + BLOCK,
         "a < b and [x](y) <b>\n" + BLOCK,
         "The word think, <thinker> and <|endoftext|>\n",
+        f"{BLOCK}It strips <think>...</think> blocks.\n{OTHER}",
+        f"{BLOCK}<b><reasoning>why</reasoning></b>\n{OTHER}",
+        f"{BLOCK}It ends (</think>), **</think>** or |</think>| there.\n{OTHER}",
+        f"{BLOCK}The thought ends after the </think> tag.\n{OTHER}",
+        "1. one\n2. <think>x</think>\n3. three\n",
+        "It ends with </think>\nand goes on.\n",
+        f"{BLOCK}~~~\n<think>\n</think>\n~~~\n{OTHER}",
+        f"{BLOCK}````md\n```\n<think>\n</think>\n```\n````\n{OTHER}",
+        f"I read it.\n<analysis>\nx\n</analysis>\n{BLOCK}",
+        f"An <analysis> of it.\n{BLOCK}",
+        f"analysis of it:\n{BLOCK}",
+        f"I write analysis and assistantfinal.\n{BLOCK}",
     ],
 )
 def test_text_about_thinking_stays(text):
@@ -84,8 +112,48 @@ def test_text_about_thinking_stays(text):
     assert fed(list(text)) == text
 
 
+UNCLEAR = [
+    f"{BLOCK}It ends with </think>\n{OTHER}",
+    f"{BLOCK}so I do it.</think>\n{OTHER}",
+    f"{BLOCK}</think>\n",
+    f"^^^b.py\nopen\n</think>{BLOCK}",
+    f"{BLOCK}</think> ends it.\n{OTHER}",
+    f"{BLOCK}It begins with <think>\nand ends with\n</think>\n{OTHER}",
+    f"First idea:\n```\nfoo\n{DRAFT}</think>\n{BLOCK}",
+    f"First idea:\n```\nfoo\n<think>\n{DRAFT}</think>\n{BLOCK}",
+    f"````\n```\n{DRAFT}</think>\n{BLOCK}",
+    f"Okay. <think>\n{DRAFT}",
+    f"Okay. <think>\n```\nx\n```\n{DRAFT}",
+    f"Sure:\n<analysis>\n{DRAFT}</analysis>\n{BLOCK}",
+    f"{DRAFT}</analysis>\n{BLOCK}",
+    f"analysisWe delete it.\n```\nx\n```\n{DRAFT}",
+    f"analysisI write assistantfinal then.\n{DRAFT}assistantfinal{BLOCK}",
+    f"analysisHm.\n^^^b.py\nopen\nassistantfinal{BLOCK}",
+    f"analysis of it:\n{BLOCK}It says assistantfinal there.\n{OTHER}",
+]
+
+
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_a_reply_is_cut_if_a_block_may_be_a_draft_or_the_answer(text):
+    cut = without_thinking(completion(Text(text)))
+    assert cut.finish is Finish.CUT
+    assert cut.finish_detail == "thinking that cannot be told from the answer"
+    for size in (1, 2, 7):
+        assert fed([text[at : at + size] for at in range(0, len(text), size)]) == cut.text
+
+
 PIECES = [
     *(
+        "<think >",
+        "<analysis>",
+        "</analysis>",
+        "◁think▷",
+        "◁/think▷",
+        "analysis",
+        "assistantfinal",
+        "A",
+        "````\n",
+        "~~~\n",
         "<think>",
         "</think>",
         "<thinking>",
@@ -160,9 +228,14 @@ def test_a_file_about_thinking_stays_whole(content):
             "<think>" + " </think>'" * 50_000,
             " " * 500_000 + "</think>",
             "[/THINK] " * 50_000,
+            "analysisA" + "assistantfinal " * 50_000,
+            "analysis " * 50_000,
+            " " * 500_000 + "</think>'" * 50_000,
+            BLOCK + "```\n" + "x </think>\n" * 20_000 + "<think> </think> " * 50_000,
+            BLOCK + "so.</think>" * 50_000,
         ),
     ],
-    ids=range(8),
+    ids=range(13),
 )
 def test_much_text_takes_linear_time(text):
     fed([text[at : at + 50] for at in range(0, len(text), 50)])  # quadratic time would be minutes

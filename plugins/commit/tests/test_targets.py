@@ -16,11 +16,47 @@ FOLLOWED = [
     *("a.py, b.py", "a.py,b.py", "new.py, newer.py", "a.py and b.py", "a.py; b.py", "a.py b.py", "a.py -> b.py"),
     "- a.py",
 ]
+UNPAIRED = [
+    *("'a.py", "a.py'", "(a.py", "a.py)", "a.py]", "(Makefile", "'new.py", "new.py)", "„a.py“", "“a.py“", "»a.py«"),
+    *(
+        "\u2039a.py\u203a",
+        "「a.py」",
+        "„new.py“",
+        "“a.py",
+        "&lt;a.py&gt;",
+        "&quot;new.py&quot;",
+        "a.py^",
+        "a.py^^",
+        "new.py^",
+    ),
+    *("a.py,", "a.py;", "new.py,", "Makefile,", "file a.py", "delete a.py", "the file Makefile", "path=a.py"),
+    *("path=new.py", "a.py#10", "a.py@10"),
+]
+NEW = [
+    *("(new.py)", "[new.py]", "{new.py}", "[src/new.py]", "- new.py", "* new.py", "new.py - new file", "new.py # new"),
+    *("new.py (updated", "new.py delete", "new.py // new", "new.py -> newer.py", "new.py — a helper"),
+]
 NOT_PORTABLE = ["a?.txt", "aux.rs", "10:30.txt", "x<y", "x>y", "x|y", 'x"y', "x*y", "c:\\x", "src\\a.py", "nul", "x. "]
 VALID = [
     *("[slug].tsx", "app/(group)/page.tsx", "[...all]/page.tsx", "{id}.ts", "_a.py", "__init__.py", "don't.txt"),
     *("@x/y.ts", "photo (1).png", "my file.txt", "a b.txt", "README first.txt", "c++.txt", "C#.md", "a, b.txt"),
     *("+page.svelte", "$types.d.ts", "a=b.txt", "100%.txt", "a#b.txt", "Makefile.am", "-x", "#1.md", "1. intro.md"),
+    *(
+        "__new__.py",
+        "(group)/layout.tsx",
+        "[id].[format].ts",
+        "{{cookiecutter.slug}}/setup.py",
+        "icon@2x.png",
+        "v1.0 - x.txt",
+    ),
+    *(
+        "{{cookiecutter.name}}",
+        "new file.txt",
+        "file one.txt",
+        "x#10",
+        "notes.d/{id}/a.ts",
+        "[locale]/(shop)/cart.tsx",
+    ),
 ]
 ODD = ["10:30.txt", "a?.txt", "aux.rs", "`odd`.txt", "^a.py", "a.py:10", "a.py (updated)", "a.py, b.py", "<x>", "'q'"]
 
@@ -31,7 +67,7 @@ def block(path: str) -> str:
 
 def test_each_mistaken_target_is_sent_back(change):
     change.project.write(FILES)
-    targets = [*WRAPPED, *FOLLOWED]
+    targets = [*WRAPPED, *FOLLOWED, *UNPAIRED, *NEW]
     finished = change([GREEN + "".join(map(block, targets)), GREEN])
     assert finished.exit_code == 0, finished.stderr
     events = map(json.loads, (change.project.run_folder / "events.jsonl").read_text("utf-8").splitlines())

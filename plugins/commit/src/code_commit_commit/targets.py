@@ -18,7 +18,15 @@ _PLAIN = re.compile(r"[a-zA-Z0-9][\w./-]*", re.ASCII)
 _ALWAYS, _NEVER = re.compile(r".*"), re.compile(r"(?!)")
 _SUFFIXED = r"[^\s,;:`'\"*<>()\[\]]*\w\.\w{1,10}"  # a name with a suffix, like that of a file
 _NAME = re.compile(_SUFFIXED)
-_SEPARATOR = r"(?:\s*[,;]\s*|\s+(?:and|&|\+)\s+)"
+_ALONE = re.compile(r"[^\s,;:`'\"*<>()\[\]{}^]*\w\.\w{1,10}")  # the same, without braces and carets
+_SEPARATOR = r"(?:\s*[,;]\s*|\s+(?:and|&|\+|->|=>|\u2192)\s+)"
+_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\xb4"
+_QUOTES += "\u300a\u300b\u3008\u3009\u300c\u300d\u300e\u300f"
+_MARKS = rf"['\"<>()\[\]{{}}*{_QUOTES}]"
+_ENTITY = r"&(?:lt|gt|quot|apos|amp|#x?\d+);"
+_WORD = r"(?:the|new|file|filename|path|target|create|write|update|edit|modify|change|replace|remove|delete|add)"
+_DONE = r"(?:deleted?|removed?|end|new|new file|created?|added?|updated?|edit(?:ed)?|modified|changed?)"
+_REMARK = r"(?:[-\u2013\u2014#:=]|//|/\*|<!--)"
 _NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s*\d+)?\)?)"
 
 
@@ -44,13 +52,29 @@ _FORMS = (
     _form(r"(?P<bare>.*)\^\^\^", _ALWAYS, "The line ends with carets."),
     _form(r"(?P<bare>.*`.*)", _ALWAYS, _MARKED),
     _form(r"(['\"*])(?P<bare>.+)\1", _ALWAYS, _MARKED),
-    _form(r"[<\u2018\u201c\xab](?P<bare>.+)[>\u2019\u201d\xbb]", _ALWAYS, _MARKED),
+    _form(rf"[<{_QUOTES}](?P<bare>.+)[>{_QUOTES}]", _ALWAYS, _MARKED),
+    _form(rf"{_ENTITY}(?P<bare>.+)", _ALWAYS, _MARKED),
+    _form(rf"(?P<bare>.+){_ENTITY}", _ALWAYS, _MARKED),
     _form(r"[_(\[{]+(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
+    _form(r"\((?P<bare>.+)\)", _ALONE, _MARKED),
+    _form(r"\[(?P<bare>.+)\]", _ALONE, _MARKED),
+    _form(r"\{(?P<bare>.+)\}", _ALONE, _MARKED),
+    _form(rf"{_MARKS}(?P<bare>.+)", _ALONE, _MARKED),
+    _form(rf"(?P<bare>.+){_MARKS}", _ALONE, _MARKED),
+    _form(rf"{_MARKS}*(?P<bare>.+?)[.!{_MARKS[1:-1]}]*", _NEVER, _MARKED),
+    _form(r"(?P<bare>.+?)\s*[,;:^]+", _ALONE, "A separator or a caret follows the path."),
+    _form(rf"{_WORD}\s*[:=]\s*(?P<bare>.+)", _ALONE, "A word stands before the path."),
+    _form(rf"(?:{_WORD}\s+)+(?P<bare>.+)", _NEVER, "A word stands before the path."),
     _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),
+    _form(r"(?P<bare>.+?)[#@]\d+(?:-\d+)?", _NEVER, "A line number follows the path."),
     _form(rf"(?P<bare>{_SUFFIXED}(?:{_SEPARATOR}{_SUFFIXED})+)", _ALWAYS, _SEVERAL),
     _form(rf"(?P<bare>.+?){_SEPARATOR}.+", _NEVER, _SEVERAL),
     _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
+    _form(rf"(?P<bare>{_SUFFIXED})\s+[(\[{{][^)\]}}]*", _ALONE, "A remark follows the path."),
+    _form(rf"(?P<bare>{_SUFFIXED})\s+{_DONE}", _ALONE, "A remark follows the path."),
+    _form(rf"(?P<bare>{_SUFFIXED})\s+{_REMARK}(?!.*\w\.\w{{1,10}}$).*", _ALONE, "A remark follows the path."),
     _form(rf"(?P<bare>{_SUFFIXED})\s+\S.*", _NEVER, "Something follows the path."),
+    _form(r"[-+*#\u2022\u2013]\s+(?P<bare>\S+)", _ALONE, "The path is an item of a list."),
     _form(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)", _NEVER, "The path is an item of a list."),
     _form(r"\[[^\]]+\]\((?P<bare>[^)]+)\)", _NEVER, "The path is a link."),
 )
