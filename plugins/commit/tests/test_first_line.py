@@ -82,6 +82,16 @@ def test_a_build_that_stops_at_its_first_failure_is_not_committed(change):
             "no-such-python, which the first line of build.sh names,",
             "install no-such",
         ),
+        (
+            b"#!/usr/bin/env -i bash\n",
+            "env takes `-i bash` in the first line of build.sh as one option",
+            "write `#!/usr/bin/env -S -i bash`",
+        ),
+        (
+            b"#!./agent-config/../a.txt\n",
+            "the interpreter ./agent-config/../a.txt, which the first line of build.sh names, is not an executable",
+            "use its absolute path",
+        ),
         (b"", "build.sh is a link", "replace it with a script"),
     ],
 )
