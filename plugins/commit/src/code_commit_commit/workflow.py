@@ -82,12 +82,11 @@ def commit(run: Run) -> Result:
                 unusable = refused
             else:
                 cannot_run = _why_build_cannot_run(run, replacements)
-                if not cannot_run:
-                    red = seen.build()
-                    if red.passed:
-                        return _passed(replacements, number, git)
-                    if red.tampered:
-                        return _tampered(red)
+                red = red if cannot_run else seen.build()
+                if red and red.passed:
+                    return _passed(replacements, number, git)
+                if red and red.tampered:
+                    return _tampered(red)
         if unusable and not isinstance(unusable, UnusableResponse):
             break
         if repetition.notice(completion.text, str(unusable or ""), applied=applied):
