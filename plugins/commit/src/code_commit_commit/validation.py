@@ -18,7 +18,6 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
-from code_commit_commit.kept_form import keep_form
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.replacements import deleted, differs, written
 from code_commit_commit.response import MalformedResponse, NoBlock, parse_changes
@@ -28,6 +27,7 @@ from code_commit_workspace import count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
+    from code_commit_commit.kept_form import KeptForms
     from code_commit_commit.seen_files import SeenFiles
 
 _MOST_REASONS = 50  # refused paths that a message names; the event has all
@@ -47,11 +47,18 @@ class UnusableResponse(ResponseRefused):
     """A response that was not applied; the model may repair it."""
 
 
-def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: SeenFiles) -> tuple[Change, ...]:
+def read_changes(
+    completion: Completion,
+    run: Run,
+    shown: Sequence[str],
+    seen: SeenFiles,
+    forms: KeptForms,
+) -> tuple[Change, ...]:
     """Parse a response and check its changes; write nothing. Changes that are on disk already need no check.
 
     `shown` contains the parts of the prompt that the user did not write: a response must not repeat their blocks.
-    `seen` learns which files are in the next prompt because the response wanted to change them blind.
+    `seen` learns which files are in the next prompt because the response wanted to change them blind; `forms` learns
+    which files the response deletes.
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
@@ -62,7 +69,7 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: S
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         raise _malformed(problem, completion, run) from None
-    changes = keep_form(changes, run)
+    changes = forms.keep(changes)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
     if mistaken := tuple(mistaken_targets(changes, run.tree)):
         raise _refused(mistaken, run)

@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     Text,
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
+from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements, count, differs, paths
@@ -66,7 +67,7 @@ def commit(run: Run) -> Result:
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
     replacements = Replacements(run, seen)
-    repetition = Repetition()
+    repetition, forms = Repetition(), KeptForms(run)
     failure, red, cannot_run = "", None, ""
     for number in range(1, run.options.repairs + 2):
         unusable, applied = None, False
@@ -74,7 +75,7 @@ def commit(run: Run) -> Result:
             try:
                 label = "initial-query" if number == 1 else "repair-query"
                 completion = model.complete(request, label=label, watch=watch_response, parts=parts)
-                changes = read_changes(completion, run, (context.codebase, failure), seen)
+                changes = read_changes(completion, run, (context.codebase, failure), seen, forms)
                 if run.options.dry_run:
                     return _preview(run, changes)
                 applied = replacements.apply(changes)
