@@ -183,3 +183,74 @@ def test_another_name(root):
     (root / "make.sh").write_text("#!/bin/sh -e\n")
     with Workspace.open(root, writes=False, build_script="make.sh") as workspace:
         assert workspace.build_command() == ("/bin/sh", "-e", "make.sh")
+
+
+def tool(root, content):
+    (root / "i").write_text(content)
+    (root / "i").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("#!/no/such\n", "the interpreter /no/such, which the first line of ./i names, does not exist"),
+        ("#!./i\n", "Linux does not start ./i: too many scripts"),
+        ("exit 0\n", "the interpreter ./i, which the first line of build.sh names, is a text without a first line"),
+        ("", "the interpreter ./i, which the first line of build.sh names, is a text without a first line"),
+        ("#!/usr/bin/env no-such-program\n", "no-such-program, which the first line of ./i names, was not found"),
+    ],
+)
+def test_an_interpreter_that_cannot_start(root, command, content, reason):
+    tool(root, content)
+    assert refusal(command, "#!./i\n").startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ("-i bash", "env takes `-i bash` in the first line of build.sh as one option"),
+        ("-- no-such", "env takes `-- no-such` in the first line of build.sh as one option"),
+        ("-S -u X no-such", "no-such, which the first line of build.sh names, was not found on PATH"),
+        ("-S -i -- no-such", "no-such, which"),
+        ("-iS no-such", "no-such, which"),
+        ("./no-such", "./no-such, which"),
+    ],
+)
+def test_env_cannot_start(command, argument, reason):
+    assert refusal(command, f"#!/usr/bin/env {argument}\n").startswith(reason)
+
+
+@pytest.mark.parametrize("argument", ["-S -u X sh", "-S -i sh", "-iS sh", "-S -i PATH=/x no-such", "-S -C / x", "./i"])
+def test_env_can_start_or_that_is_not_plain(root, command, argument):
+    tool(root, "#!/bin/sh\n")
+    assert command(f"#!/usr/bin/env {argument}\n") == ("/usr/bin/env", argument, "build.sh")
+
+
+def test_a_link_whose_target_is_missing(root, command):
+    (root / "i").symlink_to("/no/such/target")
+    assert refusal(command, "#!./i\n").endswith("names, is a link to /no/such/target, which is missing")
+
+
+@pytest.mark.parametrize("place", ["tools", "home/.cache", "project/agent-config", "home/bin"])
+@pytest.mark.parametrize("line", ["#!TOOL", "#!/usr/bin/env TOOL", "#!LINK"])
+def test_an_interpreter_that_the_sandbox_hides(bubblewrap, sandbox_home, root, tmp_path, place, line):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    tool(tmp_path / place, SHOW)
+    (root / "link").symlink_to(tmp_path / place / "i")
+    named = line.replace("TOOL", str(tmp_path / place / "i")).replace("LINK", "./link")
+    (root / "build.sh").write_text(f"{named}\n")
+
+    def build(mode):
+        settings = SandboxSettings(mode, hidden=(root / "agent-config",))
+        with Workspace.open(root, writes=True, sandbox=settings) as workspace:
+            return workspace.run_build(log=tmp_path / "log", timeout=60).output
+
+    assert build("off") == b"<build.sh>"
+    if place == "home/bin":
+        assert build("require") == b"<build.sh>"
+        return
+    with pytest.raises(NotReady, match=r"which builds in the sandbox do not see") as told:
+        build("require")
+    assert told.value.hint == "use one in another folder, or pass --sandbox off"

@@ -82,6 +82,16 @@ def test_a_build_that_stops_at_its_first_failure_is_not_committed(change):
             "no-such-python, which the first line of build.sh names,",
             "install no-such",
         ),
+        (
+            b"#!/usr/bin/env -i bash\n",
+            "env takes `-i bash` in the first line of build.sh as one option",
+            "write `#!/usr/bin/env -S -i bash`",
+        ),
+        (
+            b"#!./agent-config/../a.txt\n",
+            "the interpreter ./agent-config/../a.txt, which the first line of build.sh names, is not an executable",
+            "use its absolute path",
+        ),
         (b"", "build.sh is a link", "replace it with a script"),
     ],
 )
@@ -125,3 +135,32 @@ def test_how_a_build_ended_is_one_sentence(change):
     change.project.write({"a.txt": "old\n", "build.sh": "sleep 600\n"})
     finished = change([GREEN], "--repairs", "0", settings="[build]\ntimeout_seconds = 1\n")
     assert "build.sh ran into its time limit of 1 s after 1 attempt" in finished.stderr
+
+
+TOOL = '#!/bin/sh\nexec /bin/sh "$@"\n'
+GONE = "^^^tools/i\n^^^delete\n"
+
+
+@pytest.fixture
+def own_interpreter(change):
+    build = "#!./tools/i\ngrep -q good a.txt\n"
+    change.project.write({"build.sh": build, "tools/i": TOOL})
+    (change.project.root / "tools/i").chmod(0o755)
+    change.show()
+
+
+@pytest.mark.usefixtures("own_interpreter")
+def test_a_response_that_deletes_the_interpreter_is_repaired(change):
+    finished = change([GREEN + GONE, f"^^^tools/i\n{TOOL}^^^end\n"], "--repairs", "1")
+    reason = "build.sh cannot run: the interpreter ./tools/i, which the first line of build.sh names, does not exist in"
+    assert reason in change.prompts()[1]
+    assert reason in finished.stderr
+
+
+@pytest.mark.usefixtures("own_interpreter")
+@pytest.mark.parametrize("then", [[], ["Why?"]])
+def test_a_build_that_a_response_broke_is_red_at_the_end(change, then):
+    finished = change([GREEN + GONE, *then], "--repairs", str(len(then)))
+    assert finished.exit_code == 1, finished.stderr
+    assert "the build is red: build.sh cannot run: the interpreter ./tools/i, which" in finished.stderr
+    assert finished.stderr.count("code-commit undo") == 1

@@ -103,6 +103,37 @@ def test_a_file_that_moves_keeps_its_line_ends(change):
     ]
 
 
+BAD = "^^^a.txt\nbad\n^^^end\n"
+LINES = "#!/bin/sh\necho one\necho two\n"
+
+
+@pytest.mark.parametrize("between", [[], ["Why?"], [block("new.txt", "new\n")]])
+@pytest.mark.parametrize(
+    ("path", "content", "moved"),
+    [
+        ("run.sh", "quite another\n", ""),
+        ("bin/run.sh", LINES, "moved from run.sh, "),
+        ("go.sh", LINES, "moved from run.sh, "),
+    ],
+)
+def test_a_file_that_an_earlier_attempt_deleted_keeps_its_form(change, path, content, moved, between):
+    put(change, "run.sh", LINES.replace("\n", "\r\n").encode(), 0o755)
+    put(change, "other.txt", b"other\n")
+    delete = BAD + block("run.sh", None) + block("other.txt", None)
+    finished = change([delete, *between, GREEN + block(path, content)])
+    file = change.project.root / path
+    assert (finished.exit_code, file.read_bytes()) == (0, content.replace("\n", "\r\n").encode()), finished.stderr
+    assert file.stat().st_mode & 0o777 == 0o755
+    assert told(finished) == [f"{path}: {moved}it keeps its {what}" for what in ("CRLF line ends", "mode 0755")]
+
+
+def test_a_file_that_an_earlier_attempt_emptied_keeps_its_line_ends(change):
+    file = put(change, "x.bat", BOM + b"one\r\n", 0o755)
+    finished = change([BAD + block("x.bat", ""), GREEN + block("x.bat", "1\n")])
+    assert (finished.exit_code, file.read_bytes(), file.stat().st_mode & 0o777) == (0, BOM + b"1\r\n", 0o755)
+    assert told(finished) == ["x.bat: it keeps its CRLF line ends", "x.bat: it keeps its byte order mark"]
+
+
 def test_a_dry_run_shows_the_mode_of_a_file_that_moves(change):
     put(change, "run.sh", SCRIPT, 0o755)
     finished = change([block("run.sh", None) + block("go.sh", SCRIPT.decode().replace("one", "1"))], "--dry-run")

@@ -72,10 +72,27 @@ def test_the_same_response_without_effect_twice_ends_the_run(change, responses, 
     assert (finished.exit_code, len(change.prompts())) == (exit_code, calls)
     assert f"after {calls} attempts" in finished.stderr
     assert "; the last two responses are the same" in finished.stderr
+    assert ".;" not in finished.stderr
+
+
+@pytest.mark.parametrize("responses", [["A", "B", "A", "B"], ["No change.", "Why?", "No change.\n"], ["A", SAME, "A"]])
+def test_words_that_came_earlier_end_the_run(change, responses):
+    finished = change([*responses, GREEN])
+    assert (len(change.prompts()), change.project.read("a.txt")) == (3, "old\n")
+    assert "; the last response is the same as an earlier one" in finished.stderr
+
+
+def test_the_same_words_with_a_blank_behind_are_the_same(change):
+    finished = change(["No change.", "No change.\n", GREEN])
+    assert (finished.exit_code, len(change.prompts())) == (5, 2)
+
+
+def test_the_same_words_after_a_change_are_not_the_same(change):
+    assert change(["A", RED, "A", GREEN]).exit_code == 0
 
 
 def test_other_words_cost_a_repair_each(change):
-    finished = change(["one", "two", "one", GREEN])
+    finished = change(["one", "two", "three", GREEN])
     assert (finished.exit_code, len(change.prompts())) == (0, 4)
 
 

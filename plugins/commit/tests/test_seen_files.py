@@ -96,7 +96,7 @@ def test_a_file_that_the_model_has_not_seen_comes_back_with_its_text(project, an
     assert finished.exit_code == 0, finished.stderr
     assert (project.root / path).exists() is (change is write)
     text = repair_text(project)
-    assert f"{path}: The response changes this file, but it is not in the code that you have seen.\n" in text
+    assert f"{path}: The response changes this file, but no prompt has shown its text.\n" in text
     assert f"\n--- {path} ---\n{content.decode()}--- " in text
     events = [json.loads(line) for line in (project.run_folder / "events.jsonl").read_text().splitlines()]
     [refused] = [event["data"] for event in events if event["kind"] == "changes.refused"]
@@ -129,9 +129,7 @@ def test_a_file_that_cannot_be_shown_is_refused(project, answered, what, change)
     finished = answered(project, GOOD + change(path), GOOD)
     assert (finished.exit_code, (project.root / path).read_bytes()) == (5, content)
     assert reason in finished.stderr
-    assert 'hint: add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]' in (
-        finished.stderr
-    )
+    assert "hint: change the query so that it does not need this file, or set unseen_file" in finished.stderr
     allowed = answered(project, GOOD + change(path), settings='[plugins.commit]\nunseen_file = "allow"\n')
     assert allowed.exit_code == 0
     assert not (project.root / path).exists() or project.read(path) == "new\n"
@@ -203,6 +201,7 @@ def test_a_text_that_came_back_and_then_changed_is_not_overwritten(project, plug
     finished = answered(project, response, response)
     assert (finished.exit_code, project.read("uv.lock")) == (5, "mine\n")
     assert "uv.lock changed since the rollup" in finished.stderr
+    assert finished.stderr.count("The file changed after the model saw it.") == 1
 
 
 EDITED = """
@@ -217,3 +216,32 @@ def edited(self, call):
 
 ScriptedProvider.complete = edited
 """
+
+
+SHRINKS = """
+from code_commit.plugin_api import Refusal, hookimpl
+
+class Rule:
+    name = "shrinks"
+    asked = False
+
+    def judge(self, changes, tree):
+        if not self.asked:
+            self.asked = True
+            yield Refusal("uv.lock", self.name, "Give it again if you mean it.", then="repair")
+
+@hookimpl
+def code_commit_path_rules(settings):
+    return [Rule()]
+"""
+
+
+def test_an_unseen_file_comes_back_together_with_what_a_path_rule_says(project, plugins, answered, tmp_path):
+    project.write({"uv.lock": "left\n"})
+    assert project.command("rollup").exit_code == 0
+    plugins.append(install_plugin(tmp_path / "rules", "rules", SHRINKS, group="code_commit.path_rules"))
+    response = GOOD + write("uv.lock")
+    finished = answered(project, response, response)
+    assert (finished.exit_code, project.read("uv.lock")) == (0, "new\n"), finished.stderr
+    assert "uv.lock: Give it again if you mean it.\nuv.lock: The response changes this file" in repair_text(project)
+    assert "\n--- uv.lock ---\nleft\n" in repair_text(project)

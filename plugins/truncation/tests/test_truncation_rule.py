@@ -50,8 +50,8 @@ def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
     assert refusal is not None
     assert (refusal.path, refusal.rule, refusal.then) == ("a.py", "truncation", "repair")
     assert refusal.reason == (
-        "The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes. If the file must be this "
-        "short, give the same replacement again. Give the whole file, every line of it."
+        "The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes. Give the whole file, "
+        "every line of it; if it must be this short, give the same replacement again."
     )
     assert "plugins.truncation.shrink_below = 0" in refusal.hint
 

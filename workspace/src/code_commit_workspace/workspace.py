@@ -301,12 +301,17 @@ class Workspace:
         """Return the command line of `run_build`: the interpreter that the build script's first line names, or bash.
 
         Raises:
-            NotReady: the build script is missing, is a link or not a text with LF line ends, or its interpreter is
-                missing.
+            NotReady: the build script is missing, is a link or not a text with LF line ends; or its interpreter is
+                missing, hidden by the sandbox, or cannot start.
         """
         from code_commit_workspace.process.build_command import build_command
 
-        return build_command(self.project, self.build_script, self.sandbox.writable)
+        return build_command(
+            self.project,
+            self.build_script,
+            self.sandbox.writable,
+            hiding=self._runner.place_hiding,
+        )
 
     def run_command(
         self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False

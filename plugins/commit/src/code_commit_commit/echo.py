@@ -30,7 +30,7 @@ def reject_echo(response: str, changes: Sequence[Change], instructions: str, for
     for part in foreign:
         for fence in fences(part):
             content = contents.get(fence.line)
-            # The content as the response has it: `keep_form` may have added a BOM and CRs.
+            # The content as the response has it: `KeptForms` may have added a BOM and CRs.
             if content is not None and part.startswith((_ended(content), _ended(_plain(content))), fence.after):
                 raise _echo(fence.line)
 

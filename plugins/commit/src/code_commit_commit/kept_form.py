@@ -21,30 +21,48 @@ _COMPARED = 50  # deleted files that a new one is compared with, line by line
 _LARGEST = 1024 * 1024  # bytes of a file that is compared line by line
 
 
-def keep_form(changes: Sequence[Change], run: Run) -> tuple[Change, ...]:
-    """Return `changes` in the form of the files that they replace or move, and report what each file keeps.
+class KeptForms:
+    """The forms of the files that the responses of a run delete or empty: a later one may bring them back."""
 
-    The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file that takes the place of
-    a deleted one keeps its mode, too.
-    """
-    return tuple(_kept(changes, run))
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._before: dict[str, _File] = {}
 
+    def keep(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """Return `changes` in the form of the files that they replace or move, and report what each file keeps.
 
-def _kept(changes: Sequence[Change], run: Run) -> Iterator[Change]:
-    deleted = _deleted(changes, run.tree)
-    for change in changes:
+        The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file that takes the place
+        of a deleted one keeps its mode, too, also if an earlier response deleted it.
+        """
+        self._before |= _emptied(changes, self._run.tree)
+        earlier = self._earlier()
+        deleted = earlier | _deleted(changes, self._run.tree)
+        self._before |= deleted
+        if not any(file.is_special for file in deleted.values()):
+            deleted = {}
+        return tuple(self._kept(change, deleted) for change in changes)
+
+    def _earlier(self) -> dict[str, _File]:
+        """Return the files of before that are not there now."""
+        tree = self._run.tree
+        return {path: file for path, file in self._before.items() if _read(tree, path) is None}
+
+    def _kept(self, change: Change, deleted: Mapping[str, _File]) -> Change:
         if change.content is None:
-            yield change
-            continue
-        old = _read(run.tree, change.path)
-        source = "" if old is not None else _source(change.path, _File(change.content), deleted)
+            return change
+        old = _read(self._run.tree, change.path)
+        source = _source(change.path, _File(change.content), deleted) if old is None else ""
         before = deleted[source] if source else _File(old or b"")
-        kept = replace(change, content=before.form(change.content), mode=before.mode)
+        if old == b"":
+            before = self._before.get(change.path, before)
+        # A file that is there keeps its mode anyway.
+        mode = before.mode if old is None else None
+        kept = replace(change, content=before.form(change.content), mode=mode)
         if kept.content != old:
-            moved = f"moved from {source}, " if source else ""
-            for what in before.kept_in(change.content):
-                run.emit(MessageLogged(f"{change.path}: {moved}it keeps its {what}"))
-        yield kept
+            moved = f"moved from {source}, " if source not in {"", change.path} else ""
+            for what in replace(before, mode=mode).kept_in(change.content):
+                self._run.emit(MessageLogged(f"{change.path}: {moved}it keeps its {what}"))
+        return kept
 
 
 @dataclass(frozen=True)
@@ -100,9 +118,7 @@ class _File:
 
 
 def _deleted(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
-    """Return the deleted files, if a new file may take the place of one."""
-    if all(change.content is None for change in changes):
-        return {}
+    """Return the files that `changes` delete."""
     files: dict[str, _File] = {}
     for change in changes:
         content = _read(tree, change.path) if change.content is None else None
@@ -110,14 +126,22 @@ def _deleted(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
             with suppress(OSError, ValueError):
                 mode = tree.mode(change.path)
                 files[change.path] = _File(content, None if mode in _USUAL_MODES else mode)
-    return files if any(file.is_special for file in files.values()) else {}
+    return files
+
+
+def _emptied(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
+    """Return the files that `changes` replace by empty ones."""
+    files = {change.path: _read(tree, change.path) for change in changes if change.content == b""}
+    return {path: _File(content) for path, content in files.items() if content}
 
 
 def _source(path: str, new: _File, deleted: Mapping[str, _File]) -> str:
     """Return the deleted file that moved to `path`, or an empty text if none clearly did.
 
-    It has the same text, or else the same name, or else more of the same lines than any other.
+    It has the same path, or else the same text, or else the same name, or else more of the same lines than any other.
     """
+    if path in deleted:
+        return path
     same = [old for old, file in deleted.items() if new.text and file.text == new.text]
     named = [old for old in same or deleted if basename(old) == basename(path)]
     if len(named) == 1:

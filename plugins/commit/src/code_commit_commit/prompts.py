@@ -97,19 +97,22 @@ def file_replacements(replacements: Iterable[Change]) -> str:
     return "".join(shown)
 
 
-def failure_text(unusable: str, red: ProcessResult | None, returned: str = "") -> str:
+def failure_text(unusable: str, red: ProcessResult | None, returned: str = "", cannot_run: str = "") -> str:
     """Return why an attempt failed: why its response is `unusable`, and the output of the latest build, `red`.
 
-    `returned` has the files that came back to the model because it had not seen them.
+    `returned` has the files that came back to the model because it had not seen them. `cannot_run` is why `build.sh`
+    cannot run on the files as they are.
     """
     pieces = []
     if unusable:
         pieces.append(f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n")
     if returned:
         pieces.append(returned)
-    if red and unusable:
+    if cannot_run:
+        pieces.append(f"After an earlier response, {cannot_run}\n" if unusable else f"{cannot_run}\n")
+    elif red and unusable:
         pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
-    if red:
+    if red and not cannot_run:
         pieces.append(f"{build_end(red)}\n\n{_ended(red.output.decode('utf-8', 'replace'))}")
     return "\n".join(pieces)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LARGEST_TEXT = 64 * 1024  # bytes of one file
 LARGEST_TEXTS = 256 * 1024  # bytes of all files of one response
 _RULE = "unseen"
-_NOT_SEEN = "The response changes this file, but it is not in the code that you have seen."
+_NOT_SEEN = "The response changes this file, but no prompt has shown its text."
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,16 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
-from code_commit_commit.kept_form import keep_form
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.replacements import deleted, differs, written
 from code_commit_commit.response import MalformedResponse, NoBlock, parse_changes
 from code_commit_commit.targets import mistaken_targets
-from code_commit_commit.unseen import find_unseen
+from code_commit_commit.unseen import Unseen, find_unseen
 from code_commit_workspace import count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
+    from code_commit_commit.kept_form import KeptForms
     from code_commit_commit.seen_files import SeenFiles
 
 _MOST_REASONS = 50  # refused paths that a message names; the event has all
@@ -36,6 +36,10 @@ _LONGEST_LINE = 400  # characters of one
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
 _HINT_WORDS = "answer the model in the query, for example with --query, or try another model"
 _HINT_UNSEEN = 'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
+_HINT_BLIND = (
+    "change the query so that it does not need this file, "
+    'or set unseen_file = "allow" in [plugins.commit] to let responses replace it unseen'
+)
 _HINT_FORMAT = "read the response in the run folder; try another model, or a smaller change"
 
 
@@ -43,11 +47,18 @@ class UnusableResponse(ResponseRefused):
     """A response that was not applied; the model may repair it."""
 
 
-def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: SeenFiles) -> tuple[Change, ...]:
+def read_changes(
+    completion: Completion,
+    run: Run,
+    shown: Sequence[str],
+    seen: SeenFiles,
+    forms: KeptForms,
+) -> tuple[Change, ...]:
     """Parse a response and check its changes; write nothing. Changes that are on disk already need no check.
 
     `shown` contains the parts of the prompt that the user did not write: a response must not repeat their blocks.
-    `seen` learns which files are in the next prompt because the response wanted to change them blind.
+    `seen` learns which files are in the next prompt because the response wanted to change them blind; `forms` learns
+    which files the response deletes.
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
@@ -58,17 +69,19 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], seen: S
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         raise _malformed(problem, completion, run) from None
-    changes = keep_form(changes, run)
+    changes = forms.keep(changes)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
     if mistaken := tuple(mistaken_targets(changes, run.tree)):
         raise _refused(mistaken, run)
     different = [change for change in changes if differs(change, run.tree)]
     if not different:
         return changes
-    if refusals := run.check(changes):
+    refusals = run.check(changes)
+    if any(refusal.then == "stop" for refusal in refusals):
         raise _refused(refusals, run)
-    _require_unchanged(different, run, seen)
-    _require_seen(different, run, seen)
+    if not refusals:
+        _require_unchanged(different, run, seen)
+    _require_seen(different, run, seen, refusals)
     return changes
 
 
@@ -134,29 +147,32 @@ def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> Respon
 
 def _require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
     if changed := seen.changed(change.path for change in changes):
-        reason = "It changed after the model saw it."
-        run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
+        reason = "The file changed after the model saw it."
+        _logged([Refusal(path, "rollup", reason) for path in changed], run)
         raise ResponseRefused(f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH)
 
 
-def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
-    """Send back changes of files that the model has not seen, with their texts.
+def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles, refusals: Sequence[Refusal]) -> None:
+    """Send back changes of files that the model has not seen, with their texts, and those with other `refusals`.
 
     Raises:
-        UnusableResponse, ResponseRefused: there are such files, and the settings do not allow to change them.
+        UnusableResponse, ResponseRefused: there are such files or `refusals`, and the settings do not allow them.
     """
-    if run.settings.unseen_file == "allow":
-        return
-    unseen = find_unseen(changes, run, seen)
+    allowed = run.settings.unseen_file == "allow"
+    unseen = Unseen((), {}) if allowed else find_unseen(changes, run, seen)
     if not unseen.refusals:
+        if refusals:
+            raise _refused(refusals, run)
         return
-    reason = _logged(unseen.refusals, run)
-    then = run.settings.unseen_file
-    if then == "repair":
-        final = any(refusal.then == "stop" for refusal in unseen.refusals)
-        then = run.settings.refused_path if final else run.settings.unusable_response
+    # Both at once: the next response can answer both.
+    reason = _logged((*refusals, *unseen.refusals), run)
+    then, hint = run.settings.unusable_response, _HINT_UNSEEN
+    if any(refusal.then == "stop" for refusal in unseen.refusals):
+        then, hint = run.settings.refused_path, _HINT_BLIND
+    if run.settings.unseen_file == "stop":
+        then = "stop"
     seen.show(unseen.texts)
-    raise _unusable(reason, then, _HINT_UNSEEN)
+    raise _unusable(reason, then, hint)
 
 
 def _hint(refusal: Refusal) -> str:

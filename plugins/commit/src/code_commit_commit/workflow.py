@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     Text,
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
+from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements, count, differs, paths
@@ -66,34 +67,43 @@ def commit(run: Run) -> Result:
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
     replacements = Replacements(run, seen)
-    repetition = Repetition()
-    failure, red = "", None
+    repetition, forms = Repetition(), KeptForms(run)
+    failure, red, cannot_run = "", None, ""
     for number in range(1, run.options.repairs + 2):
         unusable, applied = None, False
-        with run.span("attempt", number=number), _limits_name_the_build(number - 1, red):
+        with run.span("attempt", number=number), _limits_name_the_build(number - 1, _build_state(red, cannot_run)):
             try:
                 label = "initial-query" if number == 1 else "repair-query"
                 completion = model.complete(request, label=label, watch=watch_response, parts=parts)
-                changes = read_changes(completion, run, (context.codebase, failure), seen)
+                changes = read_changes(completion, run, (context.codebase, failure), seen, forms)
                 if run.options.dry_run:
                     return _preview(run, changes)
                 applied = replacements.apply(changes)
             except ResponseRefused as refused:
                 unusable = refused
             else:
-                red = seen.build()
-                if red.passed:
+                cannot_run = _why_build_cannot_run(run, replacements)
+                red = red if cannot_run else seen.build()
+                if red and red.passed:
                     return _passed(replacements, number, git)
-                if red.tampered:
+                if red and red.tampered:
                     return _tampered(red)
         if unusable and not isinstance(unusable, UnusableResponse):
             break
-        if repetition.notice(completion.text, applied=applied):
+        if repetition.notice(completion.text, str(unusable or ""), applied=applied):
             break
-        failure = failure_text(str(unusable or ""), red, seen.returned)
+        failure = failure_text(str(unusable or ""), red, seen.returned, cannot_run)
         request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
         parts = (*inputs, failure_part(failure), replacements_part(replacements.latest))
-    return _failed(run, number, unusable, red, changed=bool(replacements.latest), repeated=repetition.noticed)
+    return _failed(
+        run,
+        number,
+        unusable,
+        red,
+        cannot_run=cannot_run,
+        changed=bool(replacements.latest),
+        repeated=repetition.noticed,
+    )
 
 
 def _preview(run: Run, changes: Sequence[Change]) -> Result:
@@ -168,9 +178,10 @@ def _require_green(run: Run) -> None:
         )
 
 
-def _red_before(run: Run, red: ProcessResult) -> str:
+def _red_before(run: Run, red: ProcessResult | None) -> str:
     """Return how build.sh ends on the files from before the run, if it fails or if that is not known."""
-    if run.settings.build_untouched != "after" or red.timed_out or run.is_known_green():
+    timed_out = red is not None and red.timed_out
+    if run.settings.build_untouched != "after" or timed_out or run.is_known_green():
         return ""
     run.emit(MessageLogged("building the original files, to see whether the build was red before"))
     try:
@@ -184,15 +195,33 @@ def _red_before(run: Run, red: ProcessResult) -> str:
     return f"; it was red before the run, too: {build_end(before)} on the original files"
 
 
+def _why_build_cannot_run(run: Run, replacements: Replacements) -> str:
+    """Return why `build.sh` cannot run after a change of a response, or an empty text."""
+    if not replacements.latest:
+        return ""
+    try:
+        run.build_command()
+    except NotReady as error:
+        reason = f"build.sh cannot run: {error.message}"
+        run.emit(MessageLogged(reason, level="warning"))
+        return reason
+    return ""
+
+
+def _build_state(red: ProcessResult | None, cannot_run: str) -> str:
+    """Return how the latest build ended, or why it cannot run; an empty text before the first one."""
+    return cannot_run or (build_end(red) if red else "")
+
+
 @contextmanager
-def _limits_name_the_build(attempts: int, red: ProcessResult | None) -> Iterator[None]:
+def _limits_name_the_build(attempts: int, state: str) -> Iterator[None]:
     """Add to a limit that ends the run how the latest build ended, if an earlier attempt stands."""
     try:
         yield
     except LimitReached as limit:
-        if red is None:
+        if not state:
             raise
-        build = f"the build is red: {build_end(red)} after {count_of(attempts, 'attempt')}"
+        build = f"the build is red: {state} after {count_of(attempts, 'attempt')}"
         raise LimitReached(f"{build}; no further repair: {limit.message}", hint=limit.hint) from limit
 
 
@@ -202,26 +231,29 @@ def _failed(
     unusable: ResponseRefused | None,
     red: ProcessResult | None,
     *,
+    cannot_run: str,
     changed: bool,
-    repeated: bool,
+    repeated: str,
 ) -> Result:
     """End the run after its last attempt.
 
-    `changed` is whether a response changed files, `repeated` whether the last two without effect are the same.
+    `cannot_run` is why the last build could not run, `changed` whether a response changed files. `repeated` is how the
+    last response repeats another one.
 
     Raises:
         ResponseRefused: no response was applied.
     """
     after = f"after {count_of(attempts, 'attempt')}"
-    same = "; the last two responses are the same" if repeated else ""
-    reason = f"; {unusable.message.rstrip('.')}" if unusable else ""
+    same = f"; {repeated}" if repeated else ""
+    state = _build_state(red, cannot_run)
+    refused = unusable.message.rstrip(".") if unusable else ""
+    reason = f"; {refused}" if refused else ""
     if isinstance(unusable, UnusableResponse):
-        text = f"no response can be applied {after}: {unusable.message}"
-        reason = f"; the last response cannot be applied: {unusable.message}"
+        text = f"no response can be applied {after}: {refused if same else unusable.message}"
+        reason = f"; the last response cannot be applied: {refused}"
         unusable = ResponseRefused(text + same, hint=unusable.hint)
-    if unusable and not red:
+    if unusable and not state:
         raise unusable
-    assert red is not None
-    summary = f"the build is red: {build_end(red)} {after}{reason}{same}"
+    summary = f"the build is red: {state} {after}{reason}{same}"
     before = _red_before(run, red) if changed else "; no response changed a file"
     return Result(Outcome.NOT_REACHED, summary + before)

@@ -10,7 +10,8 @@ from code_commit.plugin_api import Change, Refusal, Tree
 from code_commit_truncation.placeholders import Placeholder, first_placeholder
 from code_commit_truncation.settings import TruncationSettings
 
-_INSIST = "If the file must be this short, give the same replacement again."
+_WHOLE = "Give the whole file, every line of it."
+_WHOLE_OR_AGAIN = f"{_WHOLE.removesuffix('.')}; if it must be this short, give the same replacement again."
 _WORD = re.compile(rb"\w")
 
 
@@ -33,7 +34,7 @@ class Truncation:
         for path, content in ((change.path, change.content) for change in changes if change.content is not None):
             old = _read(tree, path)
             if self._settings.placeholders and (found := first_placeholder(path, old, content)):
-                yield self._refusal(path, _left_out(found), "placeholders = false")
+                yield self._refusal(path, f"{_left_out(found)} {_WHOLE}", "placeholders = false")
             if old is None or not self._shrinks(old, content):
                 self._sent_back.discard(path)
                 continue
@@ -44,11 +45,11 @@ class Truncation:
                 yield Refusal(path, self.name, _too_small(old, content), then="warn")
             else:
                 self._sent_back.add(path)
-                yield self._refusal(path, f"{_too_small(old, content)} {_INSIST}", "shrink_below = 0")
+                yield self._refusal(path, f"{_too_small(old, content)} {_WHOLE_OR_AGAIN}", "shrink_below = 0")
 
     def _refusal(self, path: str, reason: str, setting: str) -> Refusal:
         hint = f"set plugins.truncation.{setting} to allow it (rule {self.name}), or ask for a smaller change"
-        return Refusal(path, self.name, f"{reason} Give the whole file, every line of it.", then="repair", hint=hint)
+        return Refusal(path, self.name, reason, then="repair", hint=hint)
 
     def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
         lines, size = _count(new), len(new)

@@ -5,52 +5,53 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shlex
-import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.process.interpreter import (
+    BLANKS,
+    hiding_nothing,
+    interpreter_named,
+    require_interpreter,
+)
 from code_commit_workspace.programs import require_program
 from code_commit_workspace.project_tree import ProjectTree
 
 _LONGEST_FIRST_LINE = 255  # bytes that Linux reads of it
 _LARGEST = 16 * 1024 * 1024  # bytes that are looked at
-_BLANKS = " \t"  # what the kernel splits at
-_FIRST_BLANKS = re.compile("[ \t]+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TEXT_AT_LEAST = 8192  # bytes without NUL at the start of a script, as git judges
 _CARRIAGE_RETURN = re.compile(rb"\r+(?:\n|\Z)")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SPLIT_STRING = re.compile(r"(?:-S|--split-string=)(?P<words>.*)", re.DOTALL)
-_EXPANDED_BY_ENV = frozenset("\\$#")
 
 
-def build_command(tree: ProjectTree, script: str, writable: Iterable[Path] = ()) -> tuple[str, ...]:
+def build_command(
+    tree: ProjectTree,
+    script: str,
+    writable: Iterable[Path] = (),
+    *,
+    hiding: Callable[[str], str] = hiding_nothing,
+) -> tuple[str, ...]:
     """Return the command line that runs `script`: its interpreter with the argument, or bash.
 
     The execute permission does not matter. Bash is not taken from the folders `writable`, which
-    builds can change.
+    builds can change. `hiding` returns the place that hides a path from builds, or an empty text.
 
     Raises:
         NotReady: the script is missing, or is not a text with LF line ends; or its interpreter is
-            missing.
+            missing, hidden or cannot start.
     """
     content = _content(tree, script)
     first_line = content.partition(b"\n")[0]
-    words = os.fsdecode(first_line.removeprefix(b"#!")).strip(_BLANKS)
+    words = os.fsdecode(first_line.removeprefix(b"#!")).strip(BLANKS)
     if not first_line.startswith(b"#!") or not words:  # a shell takes over from the kernel
         require_program("bash", tree.root, writable)
         return ("bash", script)
     if len(first_line) > _LONGEST_FIRST_LINE:
         size = f"{len(first_line)} bytes; Linux cuts it after {_LONGEST_FIRST_LINE}"
         raise NotReady(f"the first line of {script} has {size}", hint="shorten it")
-    named, *rest = _FIRST_BLANKS.split(words, 1)
-    interpreter = named if "/" in named else f"./{named}"
-    argument = "".join(rest)
-    _require_interpreter(tree.root, script, interpreter)
-    if Path(interpreter).name == "env":
-        _require_program_of_env(script, argument)
+    interpreter, argument = interpreter_named(words)
+    require_interpreter(tree.root, script, words, hiding)
     return (interpreter, argument, script) if argument else (interpreter, script)
 
 
@@ -102,55 +103,3 @@ def _require_line_feeds(content: bytes, script: str) -> None:
         f"line {line} of {script} has a carriage return (CRLF line ends): shells would misread it",
         hint=rf"run `sed -i 's/\r$//' {script}`, and add `{script} text eol=lf` to .gitattributes",
     )
-
-
-def _require_interpreter(root: Path, script: str, interpreter: str) -> None:
-    """Check that the interpreter in the first line is there.
-
-    Raises:
-        NotReady: it is not, or cannot be executed.
-    """
-    path = root / interpreter
-    if os.access(path, os.X_OK) and path.is_file():
-        return
-    what = "is not an executable file" if os.path.lexists(path) else "does not exist"
-    hint = f"install it, or correct the first line of {script}"
-    if not interpreter.startswith("/"):
-        what += f" in {root}"
-        hint = f"name it by its whole path, or as in `#!/usr/bin/env {Path(interpreter).name}`"
-    named = f"the interpreter {interpreter}, which the first line of {script} names,"
-    raise NotReady(f"{named} {what}", hint=hint)
-
-
-def _require_program_of_env(script: str, argument: str) -> None:
-    """Check that the program which `env` would start is on PATH, if that is plain.
-
-    Raises:
-        NotReady: it is missing.
-    """
-    program = _program_of_env(argument)
-    if program is None or shutil.which(program):
-        return
-    hint = f"install {program}, or correct the first line of {script}"
-    if " " in program:
-        hint = f"env takes all of it as one name: write `#!/usr/bin/env -S {program}`"
-    named = f"{program}, which the first line of {script} names,"
-    raise NotReady(f"{named} was not found on PATH", hint=hint)
-
-
-def _program_of_env(argument: str) -> str | None:
-    """Return the program that `env` starts; None if its options or variables decide that."""
-    split = _SPLIT_STRING.fullmatch(argument)
-    if split is None:
-        is_plain = bool(argument) and not argument.startswith("-") and not _ASSIGNMENT.match(argument)
-        return argument if is_plain else None
-    if _EXPANDED_BY_ENV & set(split["words"]):
-        return None
-    try:
-        words = shlex.split(split["words"])
-    except ValueError:
-        return None
-    if not words or words[0].startswith("-"):
-        return None
-    program = next((word for word in words if not _ASSIGNMENT.match(word)), None)
-    return None if any(word.startswith("PATH=") for word in words) else program

@@ -146,6 +146,16 @@ class ProcessRunner:
             )
         return "off"
 
+    def place_hiding(self, path: str) -> str:
+        """Return the place that hides the absolute `path` from the next process, or an empty text.
+
+        Raises:
+            NotReady: as `sandbox_in_use`.
+        """
+        if self._settings.mode == "off" or not self._sandbox.may_hide(path):
+            return ""
+        return self._sandbox.place_hiding(path) if self.sandbox_in_use == "bubblewrap" else ""
+
     def sandbox_warning(self) -> str:
         """See `Workspace.sandbox_warning`."""
         if self._settings.mode != "auto" or self._warned:

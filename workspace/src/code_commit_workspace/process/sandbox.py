@@ -80,6 +80,7 @@ class Sandbox:
         self._cache = ""
         self._store = ""
         self._command: list[str] = []
+        self._mounted: dict[str, Mount] = {}
         self._reason: str | None = None
         self.unprotected = ""
 
@@ -147,6 +148,24 @@ class Sandbox:
         """Return the command that runs the arguments after `--` in the sandbox. Call `why_not` first."""
         return self._command
 
+    def may_hide(self, path: str) -> bool:
+        """Return whether processes may not see an absolute path. Unlike `place_hiding`, this tries nothing."""
+        areas = ("/tmp", "/var/tmp", *(f"{home}/.cache" for home in _homes()))  # noqa: S108 - they become private
+        for way in _ways(path):
+            in_area = any(within(way, area) for area in areas) and not within(way, self._root)
+            if in_area or any(within(way, hidden) for hidden in self._hidden_paths()):
+                return True
+        return False
+
+    def place_hiding(self, path: str) -> str:
+        """Return the mount that hides the file `path`, or an empty text. Call `why_not` first."""
+        for way in _ways(path):
+            mount = next((found for folder in _above(way) if (found := self._mounted.get(folder))), None)
+            shown = mount.below(way) if mount else way
+            if mount and (shown is None or not os.path.exists(shown)):  # noqa: PTH110 - a text
+                return mount.path
+        return ""
+
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return `env` for a process in the sandbox."""
         inside = {name: value for name, value in env.items() if name not in SERVICE_VARIABLES}
@@ -181,7 +200,8 @@ class Sandbox:
             return "bubblewrap (bwrap) is not installed"
         self._folders = PrivateFolders(self._root, os.environ)
         remove_old_caches(private_place(self._root, os.environ))
-        mounts = arrange(self._mounts(self._folders), empty=self._folders.empty)
+        self._mounted = {mount.path: mount for mount in self._mounts(self._folders)}
+        mounts = arrange(self._mounted.values(), empty=self._folders.empty)
         link_configurations(self._folders.cache, home_folder(os.environ))
         reason = ""
         for namespace in ((), ("--unshare-user",)) if os.geteuid() == 0 else ((),):
@@ -302,6 +322,16 @@ def _real(paths: Iterable[str | Path]) -> list[str]:
 def _existing(paths: Iterable[str | Path]) -> list[str]:
     """Return the real paths of those `paths` that exist, also behind links."""
     return [path for path in _real(filter(os.path.lexists, paths)) if os.path.lexists(path)]
+
+
+def _ways(path: str) -> list[str]:
+    """Return a path as it is written and as it is without links: a process needs both."""
+    return list(dict.fromkeys((os.path.abspath(path), os.path.realpath(path))))  # noqa: PTH100 - it may be a link
+
+
+def _above(path: str) -> list[str]:
+    """Return `path` and the folders above it, from the deepest."""
+    return [path, *map(str, Path(path).parents)]
 
 
 def _is_plain_folder(path: str) -> bool:
