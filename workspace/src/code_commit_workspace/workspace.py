@@ -310,7 +310,7 @@ class Workspace:
             self.project,
             self.build_script,
             self.sandbox.writable,
-            hiding=self._runner.place_hiding,
+            hiding=lambda path: self._runner.place_hiding(path),  # most builds need no runner here
         )
 
     def run_command(
