@@ -310,7 +310,7 @@ class Workspace:
             self.project,
             self.build_script,
             self.sandbox.writable,
-            hiding=self._runner.place_hiding,
+            hiding=self._place_hiding,
         )
 
     def run_command(
@@ -377,6 +377,9 @@ class Workspace:
 
         private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
         return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
+
+    def _place_hiding(self, path: str) -> str:
+        return self._runner.place_hiding(path)  # a build that bash runs needs no runner here
 
     def _require_writes(self) -> None:
         if not self.writes:
