@@ -193,7 +193,8 @@ def test_a_signal_while_the_run_ends_does_not_hide_what_stays_changed(project, t
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         environ = {**server.environment(), "PATH": f"{git.parent}:{os.environ['PATH']}"}
         finished = project.command("--model", "gpt-5", "--json", "--repairs", "0", environ=environ)
-    assert len(project.read("interrupted").split()) == 3  # the workflow, then its end, twice
+    # The workflow, then its end. Whether git writes a tree once more there depends on the clock of the file system.
+    assert len(project.read("interrupted").split()) in {2, 3}
     ends = [event["data"] for event in finished.events if event["kind"] == "run.finished"]
     assert [end["exit_code"] for end in ends] == [finished.exit_code] == [130]
     assert "a.txt" in ends[0]["data"]["changed"]
