@@ -249,13 +249,13 @@ LOCK_FILES = ["package-lock.json", "sub/uv.lock", "Cargo.lock"]
 GENERATED = ["web/app.min.js", "x_pb2.py"]
 PLAIN = {
     ".npmrc": "engine-strict=true\nregistry=https://registry.example.com/npm/\n",
-    "web/.npmrc": "//registry.npmjs.org/:_authToken=${NPM_TOKEN}\nalways-auth=\n",
-    ".pypirc": "[distutils]\nindex-servers = pypi\n\n[pypi]\nrepository = https://upload.pypi.org/legacy/\n",
+    "web/.npmrc": "//registry.example.com/:_authToken=${NPM_TOKEN}\nalways-auth=\n",
+    ".pypirc": "[distutils]\nindex-servers = pypi\n\n[pypi]\nrepository = https://upload.example.com/legacy/\n",
     "old/.netrc": "machine example.com login reader\n",
 }
 HOLDING = {
-    ".npmrc": "//registry.npmjs.org/:_authToken=npm_abc\n",
-    "b/.npmrc": "; //registry.npmjs.org/:_auth = aGVsbG8=\n",
+    ".npmrc": "//registry.example.com/:_authToken=npm_abc\n",
+    "b/.npmrc": "; //registry.example.com/:_auth = aGVsbG8=\n",
     "c/.npmrc": "registry=https://me:word@registry.example.com/\n",
     "d/.npmrc": "email=x\nwhatever=npm_a1b2c3d4e5f6g7h8i9j0k1\n",
     ".pypirc": "[pypi]\nusername = __token__\npassword = hunter2\n",
