@@ -26,6 +26,7 @@ from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit_workspace import Worker, call_on_interruption, describe, join_paths, traceback_of, uninterrupted
 
+_DIFF = "`code-commit runs diff` shows what the run changed"
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 
@@ -69,7 +70,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
             for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
-        take_back = "`code-commit runs diff` shows what the run changed, " * ("runs" in registry.commands) + _UNDO
+        take_back = f"{_DIFF}, {_UNDO}" if "runs" in registry.commands else _UNDO
         with _record_ending(_RunState(log, plan.plugin, take_back), endings) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:

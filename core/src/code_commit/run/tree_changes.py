@@ -22,7 +22,8 @@ _NAMED = 20  # paths in one message
 class TreeChanges:
     """The checkpoints of one run. Hold `lock` while you change files.
 
-    `start` is the checkpoint from before the first write.
+    `start` is the checkpoint from before the first write, `latest` the last one, and `before_process` the one
+    before the latest process. `running` are the processes that may write now, by the names of their logs.
     """
 
     def __init__(self, workspace: Workspace, log: RunLog) -> None:
@@ -30,9 +31,9 @@ class TreeChanges:
         self.run = log.run
         self.lock = threading.RLock()
         self.start: str | None = None
-        self.running: set[str] = set()  # processes, by the names of their logs; they may write anything
-        self.latest = ""  # the checkpoint taken last
-        self.before_process = ""  # the one before the latest process
+        self.running: set[str] = set()
+        self.latest = ""
+        self.before_process = ""
         self._responses: dict[str, str | None] = {}  # what they wrote since the last checkpoint, by path
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files

@@ -116,14 +116,15 @@ class _PathHistory:
 class RunWrites:
     """What a run wrote to its files, by the history of its checkpoints.
 
-    `back` has what to put back at each path that the run changed. `edited` are the files that a response wrote and a
-    person changed afterwards. `unclaimed` are those that changed while a process ran and that no response wrote: the
-    process wrote them, or a person. `rights` has the permission bits to put back.
+    `back` has what to put back at each path that the run changed: its state at the start, or as a person left it before
+    the run wrote it. `edited` are the files that a person changed after the run wrote them. `unclaimed` are those that
+    changed while a process ran and that no response wrote: the process wrote them, or a person. `rights` has the
+    permission bits to put back. `by_people` are all paths that people wrote.
     """
 
     def __init__(self, intervals: Iterable[Interval]) -> None:
         self._paths: dict[str, _PathHistory] = {}
-        self.by_people: set[str] = set()  # whatever people wrote, at any time of the run
+        self.by_people: set[str] = set()
         self.rights: dict[str, int] = {}
         for interval in intervals:
             for step in interval.steps:
