@@ -13,7 +13,7 @@ IN_A_HOME_FOLDER = """
     .pulumi/credentials.json .claude .claude.json .codex .gemini .mozilla .thunderbird .bash_history .zsh_history
     .python_history .psql_history .mysql_history .var/app snap/firefox snap/chromium .local/share/keyrings
     .local/share/kwalletd .local/share/fish/fish_history .local/state/watchman .colima .lima .rd
-    .local/share/containers/podman/machine
+    .local/share/containers/podman/machine .cache/huggingface/token .cache/huggingface/stored_tokens
 """
 IN_CONFIG = """
     code-commit gcloud gh glab-cli hub doctl fly heroku op rclone git/credentials containers/auth.json github-copilot

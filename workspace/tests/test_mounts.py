@@ -18,6 +18,13 @@ def base(tmp_path):
     return tmp_path
 
 
+def mount_in(base, path, kind, source="", origin=""):
+    copied = f"{base}/{source}" if source else ""
+    private = "private" if source == "private" else "machine"
+    own = "project" if kind == "writable" and not source else private
+    return Mount(f"{base}/{path}", kind, copied, origin or own)
+
+
 PROJECT = ("--bind", "project", "project")
 
 
@@ -79,17 +86,17 @@ PROJECT = ("--bind", "project", "project")
     ],
 )
 def test_mounts_in_writable_folders_hold_the_folders_above_them(base, mounts, expected):
-    given = [Mount(f"{base}/{path}", kind, *(f"{base}/{each}" for each in source)) for path, kind, *source in mounts]
-    arguments = arrange(given, empty=f"{base}/empty")
+    given = [mount_in(base, *mount) for mount in mounts]
+    arguments = arrange(given, root=f"{base}/project", private=f"{base}/private", empty=f"{base}/empty").arguments
     options = ("--bind", "--ro-bind", "--perms", "0555", "--tmpfs")
     assert arguments == [each if each in options else f"{base}/{each}" for row in expected for each in row]
 
 
 def test_a_mount_point_in_a_private_folder_is_made(base):
-    mounts = [Mount("/made-up", "writable", f"{base}/private")]
+    mounts = [Mount("/made-up", "writable", f"{base}/private", "private")]
     for name, source in (("file", "seen/file"), ("a/folder", "secret")):
         mounts.append(Mount(f"/made-up/{name}", "read-only", f"{base}/{source}"))
-    arrange(mounts, empty="")
+    arrange(mounts, root=f"{base}/project", private=f"{base}/private", empty="")
     assert (base / "private/file").is_file()
     assert (base / "private/a/folder").is_dir()
     assert [path.name for path in sorted(Path(base, "private").rglob("*"))] == ["a", "folder", "file"]

@@ -106,7 +106,11 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
         ("ln -s ../.git src/.git", {"src/.git"}),
         ("mkdir inner/.git/hooks; echo x > inner/.git/hooks/post-commit", {"inner/.git/hooks/post-commit"}),
         ("echo x >> inner/.git/config; rm -r inner/.git/info", {"inner/.git/config", "inner/.git/info/exclude"}),
-        ("rm -r inner/.git; ln -s ../.git inner/.git", {"inner/.git", "inner/.git/hooks/pre-commit.sample"}),
+        ("rm -r inner/.git; ln -s ../.git inner/.git", {"inner/.git", "inner/.git/config", "inner/.git/info/exclude"}),
+        ("mkdir new; ln -s ../agent-config/query.txt new/.gitignore", {"new/.gitignore"}),
+        ("mkdir new; ln -s /etc new/.git", {"new/.git"}),
+        ("ln -s /etc/passwd src/.gitattributes", {"src/.gitattributes"}),
+        (f"{CACHE.format('new')}; ln -s ~ new/.gitattributes", {"new/.gitattributes"}),
         ("cp /bin/true src/tool; chmod u+s src/tool; mkdir node_modules/t; cp /bin/true node_modules/t; chmod g+s node_modules/t/true", {"src/tool", "node_modules/t/true"}),
         ("mv ../project ../old; mkdir ../project", {".", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude", ".gitignore", "agent-config/.code-commit/state/plan", "agent-config/query.txt", "build.sh", "inner/.git/config", "inner/.git/info/exclude", "sub/.gitignore"}),
     ],
@@ -219,6 +223,6 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
 
     sealed = IntegrityCheck(project, ignored=ignored).seal()
 
-    assert not [folder for folder in sealed.folders if "deep" in folder and "node_modules" in folder]
+    assert not [folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder]
     assert "node_modules/7" in asked
-    assert sealed.rules == (".gitignore", "sub/.gitignore")
+    assert sealed.found.rules == (".gitignore", "sub/.gitignore")

@@ -1,7 +1,8 @@
 """Ask what is at a path that somebody else may own.
 
 Unlike the methods of `pathlib`, these functions never raise: a folder that this account may not enter, a loop of links
-and a name that is too long are answers, too. They follow links.
+and a name that is too long are answers, too. They follow links, except `is_link`,
+`is_plain_folder` and `lexists`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import stat
 from os.path import exists, lexists
 from os.path import isdir as is_folder
 from os.path import isfile as is_file
+from os.path import islink as is_link
 from pathlib import Path
 
-__all__ = ["exists", "is_file", "is_folder", "is_plain_folder", "is_socket", "lexists"]
+__all__ = ["exists", "is_file", "is_folder", "is_link", "is_plain_folder", "is_socket", "lexists"]
 
 
 def is_socket(path: str | Path) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from code_commit_workspace.path_kinds import exists
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 
 # Tools that keep configuration and caches in one folder: its name in the home folder, in the private folder, and the
@@ -54,7 +55,7 @@ def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict
 def link_configurations(cache: str, home: str) -> None:
     """Link the user's configuration of tools into private folders, where earlier processes may have put anything."""
     for original, private, names in _CONFIGURATIONS:
-        found = [name for name in names if Path(home, original, name).exists()]
+        found = [name for name in names if exists(Path(home, original, name))]
         if found:
             with suppress(OSError):
                 _link(cache, private, {name: f"{home}/{original}/{name}" for name in found})

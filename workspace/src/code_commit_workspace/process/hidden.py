@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+
+from code_commit_workspace.path_kinds import is_socket
 
 # In a home folder. Files that builds read, such as `.npmrc`, are not among them.
 _STORES = (
@@ -29,6 +30,7 @@ _STORES = (
     *(f".config/{name}" for name in ("google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "pypoetry")),
     *(f".config/{name}" for name in ("hcloud", "tea", "sops", "netlify", "scw", "lab", "helm/registry")),
     *(f".config/{name}" for name in ("vivaldi", "opera", "google-chrome-beta")),
+    *(".cache/huggingface/token", ".cache/huggingface/stored_tokens"),
     *(".var/app", "snap/firefox", "snap/chromium"),
     *(f".local/share/{name}" for name in ("keyrings", "kwalletd", "fish/fish_history")),
     ".local/state/watchman",
@@ -71,5 +73,5 @@ def service_sockets(environ: Mapping[str, str]) -> Iterator[str]:
         # unix:path=/run/user/1000/bus,guid=1;… · unix:///run/docker.sock · /tmp/tmux-1000/default,812,0
         for address in environ.get(variable, "").split(";"):
             path = address.partition(",")[0].removeprefix("unix:").removeprefix("path=")
-            if path.startswith("/") and Path(path).is_socket():
+            if path.startswith("/") and is_socket(path):
                 yield f"/{path.lstrip('/')}"

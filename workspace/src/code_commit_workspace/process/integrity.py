@@ -9,12 +9,18 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from code_commit_workspace.path_kinds import is_file, is_folder, is_link, is_plain_folder
+from code_commit_workspace.process.control_files import (
+    ControlFiles,
+    FindIgnored,
+    find_control_files,
+    folder_of,
+)
 from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
@@ -24,11 +30,7 @@ BUILD_SCRIPT = "build.sh"
 _LARGE = 4 * 1024 * 1024
 _SET_UID = stat.S_ISUID | stat.S_ISGID
 _CLOCK_TICK = 20_000_000  # nanoseconds by which the clock of files may lag
-_MANY = 64  # with more folders at one depth, ask git which of them it ignores
-_CACHE_MARKS = {"CACHEDIR.TAG", "pyvenv.cfg"}
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
-
-FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,10 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The state of all checked files at one moment.
-
-    `rules` are the `.gitignore` files that count, `folders` are the folders in which one would count, `repositories`
-    those with a `.git` that git does not ignore; all relative to the root. `time` is in nanoseconds, by the clock of
-    files.
-    """
+    """The state of all checked files at one moment. `time` is in nanoseconds, by the clock of files."""
 
     seals: dict[str, Seal]
-    rules: tuple[str, ...]
-    folders: frozenset[str]
-    repositories: tuple[str, ...]
+    found: ControlFiles
     time: int
 
 
@@ -97,26 +92,30 @@ class IntegrityCheck:
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
         """Record the current state. `folders` do not count as caches, even if they have the mark of one now."""
         now = time.time_ns() - _CLOCK_TICK
-        rules, folders, repositories = self._rules(folders)
+        found = find_control_files(self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored)
         skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
         seals = {"": _place(self._root)}
-        for name in (self._build_script, *rules):
+        for name in (self._build_script, *found.rules):
             seals |= self._file(self._root / name)
-        nested = (self._root / folder / ".git" for folder in repositories)
-        for place in (self._root / ".git", *self._git_folders, *nested):
+        for place in (self._root / ".git", *self._git_folders):
             seals |= self._git(place, skip)
+        for folder in found.repositories:
+            place = self._root / folder / ".git"
+            # Whoever wrote a link there could lead us through the whole disk.
+            seals |= self._file(place) if is_link(place) else self._git(place, skip, follow=False)
         seals |= self._below(self._root / self._private_folder, skip)
-        return Sealed(seals, tuple(rules), folders, tuple(repositories), now)
+        return Sealed(seals, found, now)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
-        after = self.seal(before.folders)
+        after = self.seal(before.found.folders)
         changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
         # Caches and virtual environments have their own .gitignore; in a new folder, it affects no old file.
-        fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
+        fresh_rules = {name for name in after.found.rules if folder_of(name) not in before.found.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
-        for folder in set(after.repositories) - set(before.repositories):
+        for folder in set(after.found.repositories) - set(before.found.repositories):
             changed = {name for name in changed if not name.startswith(f"{folder}/.git/")} | {f"{folder}/.git"}
+        changed |= after.found.links - before.found.links
         changed |= self._made_set_uid(before.time)
         return tuple(sorted(_shown(name) for name in changed))
 
@@ -128,66 +127,27 @@ class IntegrityCheck:
             if status.st_mode & _SET_UID and stat.S_ISREG(status.st_mode) and status.st_ctime_ns >= since
         }
 
-    def _rules(self, known: frozenset[str]) -> tuple[list[str], frozenset[str], list[str]]:
-        """Return the `.gitignore` files that count, the folders in which one would, and those of nested repositories.
-
-        In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind one.
-        """
-        rules: list[str] = []
-        folders: set[str] = set()
-        repositories: list[str] = []
-        level = [""]
-        while level:
-            below: list[str] = []
-            for folder in level:
-                names, inside = _look(self._root, folder, self._not_searched)
-                below += inside
-                if folder and ".git" in names:
-                    repositories.append(folder)
-                marks = names & _CACHE_MARKS if folder else frozenset()
-                if marks and folder not in known:
-                    continue  # a cache or virtual environment, which builds may empty
-                folders.add(folder)
-                rules += (f"{folder}/{name}".lstrip("/") for name in marks | (names & {".gitignore"}))
-            level = self._not_ignored(below) if len(below) > _MANY else below
-        nested = [_folder_of(rule) for rule in rules if "/" in rule]
-        counting = {"", *self._not_ignored(list(dict.fromkeys((*nested, *repositories))))}
-        return (
-            sorted(rule for rule in rules if _folder_of(rule) in counting),
-            frozenset(folders),
-            sorted(folder for folder in repositories if folder in counting),
-        )
-
-    def _not_ignored(self, folders: list[str]) -> list[str]:
-        if not folders or self._ignored is None:
-            return folders
-        try:
-            ignored = self._ignored(folders)
-        except Exception:  # noqa: BLE001 - if git fails (its config may be what was altered), all count
-            return folders
-        return [folder for folder in folders if folder not in ignored]
-
-    def _git(self, folder: Path, skip: str) -> dict[str, Seal]:
-        """Seal a `.git`: a folder, a file that names one, or a link."""
-        if folder.is_file():
+    def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
+        """Seal a `.git`: a folder, a file that names one, or a link. `follow` links in it, too."""
+        if is_file(folder):
             return self._file(folder)
-        seals = self._file(folder) if folder.is_symlink() else {}
+        seals = self._file(folder) if is_link(folder) else {}
         for part in _GIT_PARTS:
-            seals |= self._below(folder / part, skip, modes=part == "hooks")
+            seals |= self._below(folder / part, skip, modes=part == "hooks", follow=follow)
         return seals
 
     def _file(self, path: Path) -> dict[str, Seal]:
         seal = _seal(str(path))
         return {self._name(str(path)): seal} if seal else {}
 
-    def _below(self, top: Path, skip: str, *, modes: bool = False) -> dict[str, Seal]:
+    def _below(self, top: Path, skip: str, *, modes: bool = False, follow: bool = True) -> dict[str, Seal]:
         """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 
-        Follow a link at the top, but none below.
+        `follow` a link at the top, but none below.
         """
-        if not top.is_dir():
+        if not (is_folder(top) if follow else is_plain_folder(top)):
             return self._file(top)
-        seals = self._file(top) if top.is_symlink() else {}
+        seals = self._file(top) if is_link(top) else {}
         real = os.path.realpath(top)
         for path in _files(real, skip):
             seal = _seal(path, mode=modes)
@@ -197,24 +157,6 @@ class IntegrityCheck:
 
     def _name(self, path: str) -> str:
         return path.removeprefix(f"{self._root}/")
-
-
-def _folder_of(name: str) -> str:
-    return name.rpartition("/")[0]
-
-
-def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[AbstractSet[str], list[str]]:
-    """Return the names in a folder, and the folders in it to search next."""
-    try:
-        with os.scandir(root / folder) as entries:
-            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    except OSError:
-        return frozenset(), []
-    before = f"{folder}/" if folder else ""
-    inside = [f"{before}{name}" for name, is_folder in names.items() if is_folder and name != ".git"]
-    if not folder:
-        inside = [name for name in inside if name not in not_searched]
-    return names.keys(), inside
 
 
 def _files(top: str, skip: str) -> Iterator[str]:

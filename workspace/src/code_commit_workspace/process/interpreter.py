@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import exists, is_file, is_link
 
 BLANKS = " \t"  # what the kernel splits at
 _FIRST_BLANKS = re.compile("[ \t]+")
@@ -64,10 +65,10 @@ def _require_file(root: Path, script: str, interpreter: str, hiding: Callable[[s
     if not interpreter.startswith("/"):
         env = f"#!/usr/bin/env {Path(interpreter).name}"
         hint = f"use its absolute path, or `{env}` if it is on PATH"
-    if path.is_symlink() and not path.exists():
+    if is_link(path) and not exists(path):
         raise NotReady(f"{named} is a link to {path.readlink()}, which is missing", hint=hint)
-    if not (os.access(path, os.X_OK) and path.is_file()):
-        what = "is not an executable file" if path.exists() else "does not exist"
+    if not (os.access(path, os.X_OK) and is_file(path)):
+        what = "is not an executable file" if exists(path) else "does not exist"
         place = "" if interpreter.startswith("/") else f" in {root}"
         raise NotReady(f"{named} {what}{place}", hint=hint)
     if hidden_in := hiding(str(path)):

@@ -2,29 +2,40 @@
 
 Everything is read-only unless a mount says otherwise. A process could remove a mount by renaming a folder above it; so
 the folders between a writable folder and a mount in it are mounted onto themselves.
+
+What is hidden stays hidden, whatever the mounts say: `arrange` leaves out or refuses every mount that would show it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import is_folder
 from code_commit_workspace.process.private_folders import make_mount_point
+
+MOST_WORDS = 8000
+"""Words of arguments. bubblewrap takes 9,000 in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
     """What a process sees at `path`, a real path.
 
-    It sees `source`, by default the same path; if "hidden", an empty file or folder.
+    It sees `source`, by default the same path; if "hidden", an empty file or folder instead of `source`.
+
+    `origin` is who asks for it: the project shows its own files, code-commit its private folders, the machine its
+    files, unchanged, at the same place or in a cache; only the user's own configuration shows what is hidden.
     """
 
     path: str
     kind: Literal["writable", "read-only", "hidden"]
     source: str = ""
+    origin: Literal["project", "private", "machine", "user"] = "machine"
 
     @property
     def shown(self) -> str | None:
@@ -36,14 +47,25 @@ class Mount:
         return None if self.shown is None else os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
 
 
-def arrange(mounts: Iterable[Mount], *, empty: str) -> list[str]:
-    """Return the arguments of bubblewrap for `mounts`; the last mount of a path counts.
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The `arguments` of bubblewrap, and the `mounts` that they make, by path."""
 
-    `empty` is an empty file. Mounts that change nothing are left out.
+    arguments: list[str]
+    mounts: Mapping[str, Mount]
+
+
+def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> Arrangement:
+    """Arrange `mounts`; the last mount of a path counts. Mounts that change nothing are left out.
+
+    `root` is the project, `private` the folder of the private folders, `empty` an empty file.
 
     Raises:
+        NotReady: a mount would show what is hidden or what its origin may not show; or there are too many.
         OSError: a mount point in a private folder cannot be created.
     """
+    wanted = {mount.path: mount for mount in mounts}
+    wanted |= {mount.path: mount for mount in _covers_of_copies(wanted.values())}
     done = {"/": Mount("/", "read-only")}
     arguments: list[str] = []
 
@@ -51,22 +73,101 @@ def arrange(mounts: Iterable[Mount], *, empty: str) -> list[str]:
         done[mount.path] = mount
         arguments.extend(_arguments(mount, empty))
 
-    for mount in sorted({each.path: each for each in mounts}.values(), key=lambda each: Path(each.path).parts):
-        above = next(done[str(folder)] for folder in Path(mount.path).parents if str(folder) in done)
-        behind = above.below(mount.path)
-        if mount.kind == "hidden" and behind != mount.path:
-            continue
-        if mount.kind == "read-only" and above.kind == "read-only" and behind == mount.shown:
+    for mount in sorted(wanted.values(), key=lambda mount: Path(mount.path).parts):
+        above = _nearest(os.path.dirname(mount.path), done)  # noqa: PTH120 - a text
+        if not _changes_something(mount, above):
             continue
         if above.kind == "writable":
             inside = os.path.relpath(mount.path, above.path)
-            if behind != mount.shown and mount.shown is not None and above.shown is not None:
-                make_mount_point(above.shown, inside, folder=Path(mount.shown).is_dir())
+            if mount.shown and above.shown and above.below(mount.path) != mount.shown:
+                make_mount_point(above.shown, inside, folder=is_folder(mount.shown))
             for folder in reversed(Path(inside).parents[:-1]):
                 path = f"{above.path}/{folder}"
-                add(Mount(path, "writable", above.below(path) or ""))
+                add(Mount(path, "writable", above.below(path) or "", above.origin))
         add(mount)
-    return arguments
+    hidden = [mount.source or mount.path for mount in wanted.values() if mount.kind == "hidden"]
+    check(done, hidden, root=root, private=private)
+    if len(arguments) > MOST_WORDS:
+        raise NotReady(
+            f"{len(done)} places of {root} need a mount of their own, which is too many",
+            hint="remove folders from sandbox.writable and sandbox.readable, or pass --sandbox off",
+        )
+    return Arrangement(arguments, done)
+
+
+def _changes_something(mount: Mount, above: Mount) -> bool:
+    """Return whether a process sees something else with `mount` than with `above` alone, in which it is."""
+    behind = above.below(mount.path)
+    if mount.kind == "hidden":
+        return behind == (mount.source or mount.path)  # else nothing of it is seen there
+    if above.kind == "hidden" and mount.origin != "user" and mount.shown == mount.path:
+        return False  # what is hidden is protected as well
+    return mount.kind == "writable" or above.kind != "read-only" or behind != mount.shown
+
+
+def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, private: str) -> None:
+    """Check that no mount of `done` shows a `hidden` path, and that each shows only what its origin may show.
+
+    Raises:
+        NotReady: one does not.
+    """
+    for mount in done.values():
+        if mount.kind == "hidden":
+            continue
+        fault = "" if _may_show(mount, root, private) else "which no build may see there"
+        if mount.origin != "user" and _nearest(os.path.dirname(mount.path), done).kind == "hidden":  # noqa: PTH120
+            fault = "in a hidden folder"
+        for path in hidden:
+            if _is_below(mount.shown, path) and mount.origin != "user":
+                fault = "which is hidden"
+            elif _is_below(path, mount.shown) and path != mount.shown:
+                place = os.path.join(mount.path, os.path.relpath(path, mount.shown))  # noqa: PTH118
+                if _nearest(place, done) is mount:
+                    fault = f"with {path} in it, which is hidden"
+        if fault:
+            raise NotReady(
+                f"the sandbox would show {mount.shown} at {mount.path}, {fault}",
+                hint="remove the link or setting that leads there, or pass --sandbox off",
+            )
+
+
+def _may_show(mount: Mount, root: str, private: str) -> bool:
+    match mount.origin:
+        case "project":
+            return mount.shown == mount.path and _is_below(mount.path, root)
+        case "private":
+            return _is_below(mount.shown, private)
+        case "machine":
+            return mount.kind == "read-only"
+        case "user":
+            return True
+
+
+def _nearest(path: str, done: Mapping[str, Mount]) -> Mount:
+    """Return the mount in which `path` is."""
+    while path not in done:
+        path = os.path.dirname(path)  # noqa: PTH120 - a text
+    return done[path]
+
+
+def _is_below(path: str | None, folder: str | None) -> bool:
+    """Return whether a real path is `folder` or below it. Unlike `within`, this is quick."""
+    if path is None or folder is None:
+        return False
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _covers_of_copies(mounts: Iterable[Mount]) -> list[Mount]:
+    """Return what hides a hidden path also where another mount shows it, at a second place."""
+    mounts = list(mounts)
+    hidden = [mount.path for mount in mounts if mount.kind == "hidden"]
+    copies = [mount for mount in mounts if mount.kind != "hidden" and mount.source not in {"", mount.path}]
+    return [
+        Mount(f"{copy.path}{path[len(copy.source) :]}", "hidden", path)
+        for copy in copies
+        for path in hidden
+        if _is_below(path, copy.source) and path != copy.source
+    ]
 
 
 def _arguments(mount: Mount, empty: str) -> tuple[str, ...]:
@@ -74,6 +175,6 @@ def _arguments(mount: Mount, empty: str) -> tuple[str, ...]:
         return ("--bind", mount.shown or "", mount.path)
     if mount.kind == "read-only":
         return ("--ro-bind", mount.shown or "", mount.path)
-    if Path(mount.path).is_dir():
+    if is_folder(mount.source or mount.path):
         return ("--perms", "0555", "--tmpfs", mount.path)
     return ("--ro-bind", empty, mount.path)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from code_commit_workspace.path_kinds import exists, is_folder
 from code_commit_workspace.process.hidden import credential_stores
 from code_commit_workspace.programs import within
 
@@ -27,7 +28,7 @@ def fault_of_opening(
     if within(opened, private) or (held and (held != opened or held not in missing)):
         return f"is or holds {held or private}, which no process can change", "use folders below it"
     searched = [folder for folder in os.get_exec_path() if folder.startswith("/")]
-    if any(within(opened, os.path.realpath(folder)) for folder in searched if Path(folder).is_dir()):
+    if any(within(opened, os.path.realpath(folder)) for folder in searched if is_folder(folder)):
         return (
             "is on PATH, where a build could put programs that you run",
             "remove it from your configuration or from PATH",
@@ -36,7 +37,7 @@ def fault_of_opening(
     for path in (*searched, *filter(None, found)):
         *links, last = _resolved(path)
         # A folder of PATH that exists is mounted read-only, with the programs in it.
-        planted = [last] if not Path(last).exists() or not (Path(last).is_dir() or _is_kept(last, searched)) else []
+        planted = [last] if not exists(last) or not (is_folder(last) or _is_kept(last, searched)) else []
         if any(within(each, opened) for each in (*links, *planted)):
             return (
                 f"holds what {path} on PATH leads to, so that a build could put a program there",

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import is_folder
 from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 from code_commit_workspace.tree_removal import remove_tree
@@ -78,7 +79,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
         NotReady: there is none.
     """
     home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - it does not raise
-    if not Path(home).is_absolute() or not Path(home).is_dir():
+    if not Path(home).is_absolute() or not is_folder(home):
         raise NotReady(f"there is no home folder {home}", hint="set HOME to one")
     return os.path.realpath(home)
 

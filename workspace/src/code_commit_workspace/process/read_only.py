@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from code_commit_workspace.path_kinds import exists, is_file
 from code_commit_workspace.programs import within
 
 _READ_ONLY = re.compile(r"EROFS|read-only file ?system", re.IGNORECASE)
@@ -48,7 +49,7 @@ def read_only_advice(
             for path in _paths(line):
                 home = _home(path, homes)  # a home folder may lie in /tmp
                 outside = not any(within(path, each) for each in opened if within(each, home or "/"))
-                if outside and not Path(path).exists() and (home or "mkdir" in line):
+                if outside and not exists(path) and (home or "mkdir" in line):
                     return _how_to_open(path, homes, may_open)
     return ""
 
@@ -88,5 +89,5 @@ def _folders(path: str, home: str) -> Iterator[str]:
     parts = Path(path).relative_to(home).parts
     for depth in range(_DEEP.get(parts[0], 1) if parts else 1, len(parts) + 1):
         folder = Path(home, *parts[:depth])
-        if not any(within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS) and not folder.is_file():
+        if not any(within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS) and not is_file(folder):
             yield str(folder)

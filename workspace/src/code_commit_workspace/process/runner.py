@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.path_kinds import is_folder
 from code_commit_workspace.process.capture import ProcessLog
+from code_commit_workspace.process.control_files import FindIgnored
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
-from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, IntegrityCheck, Sealed
+from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
@@ -78,7 +80,8 @@ class ProcessRunner:
             network=settings.network,
             hidden=(root / private_folder, *settings.hidden),
             read_only=self._unchangeable,
-            repositories=lambda: [root / folder for folder in self._sealed.repositories],
+            protected=self._protected,
+            repositories=lambda: self._sealed.found.repositories,
             writable=settings.writable,
             readable=settings.readable,
         )
@@ -97,23 +100,18 @@ class ProcessRunner:
         self._warned = False
 
     def look_ahead(self) -> None:
-        """Start preparing the sandbox in the background.
+        """Prepare the sandbox; look for hard links in the background.
 
         Raises:
-            NotReady: the settings require isolation that does not work here.
+            NotReady: as `sandbox_in_use`.
         """
-        if self._settings.mode == "off" or self._looking:
+        if self._looking or self.sandbox_in_use == "off":
             return
-        self._sandbox.check()
-        self._looking = [threading.Thread(target=self._look, name="sandbox", daemon=True)]
+        self._looking = [threading.Thread(target=self._find_linked, name="hard links", daemon=True)]
         self._looking[0].start()
-        if self._settings.mode == "require" or not self._settings.network:
-            self.sandbox_in_use  # noqa: B018 - it raises
 
-    def _look(self) -> None:
-        with suppress(NotReady):  # raised again when the sandbox is used
-            if not self._sandbox.why_not():
-                self._linked  # noqa: B018 - it is cached
+    def _find_linked(self) -> None:
+        self._linked  # noqa: B018 - it is cached
 
     @cached_property
     def _sealed(self) -> Sealed:
@@ -129,7 +127,7 @@ class ProcessRunner:
         """Return the isolation of the next process.
 
         Raises:
-            NotReady: the settings require isolation that does not work here, or no sandbox can hold this project.
+            NotReady: the settings require isolation that does not work here; or it works, but not for this project.
         """
         if self._settings.mode == "off":
             return "off"
@@ -275,7 +273,7 @@ class ProcessRunner:
             raise TypeError(f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}")
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
-        if not self._root.is_dir():
+        if not is_folder(self._root):
             raise NotReady(f"the project folder {self._root} is gone", hint="change to the project, then run again")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
@@ -297,11 +295,9 @@ class ProcessRunner:
         sealed = integrity.seal()
         return _Ready(argv, env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
 
-    def _unchangeable(self) -> Iterator[Path]:
+    def _unchangeable(self) -> Iterator[str]:
         # Mounting more takes too long at every start; the others are only compared before and after.
-        rules = self._sealed.rules[:_MOST_RULES]
-        yield from (self._root / name for name in (*self._read_only, *rules))
-        yield from self._protected
+        yield from (*self._read_only, *self._sealed.found.rules[:_MOST_RULES])
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
         # Redact each argument before quoting, which could split a key.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import exists, is_folder
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 
@@ -41,9 +42,9 @@ def start(
 
 def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
     path = shutil.which(name, path=env.get("PATH")) if "/" not in name else root / name
-    if path is None or not Path(path).exists():
+    if path is None or not exists(path):
         raise FileNotFoundError(f"{name}: not found")
-    if Path(path).is_dir() or not os.access(path, os.X_OK):
+    if is_folder(path) or not os.access(path, os.X_OK):
         raise PermissionError(f"{name}: not an executable file")
 
 

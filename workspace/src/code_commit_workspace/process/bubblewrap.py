@@ -1,0 +1,65 @@
+"""The options of bubblewrap that do not depend on a project, and whether bubblewrap works."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import exists, is_folder
+from code_commit_workspace.process.launch import Process
+
+_SECONDS_TO_PROVE = 20
+_LONGEST_MESSAGE = 4096  # bytes
+# Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of other processes.
+_DEVICES = ("kvm", "dri", "kfd")
+# What anybody may write to, and folders of /proc through which root could change the kernel without any capability.
+_KERNEL = ("pressure", "sys")
+_KERNEL_OF_ROOT = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger")
+# Root needs these to work on files of another user.
+_OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
+
+
+def isolation(*, network: bool, owner: int) -> list[str]:
+    """Return the options before the mounts of a project whose folder belongs to the user id `owner`."""
+    options = ["--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"]
+    if not network:
+        options.append("--unshare-net")
+    if os.geteuid() == 0 and owner != 0:
+        for capability in _OWNER_CAPABILITIES:
+            options += ("--cap-add", capability)
+    options += ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if is_folder("/dev/mqueue"):
+        options += ("--mqueue", "/dev/mqueue")
+    graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))
+    for device in (*_DEVICES, *sorted(graphics)):
+        if exists(f"/dev/{device}"):
+            options += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
+    for name in (*_KERNEL, *(_KERNEL_OF_ROOT if os.geteuid() == 0 else ())):
+        if exists(f"/proc/{name}"):
+            options += ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
+    return options
+
+
+def failure(command: Sequence[str]) -> str:
+    """Try `command`, bubblewrap with options; return why it fails, or "".
+
+    It runs under the supervisor: bubblewrap leaves a process behind if it is killed as it starts.
+
+    Raises:
+        NotReady: it does not end.
+    """
+    try:
+        process = Process([command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b"")
+        with process:
+            if process.wait(_SECONDS_TO_PROVE) == 0:
+                return ""
+            message = os.read(process.stderr, _LONGEST_MESSAGE).decode("utf-8", "replace").strip()
+    except TimeoutError as error:
+        raise NotReady(
+            f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds", hint="run again, or pass --sandbox off"
+        ) from error
+    except OSError as error:
+        return f"bubblewrap does not run: {error}"
+    return f"bubblewrap does not work: {message or process.trouble}"

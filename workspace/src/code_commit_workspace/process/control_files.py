@@ -1,0 +1,108 @@
+"""Find the files in a project's folders that control git: `.gitignore` files, and nested repositories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_MANY = 64  # with more folders at one depth, ask git which of them it ignores
+_CACHE_MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
+_NAMES = frozenset({".git", ".gitignore", ".gitattributes"})
+
+FindIgnored = Callable[[Sequence[str]], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFiles:
+    """The files in folders that git does not ignore, relative to the root.
+
+    `rules` are `.gitignore` files, and the marks of caches. `folders` are the folders in which a new `.gitignore` would
+    count, ignored or not. `repositories` are folders with a `.git`. `links` are links with the name of a control file.
+    """
+
+    rules: tuple[str, ...]
+    folders: frozenset[str]
+    repositories: tuple[str, ...]
+    links: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The names in a folder, the names of links among them, and the paths of the folders in it to search next."""
+
+    names: frozenset[str] = frozenset()
+    links: frozenset[str] = frozenset()
+    below: tuple[str, ...] = ()
+
+
+def find_control_files(
+    root: Path, *, known: frozenset[str], not_searched: frozenset[str], ignored: FindIgnored | None
+) -> ControlFiles:
+    """Find the control files below `root`, except in the folders `not_searched` at the root.
+
+    In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind one.
+    """
+    rules: list[str] = []
+    folders: set[str] = set()
+    repositories: list[str] = []
+    links: list[str] = []
+    level = [""]
+    while level:
+        below: list[str] = []
+        for folder in level:
+            found = _look(root, folder, not_searched)
+            below += found.below
+            links += (_join(folder, name) for name in found.links & _NAMES)
+            if folder and ".git" in found.names:
+                repositories.append(folder)
+            marks = found.names & _CACHE_MARKS if folder else frozenset()
+            if marks and folder not in known:
+                continue  # a cache or virtual environment, which builds may empty
+            folders.add(folder)
+            rules += (_join(folder, name) for name in marks | (found.names & {".gitignore"}))
+        level = _not_ignored(below, ignored) if len(below) > _MANY else below
+    nested = [folder_of(path) for path in (*rules, *links) if "/" in path]
+    counting = {"", *_not_ignored(list(dict.fromkeys((*nested, *repositories))), ignored)}
+    return ControlFiles(
+        tuple(sorted(rule for rule in rules if folder_of(rule) in counting)),
+        frozenset(folders),
+        tuple(sorted(folder for folder in repositories if folder in counting)),
+        frozenset(link for link in links if folder_of(link) in counting),
+    )
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a path relative to the root; "" is the root."""
+    return path.rpartition("/")[0]
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
+    if not folders or ignored is None:
+        return folders
+    try:
+        left_out = ignored(folders)
+    except Exception:  # noqa: BLE001 - if git fails (its config may be what was altered), all count
+        return folders
+    return [folder for folder in folders if folder not in left_out]
+
+
+def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
+    try:
+        with os.scandir(root / folder) as entries:
+            found = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
+    except OSError:
+        return _Folder()
+    inside = [name for name, (is_folder, _) in found.items() if is_folder and name != ".git"]
+    if not folder:
+        inside = [name for name in inside if name not in not_searched]
+    return _Folder(
+        frozenset(found),
+        frozenset(name for name, (_, is_link) in found.items() if is_link),
+        tuple(_join(folder, name) for name in inside),
+    )
