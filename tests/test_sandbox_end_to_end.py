@@ -91,14 +91,15 @@ def path_without_bubblewrap(folder: Path) -> str:
 
 
 @pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.parametrize("mode", ["auto", "require"])
 @pytest.mark.parametrize("home", ["/nonexistent", "/proc/self"])
-def test_without_a_home_folder_to_write_to_nothing_is_paid_for(tmp_path: Path, home: str) -> None:
+def test_without_a_home_folder_to_write_to_nothing_is_paid_for(tmp_path: Path, home: str, mode: str) -> None:
     project = Project.create(tmp_path, build="true\n")
 
-    finished, calls = run(project, "--sandbox", "require", environ={"HOME": home})
+    finished, calls = run(project, "--sandbox", mode, environ={"HOME": home})
 
     assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
-    assert "error: no sandbox: " in finished.stderr
+    assert "error: no sandbox for " in finished.stderr
 
 
 @pytest.mark.parametrize("mode", ["auto", "require"])
@@ -180,3 +181,38 @@ def test_no_build_can_plant_a_program_that_the_next_run_takes(tmp_path: Path, wa
 
     assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
     assert f"error: sandbox.writable: {tool} holds what {folder}" in finished.stderr
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_links_of_a_clone_show_nothing_and_do_not_open_the_sandbox(tmp_path: Path) -> None:
+    project = Project.create(tmp_path, build="cat s*/.gitignore w/.git; touch ~/escaped; true\n")
+    (project.home / ".ssh").mkdir()
+    (project.home / ".ssh/id_rsa").write_text("canary-5f3a9c1e7b")
+    project.write({"agent-config/other-key.txt": "canary-5f3a9c1e7b"})
+    targets = ("../agent-config/other-key.txt", str(project.home / ".ssh/id_rsa"), ".gitignore", "../s4/.gitignore")
+    for number, target in enumerate(targets):
+        (project.root / f"s{number}").mkdir()
+        (project.root / f"s{number}/.gitignore").symlink_to(target)
+    (project.root / "w").mkdir()
+    (project.root / "w/.git").symlink_to(".git")
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Add links")
+
+    finished, calls = run(project)
+
+    assert (finished.exit_code, calls) == (0, 1), finished.stderr
+    output = (project.run_folder / "1-build.txt").read_text()
+    assert "sandbox: bubblewrap\n" in output
+    assert "canary" not in output
+    assert output.count("No such file or directory") + output.count("Permission denied") >= 2
+    assert not (project.home / "escaped").exists()
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_doctor_names_what_keeps_the_sandbox_from_working(tmp_path: Path) -> None:
+    project = Project.create(tmp_path, build="true\n")
+
+    finished = project.command("doctor", environ={"HOME": "/nonexistent"})
+
+    assert finished.exit_code == 3, finished.stdout
+    assert f"no sandbox for {project.root}: there is no home folder /nonexistent" in finished.stdout

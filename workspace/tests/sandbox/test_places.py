@@ -299,9 +299,10 @@ def test_without_a_home_folder_no_process_starts(
     monkeypatch.setenv("HOME", home_folder)
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
-    with pytest.raises(NotReady, match=message) as told:
+    with pytest.raises(NotReady, match=f"no sandbox for {project}: {message}") as told:
         runner.look_ahead()
     assert told.value.hint.startswith(hint)
+    assert told.value.hint.endswith(", or pass --sandbox off")
     assert not Path("/nobody").exists()
 
 

@@ -89,8 +89,8 @@ def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> 
     check(done, hidden, root=root, private=private)
     if len(arguments) > MOST_WORDS:
         raise NotReady(
-            f"{len(done)} places of {root} need a mount of their own, which is too many",
-            hint="remove folders from sandbox.writable and sandbox.readable, or pass --sandbox off",
+            f"{len(done)} places need a mount of their own, which is too many",
+            hint="remove folders from sandbox.writable and sandbox.readable",
         )
     return Arrangement(arguments, done)
 
@@ -126,8 +126,7 @@ def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, privat
                     fault = f"with {path} in it, which is hidden"
         if fault:
             raise NotReady(
-                f"the sandbox would show {mount.shown} at {mount.path}, {fault}",
-                hint="remove the link or setting that leads there, or pass --sandbox off",
+                f"{mount.path} would show {mount.shown}, {fault}", hint="remove the link or setting that leads there"
             )
 
 

@@ -213,11 +213,9 @@ class Sandbox:
         try:
             mounts = self._mounts()
         except NotReady as error:
-            return error
+            return self._refusal(error.message, error.hint)
         except OSError as error:
-            return NotReady(
-                f"no sandbox can be set up for {self._root}: {error}", hint="fix this, or pass --sandbox off"
-            )
+            return self._refusal(str(error), "fix this")
         failures = []
         for basis in bases:
             self._command = [*basis, *mounts, "--die-with-parent", "--chdir", self._root]
@@ -225,9 +223,10 @@ class Sandbox:
             if not failure:
                 return None
             failures.append(failure)
-        return NotReady(
-            f"no sandbox can hold {self._root}: {failures[0]}", hint="remove what is in the way, or pass --sandbox off"
-        )
+        return self._refusal(failures[0], "remove what is in the way")
+
+    def _refusal(self, reason: str, hint: str) -> NotReady:
+        return NotReady(f"no sandbox for {self._root}: {reason}", hint=f"{hint}, or pass --sandbox off")
 
     def _mounts(self) -> list[str]:
         self._folders = PrivateFolders(self._root, os.environ)
