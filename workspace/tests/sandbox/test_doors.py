@@ -139,7 +139,7 @@ def rules_below_deep_folders(project: Path) -> None:
 
 def repositories_below_deep_folders(project: Path) -> None:
     for top in range(5):
-        (project / f"t{top}" / "/".join("d" * 100) / ".git").mkdir(parents=True)
+        (project / f"t{top}" / "/".join("d" * 50) / ".git").mkdir(parents=True)
 
 
 def long_names(project: Path) -> None:

@@ -25,8 +25,8 @@ from code_commit_workspace.process.private_folders import PrivateFolders, home_f
 from code_commit_workspace.programs import within
 from code_commit_workspace.project_tree import ProjectTree
 
-_MOST_REPOSITORIES = 32  # each one takes time at every start
-_MOST_FIXED = 160  # mounts for files that check the project, with the folders above them
+_MOST_REPOSITORIES = 32
+_MOST_FIXED = 64  # mounts of repositories, and of rules, with the folders above them; each takes half a millisecond
 # Large caches that users download on purpose; they appear read-only in the private cache.
 _SHARED_CACHES = ("ms-playwright", "puppeteer", "Cypress", "huggingface")
 
