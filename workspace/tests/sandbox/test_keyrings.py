@@ -109,9 +109,16 @@ def test_the_supervisor_knows_the_number_of_the_call() -> None:
 
 
 @pytest.mark.usefixtures("bubblewrap", "no_filter")
+@pytest.mark.parametrize("set_uid", [False, True])
 def test_without_the_filter_no_key_of_the_session_is_possessed(
-    run: Run, keys: list[int], listed: Callable[[], list[bytes]]
+    run: Run,
+    keys: list[int],
+    listed: Callable[[], list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+    set_uid: bool,
 ) -> None:
+    """Also where bubblewrap is a set-uid program, which the supervisor does not restrict."""
+    monkeypatch.setattr("code_commit_workspace.process.launch._is_set_uid", lambda _: set_uid)
     session = listed()[0]
 
     output = run(f"python3 -c '{attempt(keys[:1], SESSION)}'").output.decode()
