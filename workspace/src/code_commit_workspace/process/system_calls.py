@@ -1,8 +1,9 @@
 """What no sandboxed process may ask of the kernel, and why.
 
 Left open on purpose: namespaces and `mount`, for sandboxes in the sandbox, such as a browser's and
-bubblewrap; `ptrace`, `process_vm_readv` and `personality`, for debuggers and sanitizers; the
-placement of memory on NUMA nodes. `clone3` and other calls that glibc tries first are not touched.
+bubblewrap; `ptrace`, `process_vm_readv` and `personality`, for debuggers and sanitizers; `mbind`
+and `set_mempolicy`, for numerical libraries. `clone3` and other calls that glibc tries first are
+not touched.
 """
 
 from __future__ import annotations
