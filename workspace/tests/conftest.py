@@ -7,10 +7,12 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -166,3 +168,61 @@ def sandboxed(sandbox_project: Path, tmp_path: Path) -> Callable[..., ProcessRes
             runner.remove_private_folders()
 
     return run
+
+
+_IN_SANDBOX = """
+import sys
+from pathlib import Path
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import SandboxSettings
+from code_commit_workspace.redaction import Redactor
+
+root = Path(sys.argv[1])
+runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())
+result = runner.run(["bash", "-c", sys.argv[2]], log=root.parent / "log", timeout=60.0)
+sys.stdout.buffer.write(result.output)
+runner.remove_private_folders()
+"""
+_PLAIN_ACCOUNT = 65534
+
+
+@pytest.fixture
+def by_plain_account() -> Iterator[Callable[[str], str]]:
+    """Run a script of bash in the sandbox of an account without privileges; return its output.
+
+    That is this account if it has none, or else another one, if it can run our code.
+    """
+    source = Path(__file__).parents[1] / "src"
+    python = [sys.executable, "-c"]
+    if os.geteuid() == 0:
+        account = [f"--reuid={_PLAIN_ACCOUNT}", f"--regid={_PLAIN_ACCOUNT}", "--clear-groups"]
+        python = ["setpriv", *account, "/usr/bin/python3", "-c"]
+    probe = subprocess.run(
+        [*python, "import code_commit_workspace"],
+        env={"PYTHONPATH": str(source)},
+        capture_output=True,
+        check=False,
+    )
+    if probe.returncode:
+        pytest.skip(f"another account cannot run this: {probe.stderr.decode()}")
+    with TemporaryDirectory() as name:  # pytest closes the folder above every `tmp_path`
+        home = Path(name)
+        (home / "project").mkdir()
+        (home / "project/build.sh").write_text("true\n")
+        for path in (home, *home.rglob("*")) if os.geteuid() == 0 else ():
+            os.chown(path, _PLAIN_ACCOUNT, _PLAIN_ACCOUNT)
+        environ = {"PATH": "/usr/bin:/bin", "HOME": name, "PYTHONPATH": str(source)}
+
+        def run(script: str) -> str:
+            done = subprocess.run(
+                [*python, _IN_SANDBOX, str(home / "project"), script],
+                env=environ,
+                cwd="/",
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield run

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
@@ -323,3 +324,30 @@ def test_many_runs_at_once(bubblewrap, project, tmp_path):
         thread.join()
 
     assert results == [True] * 4
+
+
+def test_more_mounts_than_fit_a_command_line(bubblewrap, tmp_path):
+    options = ["--setenv", "NAME", "x" * 1000] * 2_900  # quicker than as many mounts
+    assert sum(map(len, options)) > os.sysconf("SC_ARG_MAX")
+    wrapper = [shutil.which("bwrap"), "--bind", "/", "/", "--proc", "/proc", *options]
+    command = ["sh", "-c", "test ${#NAME} = 1000"]
+
+    with Process(command, wrapper=wrapper, cwd=tmp_path, env=os.environ, stdin=b"") as process:
+        assert process.wait(MINUTE) == 0
+
+
+def test_options_keep_any_byte(bubblewrap, tmp_path):
+    folder = tmp_path / "a b\n\udcff"
+    folder.mkdir()
+    wrapper = [shutil.which("bwrap"), "--bind", "/", "/", "--chdir", str(folder), "--setenv", "A", ""]
+
+    with Process(["pwd"], wrapper=wrapper, cwd=tmp_path, env=os.environ, stdin=b"") as process:
+        assert process.wait(MINUTE) == 0
+        assert os.read(process.stdout, 4096) == os.fsencode(folder) + b"\n"
+
+
+def test_an_option_that_would_be_two_is_refused(bubblewrap, tmp_path):
+    wrapper = [shutil.which("bwrap"), "--bind", "/\0--dev-bind", "/"]
+
+    with pytest.raises(ValueError, match="null byte"):
+        Process(["true"], wrapper=wrapper, cwd=tmp_path, env={}, stdin=b"")

@@ -94,7 +94,7 @@ def mark() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("scope", ["all", "sandbox"])
+@pytest.mark.parametrize("scope", ["all", "sandbox", "set-uid"])
 @pytest.mark.parametrize("patch", PATCHES)
 def test_the_end_is_reported(patch, scope):
     assert supervised("sh", "-c", "exit 3", patch=patch, scope=scope) == ["exit 3"]

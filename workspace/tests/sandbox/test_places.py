@@ -317,6 +317,7 @@ def test_the_kernel_is_out_of_reach(run: Run) -> None:
     if os.geteuid() == 0:
         names += ["acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger"]
     closed = {f"/proc/{name}" for name in names if Path("/proc", name).exists()}
+    closed |= {path for path in ("/proc/keys", "/proc/key-users") if Path(path).exists()}
     assert set(seen) == {f"{path} ro" for path in closed}
     assert b"CapEff:\t0000000000000000\n" in result.output
     assert int(result.output.split()[-1]) < 10

@@ -17,6 +17,8 @@ _DEVICES = ("kvm", "dri", "kfd")
 # What anybody may write to, and folders of /proc through which root could change the kernel without any capability.
 _KERNEL = ("pressure", "sys")
 _KERNEL_OF_ROOT = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger")
+# What root and the account have in the keyrings of the kernel: also listed for those who possess nothing of it.
+_LISTS_OF_KEYS = ("/proc/keys", "/proc/key-users")
 # Root needs these to work on files of another user.
 _OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
 
@@ -39,6 +41,8 @@ def isolation(*, network: bool, owner: int) -> list[str]:
     for name in (*_KERNEL, *(_KERNEL_OF_ROOT if os.geteuid() == 0 else ())):
         if exists(f"/proc/{name}"):
             options += ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
+    for path in filter(exists, _LISTS_OF_KEYS):
+        options += ("--ro-bind", "/dev/null", path)  # no device opens on a mount of bubblewrap
     return options
 
 

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.process.seccomp import filter_here
 from code_commit_workspace.terminal import count_of
 
 # Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
@@ -54,21 +55,24 @@ class Process:
         """
         (control_end, self._control), (self.status, status_end) = os.pipe(), os.pipe()
         # bubblewrap writes its status in pieces, so it gets its own file.
-        self._sandbox_status: tuple[int, ...] = () if wrapper is None else (os.memfd_create("bubblewrap"),)
+        self._sandbox_status = [] if wrapper is None else [os.memfd_create("bubblewrap")]
         ours = (self._control, self.status, *self._sandbox_status)
-        with _closing_after((control_end, status_end), on_error=ours), _input(stdin) as source:
-            scope = "all" if wrapper is None or _is_set_uid(wrapper[0]) else "sandbox"
+        theirs = [control_end, status_end]
+        with _closing_after(theirs, on_error=ours), _input(stdin) as source:
+            scope = "all"
+            if wrapper is not None:
+                scope = "set-uid" if _is_set_uid(wrapper[0]) else "sandbox"
+                argv = [*_sandbox(wrapper, self._sandbox_status[0], theirs), "--", *argv]
             supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
-            inside = () if wrapper is None else (*wrapper, "--json-status-fd", *map(str, self._sandbox_status), "--")
             self._supervisor = subprocess.Popen(
-                [*supervisor, scope, *inside, *argv],
+                [*supervisor, scope, *argv],
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT if one_output else subprocess.PIPE,
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
-                pass_fds=(control_end, status_end, *self._sandbox_status),
+                pass_fds=(*theirs, *self._sandbox_status),
                 start_new_session=True,
             )
         assert self._supervisor.stdout
@@ -164,6 +168,34 @@ class Process:
                 self.trouble = f"it could not start: {reason}"
             case ["left", count]:
                 self.trouble = f"{count_of(int(count), 'process', 'processes')} of another user could not be ended"
+
+
+def _sandbox(wrapper: Sequence[str], status: int, files: list[int]) -> list[str]:
+    """Return the command of bubblewrap, and add the files that it reads to `files`.
+
+    Options are read from a file, because a command line with many mounts would be too long.
+
+    Raises:
+        ValueError: an option cannot be passed.
+    """
+    program, *options = wrapper
+    if any("\0" in option for option in options):  # it would be two
+        raise ValueError("embedded null byte")
+    files.append(_file("options", b"".join(os.fsencode(option) + b"\0" for option in options)))
+    command = [program, "--args", str(files[-1]), "--json-status-fd", str(status)]
+    if filter_here():
+        files.append(_file("filter", filter_here()))
+        command += ("--seccomp", str(files[-1]))
+    return command
+
+
+def _file(name: str, content: bytes) -> int:
+    """Return an unnamed file with `content`, to read from its start."""
+    handle = os.memfd_create(name)
+    with open(handle, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
 
 
 def _is_set_uid(program: str) -> bool:

@@ -1,9 +1,11 @@
 """Run a command, and end all its descendants when the command ends or when our parent goes away.
 
 This is a separate program, so that all its children belong to the command. Its arguments are CONTROL STATUS SCOPE
-COMMAND... With the SCOPE "sandbox", no signal and no abstract socket reaches other processes, if the kernel supports
-that. As a "child subreaper" (prctl(2), Linux), it becomes the parent of every daemon that tries to detach; elsewhere it
-can only end the command's process group. A command without a sandbox could kill its parent, so it gets another one.
+COMMAND... The SCOPE is "all", or for a command in a sandbox, "sandbox" or "set-uid": then the command possesses no key
+of the session. With "sandbox", no signal and no abstract socket reaches other processes, if the kernel supports that; a
+set-uid program would not work so. As a "child subreaper" (prctl(2), Linux), it becomes the parent of every daemon that
+tries to detach; elsewhere it can only end the command's process group. A command without a sandbox could kill its
+parent, so it gets another one.
 
 CONTROL is a pipe: at its end of file, all processes are killed. STATUS is a pipe that receives lines: `pid N` of the
 command; `exit N` or `signal N` at its end; `cannot N why`, with a shell's exit code, if it could not start; `left N` if
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446  # system calls, with the same numbers on every architecture but alpha
+_KEYCTL = {"x86_64": 250, "aarch64": 219}  # its number, for a Python of 64 bits
+_JOIN_SESSION_KEYRING = 1
 _RULESET_VERSION = 1  # a flag: return the version of the interface
 _FIRST_VERSION_WITH_SCOPES = 6
 _ABSTRACT_SOCKETS_AND_SIGNALS = 3
@@ -40,6 +44,8 @@ _POLL = 0.05  # seconds between checks of the command, where the system cannot s
 
 def main(control: str, status: str, scope: str, *command: str) -> NoReturn:
     """Supervise `command`, then exit at once: Python's own shutdown takes longer than many commands."""
+    if scope != "all":
+        _join_fresh_keyring()  # its children inherit this
     _supervise(int(control), int(status), list(command), isolated=scope == "sandbox")
     os._exit(0)
 
@@ -96,6 +102,18 @@ def _become_subreaper() -> bool:
         return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
     except (ImportError, OSError, AttributeError):
         return False
+
+
+def _join_fresh_keyring() -> None:
+    """Replace the session keyring of keyrings(7) by an empty one; do nothing where there is none.
+
+    The filter of the sandbox refuses all calls about keys, also where this fails.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number and sys.maxsize > 2**32:
+        import ctypes
+
+        ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
 
 
 def _restrict_scope() -> None:

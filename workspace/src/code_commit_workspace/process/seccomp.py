@@ -1,0 +1,102 @@
+"""The filter of system calls for sandboxed processes, as a program of classic BPF for seccomp(2).
+
+A kernel runs programs of several ABIs, with other numbers for the same calls: each has its part of
+the filter. x32, which no distribution offers by default, is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from functools import cache
+from pathlib import Path
+
+from code_commit_workspace.process.system_calls import (
+    ABIS,
+    LIMITED_CALLS,
+    MISSING,
+    REFUSED_CALLS,
+    LimitedCall,
+)
+
+# Instructions, as in <linux/bpf_common.h>: a code, how many to skip if true and if false, a value.
+_Instruction = tuple[int, int, int, int]
+_LOAD, _SKIP, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
+# Offsets in `struct seccomp_data`; of an argument, the lower half is first on these machines.
+_NUMBER, _ABI, _ARGUMENTS = 0, 4, 16
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+
+# Numbers of ABIs, from <linux/audit.h>.
+_AUDIT = {"x86_64": 0xC000003E, "i386": 0x40000003, "aarch64": 0xC00000B7, "arm": 0x40000028}
+_FIRST_OF_X32 = 0x40000000
+# A 64-bit kernel gives the name of a 32-bit machine to a process that asks for it (`setarch`).
+_X86 = ("x86_64", "i386", "i486", "i586", "i686")
+_ARM = ("aarch64", "armv8l", "armv7l", "armv6l")
+
+
+def filter_for(machine: str) -> bytes:
+    """Return the program for `machine`, as `os.uname` names it; empty if its calls are unknown."""
+    if machine in _X86:
+        return _program("x86_64", "i386")
+    if machine in _ARM:
+        return _program("aarch64", "arm")
+    return b""
+
+
+@cache
+def why_unfiltered() -> str:
+    """Return why the calls of sandboxed processes are not filtered on this machine, or ""."""
+    machine = os.uname().machine
+    if not filter_for(machine):
+        return f"system calls are not filtered: their numbers on {machine} are unknown"
+    if b"\nSeccomp:" not in Path("/proc/self/status").read_bytes():
+        return "system calls are not filtered: the kernel has no seccomp"
+    return ""
+
+
+@cache
+def filter_here() -> bytes:
+    """Return the program for this machine; empty if `why_unfiltered` gives a reason."""
+    return b"" if why_unfiltered() else filter_for(os.uname().machine)
+
+
+def _program(*abis: str) -> bytes:
+    instructions: list[_Instruction] = [(_LOAD, 0, 0, _ABI)]
+    for abi in abis:
+        part = _part_of(abi)
+        instructions += [(_IF_EQUAL, 1, 0, _AUDIT[abi]), (_SKIP, 0, 0, len(part)), *part]
+    instructions.append((_RETURN, 0, 0, _ERROR | MISSING))  # an ABI that is not there
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
+def _part_of(abi: str) -> list[_Instruction]:
+    column = ABIS.index(abi)
+    part: list[_Instruction] = [(_LOAD, 0, 0, _NUMBER)]
+    if abi == "x86_64":
+        part += _return_if(_IF_AT_LEAST, _FIRST_OF_X32, _ERROR | MISSING)
+    for refused in REFUSED_CALLS:
+        number = refused.numbers[column]
+        if number is not None:
+            part += _return_if(_IF_EQUAL, number, _ERROR | refused.error)
+    for limited in LIMITED_CALLS:
+        number = limited.numbers[column]
+        if number is not None:
+            judged = _judge_argument(limited)
+            part += [(_IF_EQUAL, 0, len(judged), number), *judged]
+    part.append((_RETURN, 0, 0, _ALLOW))
+    return part
+
+
+def _judge_argument(call: LimitedCall) -> list[_Instruction]:
+    listed, others = _ERROR | call.error, _ALLOW
+    if call.only:
+        listed, others = others, listed
+    judged: list[_Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * call.argument)]
+    for value in call.values:
+        judged += _return_if(_IF_EQUAL, value, listed)
+    judged.append((_RETURN, 0, 0, others))
+    return judged
+
+
+def _return_if(condition: int, value: int, action: int) -> list[_Instruction]:
+    return [(condition, 0, 1, value), (_RETURN, 0, 0, action)]

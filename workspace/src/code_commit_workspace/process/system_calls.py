@@ -1,0 +1,135 @@
+"""What no sandboxed process may ask of the kernel, and why.
+
+Left open on purpose: namespaces and `mount`, for sandboxes in the sandbox, such as a browser's and
+bubblewrap; `ptrace`, `process_vm_readv` and `personality`, for debuggers and sanitizers; `mbind`
+and `set_mempolicy`, for numerical libraries. `clone3` and other calls that glibc tries first are
+not touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ABIS = ("x86_64", "i386", "aarch64", "arm")  # the order of all numbers below
+
+# Errors with their numbers on Linux. EPERM is what the kernel answers where an administrator closed
+# a call, ENOSYS where it was built without it: programs expect one of them, depending on the call.
+_CLOSED = 1  # EPERM
+MISSING = 38  # ENOSYS
+_NO_SUCH_FAMILY = 97  # EAFNOSUPPORT
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that always fails with `error`. `numbers` are those of `ABIS`; None: not there."""
+
+    name: str
+    numbers: tuple[int | None, int | None, int | None, int | None]
+    error: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedCall:
+    """A call that fails if one argument is among `values`, or with `only`, if it is not.
+
+    Only the lower 32 bits are compared: the kernel ignores the others of these arguments.
+    """
+
+    name: str
+    numbers: tuple[int | None, int | None, int | None, int | None]
+    argument: int
+    values: tuple[int, ...]
+    error: int
+    reason: str
+    only: bool = False
+
+
+_KEYS = "keys belong to the account, not to the sandbox, and stay after it"
+_RING = "a ring makes calls that no filter sees, such as opening a socket"
+_KERNEL = "runs code in the kernel, or replaces it"
+_MEMORY = "attacks on the kernel's memory use it, and no build does"
+_HANDLES = "reaches files by number, around the mounts"
+_MOUNTS = "a second way to mount, with flaws of its own; programs go back to mount(2)"
+_MACHINE = "changes the whole machine"
+_HARDWARE = "reaches the hardware"
+_OLD = "an old call that nothing needs and few test"
+
+REFUSED_CALLS = (
+    RefusedCall("add_key", (248, 286, 217, 309), MISSING, _KEYS),
+    RefusedCall("request_key", (249, 287, 218, 310), MISSING, _KEYS),
+    RefusedCall("keyctl", (250, 288, 219, 311), MISSING, _KEYS),
+    RefusedCall("io_uring_setup", (425, 425, 425, 425), MISSING, _RING),
+    RefusedCall("io_uring_enter", (426, 426, 426, 426), MISSING, _RING),
+    RefusedCall("io_uring_register", (427, 427, 427, 427), MISSING, _RING),
+    RefusedCall("bpf", (321, 357, 280, 386), _CLOSED, _KERNEL),
+    RefusedCall("init_module", (175, 128, 105, 128), _CLOSED, _KERNEL),
+    RefusedCall("finit_module", (313, 350, 273, 379), _CLOSED, _KERNEL),
+    RefusedCall("delete_module", (176, 129, 106, 129), _CLOSED, _KERNEL),
+    RefusedCall("kexec_load", (246, 283, 104, 347), _CLOSED, _KERNEL),
+    RefusedCall("kexec_file_load", (320, None, 294, 401), _CLOSED, _KERNEL),
+    RefusedCall("perf_event_open", (298, 336, 241, 364), _CLOSED, _MEMORY),
+    RefusedCall("userfaultfd", (323, 374, 282, 388), _CLOSED, _MEMORY),
+    RefusedCall("move_pages", (279, 317, 239, 344), _CLOSED, _MEMORY),
+    RefusedCall("migrate_pages", (256, 294, 238, 400), _CLOSED, _MEMORY),
+    RefusedCall("open_by_handle_at", (304, 342, 265, 371), _CLOSED, _HANDLES),
+    RefusedCall("fanotify_init", (300, 338, 262, 367), _CLOSED, _HANDLES),
+    RefusedCall("open_tree", (428, 428, 428, 428), MISSING, _MOUNTS),
+    RefusedCall("open_tree_attr", (467, 467, 467, 467), MISSING, _MOUNTS),
+    RefusedCall("move_mount", (429, 429, 429, 429), MISSING, _MOUNTS),
+    RefusedCall("fsopen", (430, 430, 430, 430), MISSING, _MOUNTS),
+    RefusedCall("fsconfig", (431, 431, 431, 431), MISSING, _MOUNTS),
+    RefusedCall("fsmount", (432, 432, 432, 432), MISSING, _MOUNTS),
+    RefusedCall("fspick", (433, 433, 433, 433), MISSING, _MOUNTS),
+    RefusedCall("mount_setattr", (442, 442, 442, 442), MISSING, _MOUNTS),
+    RefusedCall("reboot", (169, 88, 142, 88), _CLOSED, _MACHINE),
+    RefusedCall("swapon", (167, 87, 224, 87), _CLOSED, _MACHINE),
+    RefusedCall("swapoff", (168, 115, 225, 115), _CLOSED, _MACHINE),
+    RefusedCall("acct", (163, 51, 89, 51), _CLOSED, _MACHINE),
+    RefusedCall("quotactl", (179, 131, 60, 131), _CLOSED, _MACHINE),
+    RefusedCall("quotactl_fd", (443, 443, 443, 443), _CLOSED, _MACHINE),
+    RefusedCall("settimeofday", (164, 79, 170, 79), _CLOSED, _MACHINE),
+    RefusedCall("clock_settime", (227, 264, 112, 262), _CLOSED, _MACHINE),
+    RefusedCall("clock_settime64", (None, 404, None, 404), _CLOSED, _MACHINE),
+    RefusedCall("stime", (None, 25, None, None), _CLOSED, _MACHINE),
+    RefusedCall("syslog", (103, 103, 116, 103), _CLOSED, "shows and clears the kernel's log"),
+    RefusedCall("iopl", (172, 110, None, None), _CLOSED, _HARDWARE),
+    RefusedCall("ioperm", (173, 101, None, None), _CLOSED, _HARDWARE),
+    RefusedCall("vhangup", (153, 111, 58, 111), _CLOSED, "ends the session of a terminal"),
+    RefusedCall("lookup_dcookie", (212, 253, 18, 249), _CLOSED, _OLD),
+    RefusedCall("uselib", (134, 86, None, 86), _CLOSED, _OLD),
+    RefusedCall("vm86", (None, 166, None, None), _CLOSED, _OLD),
+    RefusedCall("vm86old", (None, 113, None, None), _CLOSED, _OLD),
+)
+
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_SYS_SOCKET = 1
+
+LIMITED_CALLS = (
+    LimitedCall(
+        name="socket",
+        numbers=(41, 359, 198, 281),
+        argument=0,
+        values=(_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK),
+        only=True,
+        error=_NO_SUCH_FAMILY,
+        reason="AF_VSOCK leads out of every network namespace; others load rarely tested modules",
+    ),
+    LimitedCall(
+        name="socketcall",
+        numbers=(None, 102, None, None),
+        argument=0,
+        values=(_SYS_SOCKET,),
+        error=MISSING,
+        reason="no filter can see the family; since Linux 4.3, there is socket(2) instead",
+    ),
+    LimitedCall(
+        name="ioctl",
+        numbers=(16, 54, 29, 54),
+        argument=1,
+        values=(_TIOCSTI, _TIOCLINUX),
+        error=_CLOSED,
+        reason="types into a terminal, as if a person did",
+    ),
+)
