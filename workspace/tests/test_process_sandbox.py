@@ -351,3 +351,15 @@ def test_an_option_that_would_be_two_is_refused(bubblewrap, tmp_path):
 
     with pytest.raises(ValueError, match="null byte"):
         Process(["true"], wrapper=wrapper, cwd=tmp_path, env={}, stdin=b"")
+
+
+def test_a_machine_whose_calls_are_not_filtered_is_named(bubblewrap, project, monkeypatch):
+    reason = "system calls are not filtered: their numbers on vax are unknown"
+    monkeypatch.setattr("code_commit_workspace.process.sandbox.why_unfiltered", lambda: reason)
+    monkeypatch.setattr("code_commit_workspace.process.launch.filter_here", bytes)
+    runners = [ProcessRunner(project, SandboxSettings(mode), redactor=Redactor()) for mode in ("auto", "require")]
+
+    assert runners[0].sandbox_in_use == "bubblewrap"
+    assert runners[0].sandbox_warning() == reason
+    with pytest.raises(NotReady, match="no sandbox: system calls are not filtered"):
+        runners[1].sandbox_in_use  # noqa: B018 - it raises

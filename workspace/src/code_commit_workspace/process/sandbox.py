@@ -23,6 +23,7 @@ from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
 from code_commit_workspace.process.read_only import read_only_advice
+from code_commit_workspace.process.seccomp import why_unfiltered
 from code_commit_workspace.process.view import Project, homes, real_paths, view_of
 from code_commit_workspace.programs import find_program, within
 
@@ -233,7 +234,8 @@ class Sandbox:
         private = private_place(self._root, os.environ)
         remove_old_caches(private)
         view = view_of(self._project, self._folders)
-        self._cache, self._store, self.unprotected = view.cache, view.store, view.unprotected
+        self._cache, self._store = view.cache, view.store
+        self.unprotected = view.unprotected or why_unfiltered()
         arranged = arrange(view.mounts, root=self._root, private=str(private), empty=self._folders.empty)
         self._mounted = arranged.mounts
         link_configurations(self._folders.cache, home_folder(os.environ))
