@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -267,3 +269,52 @@ def test_a_repository_in_a_closed_folder_cannot_be_changed(
         (project / "q").chmod(0o700)
     changed = (project / "q/.git/config").exists()
     assert result.tampered == (("q/.git",) if changed else ())
+
+
+IN_A_NAMESPACE = """
+import subprocess, sys
+from pathlib import Path
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import SandboxSettings
+from code_commit_workspace.redaction import Redactor
+
+subprocess.run(["sh", "-ec", sys.argv[2]], check=True)
+runner = ProcessRunner(Path(sys.argv[1]), SandboxSettings("require"), redactor=Redactor())
+result = runner.run(["bash", "-c", sys.argv[3]], log=Path(sys.argv[4]), timeout=60.0)
+print(result.exit_code, result.output.decode())
+runner.remove_private_folders()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize(
+    ("mount", "shown"),
+    [
+        ("mount --bind ~ ~/second", "second/.ssh/id_rsa second/src/project/agent-config/key.txt"),
+        ("mount --bind ~/.ssh '{outside}/a b'", "'{outside}/a b/id_rsa'"),
+        ("mount --bind ~/.ssh/id_rsa ~/second/file; mount --bind ~/second {outside}", "second/file"),
+        ("mount --rbind / {outside}; mount --bind ~/.ssh ~/second", "'{outside}'$HOME/.ssh/id_rsa"),
+        ("mount -t proc proc ~/second", "second/self/environ second/1/cmdline second/mounts"),
+    ],
+)
+def test_a_second_place_of_what_is_hidden_is_hidden(home: Path, project: Path, mount: str, shown: str) -> None:
+    """As in containers that show the disk of the machine, and beside a chroot with a procfs of its own."""
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id_rsa").write_text(CANARY)
+    (home / "second").mkdir()
+    (home / "second/file").touch()
+    outside = home / "outside"
+    (outside / "a b").mkdir(parents=True)
+    script = f"cd ~; cat {shown} | grep -q . && exit 1; true"
+    arguments = [str(project), mount, script, str(home / "log")]
+    command = ["unshare", "-m", sys.executable, "-c", IN_A_NAMESPACE, *arguments]
+
+    done = subprocess.run(
+        [each.format(outside=outside) if each in {mount, script} else each for each in command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.startswith("0 "), done.stdout + done.stderr
+    assert CANARY not in done.stdout

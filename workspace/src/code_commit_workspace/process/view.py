@@ -20,6 +20,7 @@ from code_commit_workspace.path_kinds import is_folder, is_plain_folder, lexists
 from code_commit_workspace.process.caches import pnpm_store
 from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.process.hidden import credential_stores, service_sockets
+from code_commit_workspace.process.mount_table import read_mount_table, second_places, views_of_processes
 from code_commit_workspace.process.mounts import Mount
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point
 from code_commit_workspace.programs import within
@@ -52,7 +53,10 @@ class Project:
         """Return the existing real paths that no process may see."""
         shown = (*self.writable, *self.readable)
         stores = (path for path in places_to_hide(credential_stores(homes())) if path not in shown)
-        return [*places_to_hide((*self.hidden, *service_sockets(os.environ))), *stores]
+        hidden = [*places_to_hide((*self.hidden, *service_sockets(os.environ))), *stores]
+        table = read_mount_table()
+        elsewhere = (*second_places(hidden, table), *views_of_processes(table))
+        return [*hidden, *(path for path in places_to_hide(elsewhere) if path not in shown)]
 
 
 @dataclass(frozen=True, slots=True)
