@@ -39,7 +39,7 @@ class Served:
         }
         command = StdioServerParameters(
             command=self._python,
-            args=["-m", "code_commit", "mcp", "serve"],
+            args=["-P", "-m", "code_commit", "mcp", "serve"],
             env={**os.environ, **environ},
             cwd=self.project.root,
         )

@@ -44,6 +44,7 @@ _PUBLIC = {
     "kept_stream": ("KeptStream",),
     "line_file": ("LineFile",),
     "output_folder": ("OutputFolder", "counted", "output_folders", "plain_name"),
+    "own_python": ("isolated_python", "python_command", "python_environment"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),

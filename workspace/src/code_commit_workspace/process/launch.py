@@ -7,7 +7,6 @@ import selectors
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.own_python import isolated_python
 from code_commit_workspace.terminal import count_of
 
 # Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
@@ -58,7 +58,8 @@ class Process:
         ours = (self._control, self.status, *self._sandbox_status)
         with _closing_after((control_end, status_end), on_error=ours), _input(stdin) as source:
             scope = "all" if wrapper is None or _is_set_uid(wrapper[0]) else "sandbox"
-            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
+            handles = (str(control_end), str(status_end))
+            supervisor = isolated_python("-S", "-c", _SUPERVISOR, _FOLDER, *handles)
             inside = () if wrapper is None else (*wrapper, "--json-status-fd", *map(str, self._sandbox_status), "--")
             self._supervisor = subprocess.Popen(
                 [*supervisor, scope, *inside, *argv],
