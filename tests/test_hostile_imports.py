@@ -36,7 +36,7 @@ class Hostile:
         code = f"open({str(self.mark)!r}, 'a').write(__file__ + '\\n')\n"
         names = [f"{name}.py" for name in PACKAGES]
         names += [f"{name}/{file}.py" for name in PACKAGES for file in ("__init__", "__main__")]
-        files = {name: code for name in names}
+        files = dict.fromkeys(names, code)
         files["evil.pth"] = f"import os; {code}"
         for info in ("evil-1.0.dist-info", "evil.egg-info"):
             files[f"{info}/METADATA"] = files[f"{info}/PKG-INFO"] = "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
