@@ -247,7 +247,7 @@ def test_state_that_cannot_be_kept_is_named(root):
         assert workspace.state("x").stat().st_mode & 0o777 == 0o700
         assert workspace.state("x").is_dir()
         (workspace.state_folder / "state/file").touch()
-        with pytest.raises(NotReady, match=r"cannot make .*/state/file: File exists"):
+        with pytest.raises(NotReady, match=r"cannot make .*/state/file: Not a directory"):
             workspace.state("file")
 
 

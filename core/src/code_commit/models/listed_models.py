@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
@@ -40,11 +41,12 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
         NotReady: the file cannot be written.
     """
     file = _listed_file()
-    new = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(listed), "utf-8")
-        new.replace(file)
+        handle, new = tempfile.mkstemp(dir=file.parent)  # a new file: no link leads elsewhere
+        with open(handle, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
+            json.dump(listed, stream)
+        Path(new).replace(file)
     except OSError as error:
         raise NotReady(f"{file} cannot be written: {error.strerror}") from None
 
