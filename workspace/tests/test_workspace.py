@@ -251,6 +251,15 @@ def test_state_that_cannot_be_kept_is_named(root):
             workspace.state("file")
 
 
+def test_state_is_not_written_through_a_link(root, tmp_path):
+    with Workspace.open(root, writes=True) as workspace:
+        workspace.state_folder.mkdir(exist_ok=True)
+        (workspace.state_folder / "state").symlink_to(tmp_path)
+        with pytest.raises(NotReady, match=r"cannot make .*/state/x: Not a directory"):
+            workspace.state("x")
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("private", "state"),
     [

@@ -57,7 +57,7 @@ _PUBLIC = {
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),
     "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
-    "small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project"),
+    "small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project", "require_no_link_out"),
     "sync_result": ("require_sync",),
     "terminal": (
         "SafeStream",

@@ -72,6 +72,7 @@ from .small_file import is_locked as is_locked
 from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
+from .small_file import require_no_link_out as require_no_link_out
 from .sync_result import require_sync as require_sync
 from .terminal import SafeStream as SafeStream
 from .terminal import align_columns as align_columns

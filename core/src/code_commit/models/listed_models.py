@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
@@ -18,6 +18,7 @@ from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import read_anywhere
 
 _LARGEST_FILE = 4 << 20  # bytes
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_MODELS = 10_000  # of a service
 _LARGEST_WINDOW = 10**9  # tokens
 _LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
@@ -41,12 +42,12 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
         NotReady: the file cannot be written.
     """
     file = _listed_file()
+    new = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, new = tempfile.mkstemp(dir=file.parent)  # a new file: no link leads elsewhere
-        with open(handle, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
+        with open(os.open(new, _NEW_FILE, 0o600), "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
             json.dump(listed, stream)
-        Path(new).replace(file)
+        new.replace(file)
     except OSError as error:
         raise NotReady(f"{file} cannot be written: {error.strerror}") from None
 
