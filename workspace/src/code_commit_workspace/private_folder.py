@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def _require_others(paths: Sequence[str], private_folder: str) -> None:
         if names.find(path):
             raise NotReady(
                 f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"check the file; if it is yours, run `git rm --cached {path}`",
+                hint=f"check the file; if it is yours, run `git rm --cached -- {shlex.quote(path)}`",
             )
 
 

@@ -7,6 +7,7 @@ Ours has links to objects and refs, a configuration of chosen settings, and no h
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str]
     if foreign and not _is_trusted(place.top, trusted):
         raise GitError(
             f"detected dubious ownership in repository at '{place.top}': {foreign} belongs to another user",
-            hint=f"if you trust it, `git config --global --add safe.directory {place.top}`",
+            hint=f"if you trust it, `git config --global --add safe.directory {shlex.quote(str(place.top))}`",
         )
     if place.folder == place.common and own.get("core.bare", "").lower() in _TRUE:
         raise GitError(f"{place.folder} is a bare repository: it has no work tree")
