@@ -176,7 +176,7 @@ def _open_or_make(path: Path) -> int:
     parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            os.mkdir(path.name, dir_fd=parent)
+            os.mkdir(path.name, 0o700, dir_fd=parent)  # names of runs are private, too
         except FileExistsError:
             mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):

@@ -44,7 +44,7 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
     file = _listed_file()
     new = file.with_suffix(".new")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(new, _NEW_FILE, 0o600), "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
             json.dump(listed, stream)
         new.replace(file)
