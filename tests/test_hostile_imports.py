@@ -25,6 +25,9 @@ PACKAGES = (
     "code_commit", "code_commit_workspace", "code_commit_toolbox", "pluggy", "httpx", "anyio", "encodings", "json",
     "os", "runpy", "sitecustomize", "usercustomize", "supervisor", "ctypes", "pathspec", "evil",
 )  # fmt: skip
+# What runs programs and reads settings, by name, from the working directory if a variable leads there.
+PROGRAMS = ("python", "python3", "code-commit", "git", "bash", "sh", "setpriv", "bwrap")
+VARIABLES = {"PATH": f".:bin:{os.environ['PATH']}", "PYTHONSTARTUP": "evil.py"}
 ENTRY_POINTS = "[code_commit]\nevil = evil\n[code_commit.path_rules]\nevil = evil\n"
 
 
@@ -42,7 +45,14 @@ class Hostile:
             files[f"{info}/METADATA"] = files[f"{info}/PKG-INFO"] = "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
             files[f"{info}/entry_points.txt"] = ENTRY_POINTS
         below = {f"{part}/{name}": text for part in ("lib", "bin") for name, text in files.items()}
+        files |= dict.fromkeys(["pyvenv.cfg", "setup.cfg"], "home = .\n")
+        files[".env"] = f"CODE_COMMIT_MODEL=evil\nPYTHONPATH={folder}\n"
         self.project = Project.create(folder / "made", files=files | below, build="true\n")
+        for name in PROGRAMS:
+            for place in (name, f"bin/{name}"):
+                program = self.project.root / place
+                program.write_text(f"#!/bin/sh\necho {name} >> {self.mark}\n")
+                program.chmod(0o755)
 
     @property
     def imported(self) -> list[str]:
@@ -66,7 +76,7 @@ def test_the_project_is_hostile(hostile: Hostile) -> None:
 def test_a_run_and_its_supervisor(hostile: Hostile) -> None:
     with ScriptedServer() as server:
         server.script("^^^greeting.txt\nhello\n^^^end\n")
-        environ = server.environment() | {"OPENAI_API_KEY": "sk-test-1234567890"}
+        environ = server.environment() | VARIABLES | {"OPENAI_API_KEY": "sk-test-1234567890"}
         finished = hostile.project.command("--model", "gpt-4.1", environ=environ, cold=True)
     assert finished.exit_code == 0, finished.stderr
     assert hostile.imported == []
@@ -76,7 +86,7 @@ def test_the_mcp_server(hostile: Hostile) -> None:
     command = StdioServerParameters(
         command=sys.executable,
         args=["-P", "-m", "code_commit", "mcp", "serve"],
-        env={**os.environ, **hostile.project.environment()},
+        env={**os.environ, **hostile.project.environment(), **VARIABLES},
         cwd=hostile.project.root,
     )
 
@@ -98,7 +108,8 @@ def test_the_demo(hostile: Hostile) -> None:
 @pytest.mark.parametrize("path", ["", ".", ":lib", "lib:bin:."])
 def test_a_unit_of_a_fleet(hostile: Hostile, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """The folder of the fleet is another one: a relative folder on PYTHONPATH would be in the clone."""
-    for name, value in (hostile.project.environment() | {"PYTHONPATH": path}).items():
+    folders = {"PYTHONPATH": path, "PYTHONUSERBASE": "lib", "PYTHONPYCACHEPREFIX": "lib"}
+    for name, value in (hostile.project.environment() | VARIABLES | folders).items():
         monkeypatch.setenv(name, value)
     ended = run_code_commit(["runs", "list"], hostile.project.root, deadline=float("inf"), stopped=lambda: False)
     assert ended.exit_code == 0, ended.stderr
@@ -107,7 +118,8 @@ def test_a_unit_of_a_fleet(hostile: Hostile, monkeypatch: pytest.MonkeyPatch, pa
 
 def test_workers_and_code_search(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hostile.project.root)
-    monkeypatch.setenv("PYTHONPATH", ":lib:.")
+    for name, value in (VARIABLES | {"PYTHONPATH": ":lib:."}).items():
+        monkeypatch.setenv(name, value)
     assert ask_worker("syntax_search", [("a.py", "python", "x = (\n")], seconds=60)
     search = {"pattern": "print($A)", "language": "python"}
     file = {"path": "a.py", "text": "print(1)\n", "searches": [0]}
