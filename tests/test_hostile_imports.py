@@ -82,10 +82,15 @@ def test_a_run_and_its_supervisor(hostile: Hostile) -> None:
     assert hostile.imported == []
 
 
-def test_the_mcp_server(hostile: Hostile) -> None:
+@pytest.mark.parametrize("words", [["code-commit"], ["python", "-P", "-m", "code_commit"]], ids=" ".join)
+def test_the_mcp_server(hostile: Hostile, words: list[str]) -> None:
+    program, *arguments = words
+    installed = Path(sys.executable).with_name(program)
+    if not installed.exists():
+        pytest.skip(f"{program} is not installed next to this Python")
     command = StdioServerParameters(
-        command=sys.executable,
-        args=["-P", "-m", "code_commit", "mcp", "serve"],
+        command=str(installed),
+        args=[*arguments, "mcp", "serve"],
         env={**os.environ, **hostile.project.environment(), **VARIABLES},
         cwd=hostile.project.root,
     )
