@@ -22,10 +22,10 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 # What Python and this program import early, and what they find by themselves.
 PACKAGES = (
-    "code_commit", "code_commit_workspace", "code_commit_toolbox", "pluggy", "httpx", "anyio", "encodings", "json",
-    "os", "runpy", "sitecustomize", "usercustomize", "supervisor", "ctypes", "pathspec", "evil",
+    "code_commit", "code_commit_workspace", "code_commit_toolbox", "pluggy", "httpx", "anyio",
+    "encodings", "json", "os", "runpy", "sitecustomize", "usercustomize", "supervisor", "ctypes", "pathspec", "evil",
 )  # fmt: skip
-# What runs programs and reads settings, by name, from the working directory if a variable leads there.
+# Programs that would run by name, if a variable leads to the working directory.
 PROGRAMS = ("python", "python3", "code-commit", "git", "bash", "sh", "setpriv", "bwrap")
 VARIABLES = {"PATH": f".:bin:{os.environ['PATH']}", "PYTHONSTARTUP": "evil.py"}
 ENTRY_POINTS = "[code_commit]\nevil = evil\n[code_commit.path_rules]\nevil = evil\n"
@@ -112,7 +112,7 @@ def test_the_demo(hostile: Hostile) -> None:
 
 @pytest.mark.parametrize("path", ["", ".", ":lib", "lib:bin:."])
 def test_a_unit_of_a_fleet(hostile: Hostile, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """The folder of the fleet is another one: a relative folder on PYTHONPATH would be in the clone."""
+    """A fleet is in another folder: a relative folder on PYTHONPATH would be in the clone."""
     folders = {"PYTHONPATH": path, "PYTHONUSERBASE": "lib", "PYTHONPYCACHEPREFIX": "lib"}
     for name, value in (hostile.project.environment() | VARIABLES | folders).items():
         monkeypatch.setenv(name, value)

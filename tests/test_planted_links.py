@@ -1,4 +1,4 @@
-"""Whatever a repository or a build links to, no command writes there, and no text from there is sent or shown."""
+"""No command writes where a link of a repository or a build leads, or sends or shows text from there."""
 
 from __future__ import annotations
 

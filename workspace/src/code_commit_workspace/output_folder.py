@@ -18,7 +18,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOM = 64 * 1024  # bytes
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([\w.+@=,-]+?)(?:-(\d+))?")  # of a folder; a shell reads it as it is
+# Of a folder. A shell needs no quotes for it: hints and completion show it.
+_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([\w.+@=,-]+?)(?:-(\d+))?")
 _LONGEST_NAME = 200  # bytes
 
 

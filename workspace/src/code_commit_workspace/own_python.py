@@ -1,7 +1,7 @@
-"""Start this Python again. The new process imports nothing from its working directory, which may be a hostile project.
+"""Start this Python again. The new process imports nothing from its working directory.
 
-No other place names the interpreter. What Python itself does before our code runs (`sitecustomize`, `encodings`) can
-only be decided by its flags and its environment.
+That may be a hostile project. Only flags and the environment decide what Python itself imports
+before our code runs (`sitecustomize`, `encodings`), so no other place names the interpreter.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import os
 import sys
 from collections.abc import Mapping
 
-# Lists of folders from which Python runs code, also in compiled form. A relative one would be in the project.
+# Folders from which Python runs code, also in compiled form. A relative one would be in the project.
 _FOLDERS = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs `module` with this Python. Pass `python_environment` as its environment."""
+    """Return the command that runs `module` with this Python.
+
+    Pass `python_environment` as its environment.
+    """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 

@@ -55,7 +55,8 @@ def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
 def require_no_link_out(root: Path, path: Path, shown: str) -> None:
     """Check that a `path` in the project at `root` stays in it: a repository may contain links.
 
-    Links of the user, outside of the project, may lead anywhere. `shown` names the path in the error.
+    Links of the user, outside of the project, may lead anywhere. `shown` names the path in the
+    error.
 
     Raises:
         NotReady: a link leads out of the project, or the path cannot be resolved.

@@ -45,7 +45,8 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
     new = file.with_suffix(".new")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(os.open(new, _NEW_FILE, 0o600), "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
+        handle = os.open(new, _NEW_FILE, 0o600)
+        with open(handle, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
             json.dump(listed, stream)
         new.replace(file)
     except OSError as error:

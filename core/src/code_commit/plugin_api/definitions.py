@@ -47,10 +47,9 @@ class ProviderDefinition:
 # Ends of the words that name something of this machine.
 _OF_THIS_MACHINE = (
     "file", "files", "filename", "path", "paths", "folder", "folders", "dir", "dirs", "directory",
-    "directories", "root", "output", "socket", "log", "url", "urls", "uri", "address", "host", "port",
-    "proxy", "endpoint", "server",
-    "repo", "repository", "program", "command", "executable", "script", "shell", "plugin", "sandbox",
-    "key", "token", "secret", "env",
+    "directories", "root", "output", "socket", "log", "repo", "repository", "env", "key", "token",
+    "url", "urls", "uri", "address", "host", "port", "proxy", "endpoint", "server", "secret",
+    "program", "command", "executable", "script", "shell", "plugin", "sandbox",
 )  # fmt: skip
 
 
@@ -61,10 +60,11 @@ class Flag:
     Its value sets the field of the workflow's `options` model with the first long name (`--query-file` →
     `query_file`), as text or True; the model converts and validates it.
 
-    Another program, such as an MCP client, or a model behind it, may not set a flag that is `for_people`: one that
-    names a file, a folder, an output, a program or an address, or that weakens a protection. With None, a flag is for
-    people if a word of its names or its `metavar` says so, such as `FILE`, `--out-dir` or `URL`. Pass False only if no
-    value leads out of the project's readable files.
+    Another program, such as an MCP client, or a model behind it, may not set a flag that is
+    `for_people`: one that names a file, a folder, an output, a program or an address, or that
+    weakens a protection. With None, a flag is for people if a word of its names or its `metavar`
+    says so, such as `FILE`, `--out-dir` or `URL`. Pass False only if no value leads out of the
+    project's readable files.
     """
 
     names: tuple[str, ...]

@@ -85,7 +85,7 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_folder(project: Path, ended: Ended) -> Path | None:
-    """Return the folder of the run that `ended`. A repository may contain others, and links to others."""
+    """Return the folder of the run that `ended`: a repository may contain others, and links."""
     runs = [event.get("run") for event in _events(ended.stdout)]
     return next((each for each in output_folders(project / "logs") if each.name in runs[-1:]), None)
 

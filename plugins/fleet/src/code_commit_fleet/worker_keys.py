@@ -50,10 +50,13 @@ def require_hidden_tls_keys(sandbox: str) -> None:
 
 
 def copy_keys(source: Path, project: Path) -> None:
-    """Copy key files and settings to the unit: those of its folder, then those of the worker's `keys_from`.
+    """Copy key files and settings to the unit.
+
+    Those of its own folder come first, then those of the worker's `keys_from`.
 
     Raises:
-        NotReady: files in `agent-config` come with a repository, or a key cannot be read or written.
+        NotReady: files in `agent-config` come with a repository, or a key cannot be read or
+            written.
     """
     check_private_folder(project)
     found = dict(_keys_in(keys_from) if (keys_from := _keys_from()) else ())
@@ -82,7 +85,7 @@ def _keys_of_project(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _keys_in(keys_from: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the files with keys and settings in the folder that the user chose."""
+    """Yield name and content of the files with keys and settings in the user's folder."""
     for file in filter(lambda each: _has_keys(each.name), sorted(keys_from.glob("*"))):
         with suppress(OSError), open_regular(file) as opened:
             yield file.name, opened.read(_LARGEST)
@@ -93,7 +96,8 @@ def _has_keys(name: str) -> bool:
 
 
 def _write_new(folder: int, name: str, content: bytes) -> None:
-    with open(os.open(name, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:  # noqa: PTH123 - a handle
+    handle = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
         file.write(content)
 
 
