@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from code_commit_commit.git_commit import commit_message
-from code_commit_testing import Project, ScriptedServer
 
 HOOKS = "[plugins.commit]\ncommit_hooks = true\n"
 
@@ -362,18 +361,15 @@ def test_undo_after_a_commit_says_that_the_commit_stays(change):
 NAMES = ("--help", "--version", "-C", "@file", ":(top)x", "--exec=touch pwned", "-c core.pager=x")
 
 
-def test_names_of_files_that_look_like_flags_are_names(tmp_path):
-    files = dict.fromkeys(NAMES, "old\n")
-    project = Project.create(tmp_path, files=files | {"a\nb": "x\n"}, build="true\n", rollup=None)
-    for name, value in {"user.name": "A", "user.email": "a@example.org"}.items():
-        project.git("config", name, value)
-    with ScriptedServer() as server:
-        server.script("".join(f"^^^{name}\nnew\n^^^end\n" for name in NAMES))
-        environ = server.environment() | {"OPENAI_API_KEY": "sk-test-1234567890"}
-        done = project.command("--model", "gpt-4.1", "--query", "Renew.", "--commit", environ=environ)
+def test_names_of_files_that_look_like_flags_are_names(change):
+    project = change.project
+    project.write({**dict.fromkeys(NAMES, "old\n"), "a\nb": "x\n", "a.txt": "good\n"})
+    project.git("add", "-A")
+    project.git("commit", "-qm", "names")
+    change.show()
+    done = change(["".join(block(name, "new\n") for name in NAMES)], "--commit")
     assert done.exit_code == 0, done.stderr
-    committed = project.git("show", "--name-only", "--format=", "-z", "HEAD").split("\0")[:-1]
-    assert sorted(committed) == sorted(NAMES)
+    assert sorted(committed(project)) == sorted(f"M {name}" for name in NAMES)
     undone = project.command("undo", "--json", "latest", "--", "--help", "-C")
     assert sorted(undone.document["restored"]) == ["--help", "-C"]
     assert project.command("undo", "--json").exit_code == 0

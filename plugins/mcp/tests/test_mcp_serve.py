@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 from code_commit_testing.warm_python import warm_python
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
+needs_tasks = pytest.mark.skipif(not find_spec("code_commit_tasks"), reason="needs the task agent")
 GREEN = "^^^greeting.txt\nhello\n^^^end\n"
 
 
@@ -158,7 +160,7 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
         ("committing_code", {"query_file": "/etc/passwd"}, "'query_file' was unexpected"),
         ("committing_code", {"query-file": "/etc/passwd"}, "'query-file' was unexpected"),
         ("committing_code", {"query": "x", "--query-file": "/etc/passwd"}, "'--query-file' was unexpected"),
-        ("task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected"),
+        pytest.param("task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected", marks=needs_tasks),
         ("undo_run", {"run": "--version"}, "nothing to undo"),
         ("undo_run", {"run": "--disable-plugin=history"}, "nothing to undo"),
         ("undo_run", {}, "'run' is a required property"),
