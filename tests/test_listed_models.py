@@ -228,6 +228,15 @@ def test_a_list_that_cannot_be_stored_is_an_error(run, project):
     assert "models.json cannot be written: " in finished.stderr
 
 
+def test_a_list_is_not_written_through_a_link(run, project, tmp_path):
+    """The cache may be in a project, where a repository can have it."""
+    run("models", "--refresh", replies=[OPENAI], keys=["openai"])
+    [file] = project.home.rglob("models.json")
+    file.with_suffix(".new").symlink_to(tmp_path / "elsewhere")
+    finished, _ = run("models", "--refresh", replies=[OPENAI], keys=["openai"])
+    assert (finished.exit_code, (tmp_path / "elsewhere").exists()) == (3, False)
+
+
 def test_a_broken_file_counts_as_empty(run, project):
     run("models", "--refresh", replies=[OPENAI], keys=["openai"])
     [file] = project.home.rglob("models.json")

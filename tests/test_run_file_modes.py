@@ -103,5 +103,6 @@ def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in project.run_folder.rglob("*")}
     assert {f"{mode:o}" for path, mode in modes.items() if path.is_file()} == {"600"}, modes
     assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html"}, done.stderr
-    for folder in (project.run_folder, project.root / "agent-config/.code-commit"):
+    logs = project.root / "logs"
+    for folder in (logs, project.run_folder, project.root / "agent-config/.code-commit"):
         assert stat.S_IMODE(folder.lstat().st_mode) == 0o700, folder

@@ -78,7 +78,7 @@ def run(project, tmp_path):
 def test_the_program_is_named_as_it_was_started(monkeypatch) -> None:
     for argv0, shown in {
         "/usr/bin/code-commit": "/usr/bin/code-commit",
-        "/x/code_commit/__main__.py": f"{sys.executable} -m code_commit",
+        "/x/code_commit/__main__.py": f"{sys.executable} -P -m code_commit",
     }.items():
         monkeypatch.setattr(sys, "argv", [argv0, "demo"])
         assert CommandHost({}).argv0 == shown

@@ -132,6 +132,31 @@ def test_bash_offers_what_may_follow(project, odd):
     assert completed(project, odd("bash"), CASES) == CASES
 
 
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_names_of_folders_do_not_run(project, odd, shell):
+    """A repository can have them, and a person presses the tab key there."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    for name in (
+        "$(touch pwned)",
+        "`touch pwned`",
+        "2026-$(touch pwned)",
+        "-O pwned",
+        "2026-01-02-00-00-00-;touch pwned",
+    ):
+        (project.root / "logs" / name).mkdir(parents=True)
+        (project.root / "logs" / name / "events.jsonl").touch()
+    cases = [(["code-commit", "undo", ""], []), (["code-commit", "--model", "replay/"], [])]
+    if shell == "bash":
+        offered = [word for _, words in completed(project, odd("bash"), cases) for word in words]
+        assert {*offered} == {"2026-01-01-00-00-00-x", "latest", "replay/2026-01-01-00-00-00-x", "replay/latest"}
+    else:
+        asked = "".join(f"complete -C '{' '.join(words)}'\n" for words, _ in cases)
+        command = ["fish", "--no-config", "-c", f"{odd('fish')}\n{asked}"]
+        subprocess.run(command, cwd=project.root, env=project.environment(), capture_output=True, check=True)
+    assert not (project.root / "pwned").exists()
+
+
 @pytest.mark.fast_rows(1)
 @OFFERS
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")

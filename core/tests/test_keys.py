@@ -383,3 +383,21 @@ def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
     code = "import sys, code_commit.config.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not done.stdout.strip()
+
+
+def test_a_key_file_in_the_project_that_leads_out_of_it_is_refused(root: Path) -> None:
+    """The user named it; whoever wrote the link would choose what is sent as the key."""
+    (root.parent / "secret").write_text("wertvoll-key")
+    (root / "agent-config/k.txt").symlink_to(root.parent / "secret")
+    (root.parent / "alias").symlink_to(root)
+    (root / "keys").symlink_to(root.parent)
+    for path in ("k.txt", f"{root.parent}/alias/agent-config/k.txt", "../keys/secret"):
+        config(root, f'[providers.openai.default]\napi_key_file = "{path}"')
+        said = refused(root)
+        assert "leads out of the project through a link" in said
+        assert "wertvoll" not in said
+    (root.parent / "mine").symlink_to("secret")  # a link of the user's, such as to a folder of dotfiles
+    config(root, f'[providers.openai.default]\napi_key_file = "{root.parent}/mine"')
+    key = found(root)
+    assert key is not None
+    assert key[0] == "wertvoll-key"

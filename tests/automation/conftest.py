@@ -164,7 +164,7 @@ def start_faster(runner: Runner) -> None:
         server = WarmServer({"LANG": "C.UTF-8"}, str(bin_folder / "python"))
         runner.sockets.append(server.descriptor)
         cold = installed.rename(bin_folder / "code-commit-run")
-        ask = f"'{bin_folder}/python' -I -S '{warm_client.__file__}' {server.descriptor}"
+        ask = f"'{bin_folder}/python' -I -S '{warm_client.__file__}' {server.descriptor} -P -m code_commit"
         script = f'#!/bin/sh\ncase "$1" in rollup | runs) exec {ask} "$@" ;; esac\nexec \'{cold}\' "$@"\n'
         installed.write_text(script, "utf-8")
         installed.chmod(0o755)

@@ -127,6 +127,15 @@ def test_a_key_is_not_committed(hooked: Hooked) -> None:
     assert hooked.project.git("log", "--format=%s").splitlines() == ["start"]
 
 
+@pytest.mark.parametrize("name", ["--help", "--version", "-C", "@file", "-h\nx"])
+def test_a_file_with_the_name_of_a_flag_does_not_turn_the_check_off(hooked: Hooked, name: str) -> None:
+    hooked.project.write({name: "nothing\n", "settings.py": f"KEY = {KEY!r}\n"})
+    hooked.project.git("add", "-A")
+    done = hooked.run("git", "commit", "-q", "-m", "a change")
+    assert done.returncode == 1, done.stdout
+    assert "settings.py: contains a configured API key" in done.stdout
+
+
 def test_a_file_of_agent_config_is_not_committed(hooked: Hooked) -> None:
     done = hooked.commit({"agent-config/query.txt": "secret plans\n"}, "--force")
     assert done.returncode == 1

@@ -199,7 +199,9 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
     warm_server = shared_server(project.environment())
-    start = f"-I -S {warm_client.__file__} {warm_server.descriptor}" if warm_server else "-m code_commit"
+    start = "-P -m code_commit"
+    if warm_server:
+        start = f"-I -S {warm_client.__file__} {warm_server.descriptor} {start}"
     scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():

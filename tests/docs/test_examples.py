@@ -155,7 +155,8 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
             command = " ".join(argv[:2])
         own = command in commands_of_the_page(page)
         assert not command or own or command in registry().commands, argv
-        given = {word.partition("=")[0] for word in argv if word.startswith("-") and word != "-"}
+        flags = argv[: argv.index("--")] if "--" in argv else argv
+        given = {word.partition("=")[0] for word in flags if word.startswith("-") and word != "-"}
         assert given <= (frozenset() if own else flags_of(command)) | flags_of_the_page(page), argv
 
 

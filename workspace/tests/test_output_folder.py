@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from pathlib import Path
 
@@ -51,6 +53,19 @@ def test_git_and_other_users_see_nothing_of_it(tmp_path, folder):
     (tmp_path / "logs/.gitignore").write_text("mine")
     OutputFolder.make(tmp_path / "logs", "other", at=0).close()
     assert (tmp_path / "logs/.gitignore").read_text() == "mine"
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
+def test_a_new_folder_is_private_and_an_old_one_keeps_its_mode(tmp_path, umask):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o2775)
+    before = os.umask(umask)
+    try:
+        for above in ("new", "old"):
+            OutputFolder.make(tmp_path / above, "run", at=0).close()
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / above).stat().st_mode) for above in ("new", "old")] == [0o700, 0o2775]
 
 
 @pytest.mark.parametrize(

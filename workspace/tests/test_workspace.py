@@ -247,8 +247,17 @@ def test_state_that_cannot_be_kept_is_named(root):
         assert workspace.state("x").stat().st_mode & 0o777 == 0o700
         assert workspace.state("x").is_dir()
         (workspace.state_folder / "state/file").touch()
-        with pytest.raises(NotReady, match=r"cannot make .*/state/file: File exists"):
+        with pytest.raises(NotReady, match=r"cannot make .*/state/file: Not a directory"):
             workspace.state("file")
+
+
+def test_state_is_not_written_through_a_link(root, tmp_path):
+    with Workspace.open(root, writes=True) as workspace:
+        workspace.state_folder.mkdir(exist_ok=True)
+        (workspace.state_folder / "state").symlink_to(tmp_path)
+        with pytest.raises(NotReady, match=r"cannot make .*/state/x: Not a directory"):
+            workspace.state("x")
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

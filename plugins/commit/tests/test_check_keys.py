@@ -53,6 +53,30 @@ def test_check_finds_every_censored_form_of_a_key_and_no_other(project):
     assert {row["path"] for row in done.document["paths"] if not row["allowed"]} == set(found)
 
 
+FLAGS = [
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "-C",
+    "--json",
+    "--debug",
+    "--disable-plugin",
+    "--disable-plugin=commit",
+    "--",
+]
+
+
+@pytest.mark.parametrize("name", [*FLAGS, "@file", "a\nb.txt", "-"])
+def test_check_takes_every_word_after_two_dashes_as_a_path(project, name):
+    """A hook passes all names of files, and a repository may have any."""
+    project.write({name: f"{KEY}\n"})
+    done = project.command("check", "--keys", "--", "a.txt", name)
+    assert (done.exit_code, "contains a configured API key" in done.stdout) == (1, True), done
+    (project.root / name).write_text("no key\n")
+    assert project.command("check", "--keys", "--", "a.txt", name).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("files", "environ"),
     [

@@ -130,6 +130,17 @@ def test_a_query_is_read_from_a_pipe(change):
     assert "[query]\nDo it.\n" in change.prompts()[0]
 
 
+def test_a_query_file_that_leads_out_of_the_project_is_not_read(change, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("a secret of the user")
+    (change.project.root / "issue.md").symlink_to(secret)
+    finished = change([GREEN], "--query-file", "issue.md")
+    assert finished.exit_code == 3
+    assert "the query file issue.md leads out of the project through a link" in finished.stderr
+    (tmp_path / "issue.md").symlink_to(secret)  # a link of the user's
+    assert change([GREEN], "--query-file", str(tmp_path / "issue.md")).exit_code == 0
+
+
 @pytest.mark.parametrize(("model", "size"), [("gpt-4o", 25_000), ("unheard-of", 60_000)], ids=["fits", "unknown"])
 def test_other_prompts_are_sent(change, model, size):
     change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n{'words of a text ' * size}\n"})

@@ -356,3 +356,22 @@ def test_undo_after_a_commit_says_that_the_commit_stays(change):
     change.project.git("add", "-A", "--", "a.txt", "new.txt")
     change.project.git("commit", "-qm", "back")
     assert change.project.git("diff", "HEAD~2", "HEAD") == ""
+
+
+NAMES = ("--help", "--version", "-C", "@file", ":(top)x", "--exec=touch pwned", "-c core.pager=x")
+
+
+def test_names_of_files_that_look_like_flags_are_names(change):
+    project = change.project
+    project.write({**dict.fromkeys(NAMES, "old\n"), "a\nb": "x\n", "a.txt": "good\n"})
+    project.git("add", "-A")
+    project.git("commit", "-qm", "names")
+    change.show()
+    done = change(["".join(block(name, "new\n") for name in NAMES)], "--commit")
+    assert done.exit_code == 0, done.stderr
+    assert sorted(committed(project)) == sorted(f"M {name}" for name in NAMES)
+    undone = project.command("undo", "--json", "latest", "--", "--help", "-C")
+    assert sorted(undone.document["restored"]) == ["--help", "-C"]
+    assert project.command("undo", "--json").exit_code == 0
+    assert {project.read(name) for name in NAMES} == {"old\n"}
+    assert not (project.root / "pwned").exists()

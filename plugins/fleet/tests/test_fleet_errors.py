@@ -110,7 +110,7 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
     (made / "units.jsonl").unlink()
     (made / "units.jsonl").mkdir()
     done = fleet.run()
-    assert (done.exit_code, "Is a directory: " in done.stderr) == (70, True)
+    assert (done.exit_code, "not a regular file: " in done.stderr) == (70, True)
     made.rename(fleet.folder / "elsewhere")
     made.symlink_to("elsewhere")
     done = fleet.run()

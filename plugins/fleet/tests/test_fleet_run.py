@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -221,3 +222,48 @@ def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
     assert sent == ["Bearer sk-of-the-project-0123456789", "Bearer sk-of-the-worker-0123456789"]
     stored = b"".join(path.read_bytes() for path in (fleet.folder / "fleet.fleet").rglob("*") if path.is_file())
     assert b"sk-of-the" not in stored
+
+
+@pytest.mark.parametrize("link", ["agent-config/openai-key.txt", "agent-config/config.toml", "agent-config"])
+def test_no_key_is_written_through_a_link_that_a_repository_has(fleet, link):
+    (one,) = fleet.repositories("one")
+    outside = fleet.folder / "outside"
+    shutil.rmtree(one / "agent-config", ignore_errors=True)
+    (one / link).parent.mkdir(exist_ok=True)
+    (one / link).symlink_to(outside)
+    fleet.git(one, "add", "-f", link)
+    fleet.commit(one)
+    keys = fleet.folder / "keys"
+    keys.mkdir()
+    (keys / "openai-key.txt").write_text("sk-of-the-worker-0123456789\n")
+    (keys / "config.toml").write_text('[providers.openai.default]\nmodel = "gpt-4.1"\n')
+    fleet.write(f"file://{one}")  # known to the worker alone
+    done = fleet.run("--workers", "1", OPENAI_API_KEY="", CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM=str(keys))
+    assert done.exit_code == 1, done.stderr
+    assert fleet.outcomes() == {"one": "not_ready"}
+    assert "git tracks agent-config" in fleet.lines[0]["error"]
+    assert not outside.exists()
+    assert fleet.server.requests == []
+
+
+def test_a_result_has_nothing_of_runs_that_a_repository_has(fleet):
+    """Its run folders may be forged, and may be links to those of other projects."""
+    (one,) = fleet.repositories("one")
+    outside = fleet.folder / "outside"
+    outside.mkdir()
+    (outside / "events.jsonl").write_text("{}\n")
+    (outside / "secret.txt").write_text("not of this run")
+    forged = one / "logs/9999-01-01-00-00-00-committing-code"
+    forged.mkdir(parents=True)
+    (forged / "events.jsonl").write_text("{}\n")
+    (forged / "secret.txt").write_text("not of this run")
+    (one / "logs/9999-02-02-00-00-00-committing-code").symlink_to(outside)
+    fleet.git(one, "add", "-f", "logs")
+    fleet.commit(one)
+    fleet.write("one", head="max_cost = 1.0")
+    fleet.server.script(fleet.good)
+    assert fleet.run("--workers", "1").exit_code == 0
+    assert fleet.lines[0]["cost"] > 0
+    unit = next((fleet.folder / "fleet.fleet/units").iterdir())
+    assert (unit / "run/1-initial-query.txt").exists()
+    assert not [path for path in unit.rglob("*") if path.name == "secret.txt"]

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 from code_commit_testing.warm_python import warm_python
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
+needs_tasks = pytest.mark.skipif(not find_spec("code_commit_tasks"), reason="needs the task agent")
 GREEN = "^^^greeting.txt\nhello\n^^^end\n"
 
 
@@ -39,7 +41,7 @@ class Served:
         }
         command = StdioServerParameters(
             command=self._python,
-            args=["-m", "code_commit", "mcp", "serve"],
+            args=["-P", "-m", "code_commit", "mcp", "serve"],
             env={**os.environ, **environ},
             cwd=self.project.root,
         )
@@ -81,9 +83,51 @@ def test_each_workflow_is_a_tool(served) -> None:
     assert {"committing_code", "list_runs", "show_run", "diff_run", "undo_run"} <= tools.keys()
     properties = tools["committing_code"].input_schema["properties"]
     assert {"query", "dry_run", "repairs", "model", "max_cost", "on_failure"} <= properties.keys()
-    assert not {"sandbox", "disable_plugin", "json", "debug"} & properties.keys()
+    assert not {"sandbox", "disable_plugin", "json", "debug", "query_file"} & properties.keys()
     assert tools["list_runs"].annotations.read_only_hint
     assert tools["committing_code"].annotations.destructive_hint
+
+
+STRANGE = """
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_workflows():
+    def workflow(name, *flags):
+        return WorkflowDefinition(name, "a test", flags, "strange_plugin:run", writes=False)
+
+    return [
+        workflow(
+            "strange",
+            Flag(("--strange",), "select it", selects=True),
+            Flag(("-o", "--strange-out-dir"), "a folder", metavar="X"),
+            Flag(("--strange-notes",), "a file", metavar="NOTES_FILE"),
+            Flag(("--strange-service",), "an address", metavar="URL"),
+            Flag(("--strange-with",), "a program that the author thought of", metavar="X", for_people=True),
+            Flag(("--strange-path",), "a path in the project", metavar="PATH", for_people=False),
+            Flag(("--strange-words",), "how long", metavar="N"),
+        ),
+        workflow("by-path", Flag(("--by-path",), "a file", metavar="PATH", selects=True)),
+    ]
+"""
+
+
+def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) -> None:
+    """Also in a workflow whose author did not think of other programs."""
+    install_plugin(tmp_path / "plugins", "strange", STRANGE)
+
+    async def use(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = {tool.name: tool.input_schema["properties"] for tool in served(use)}
+    assert tools["strange"].keys() == {"strange_path", "strange_words", "model", "max_cost", "on_failure"}
+    assert "by_path" not in tools
+    for name in ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with"):
+        failed, text = served.call("strange", **{name: "x"})
+        assert (failed, f"'{name}' was unexpected" in text) == (True, True)
+    named = [name for properties in tools.values() for name in properties if "file" in name or "path" in name]
+    assert sorted(named) == ["paths", "strange_path"]
 
 
 def test_an_agent_makes_a_change_looks_at_it_and_undoes_it(served) -> None:
@@ -113,6 +157,12 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
     [
         ("committing_code", {"query": 3}, "$.query: 3 is not of type 'string'"),
         ("committing_code", {"sandbox": "off"}, "'sandbox' was unexpected"),
+        ("committing_code", {"query_file": "/etc/passwd"}, "'query_file' was unexpected"),
+        ("committing_code", {"query-file": "/etc/passwd"}, "'query-file' was unexpected"),
+        ("committing_code", {"query": "x", "--query-file": "/etc/passwd"}, "'--query-file' was unexpected"),
+        pytest.param("task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected", marks=needs_tasks),
+        ("undo_run", {"run": "--version"}, "nothing to undo"),
+        ("undo_run", {"run": "--disable-plugin=history"}, "nothing to undo"),
         ("undo_run", {}, "'run' is a required property"),
         ("undo_run", {"run": "--force"}, "nothing to undo"),
         ("show_run", {"run": "none"}, "there are no runs"),

@@ -79,6 +79,19 @@ def test_commands_change_nothing_else_in_the_plan_folder(codebase, player):
     assert "forged" not in cast.requests["message"][0].prompt
 
 
+def test_a_link_in_the_place_of_a_folder_leads_nowhere(codebase, player, tmp_path):
+    """The host restores the files, outside of the sandbox."""
+    outside = tmp_path / "outside"
+    (outside / "projects").mkdir(parents=True)
+    (outside / "projects/precious").write_text("x")
+    codebase.write("g3-plan/sub/projects", "a note\n")
+    codebase.project.git("add", "g3-plan")
+    codebase.project.git("commit", "-qm", "a note")
+    player(codebase.cast.called("shell", command=f"rm -r g3-plan/sub; ln -s {outside} g3-plan/sub"))
+    assert (outside / "projects/precious").read_text() == "x"
+    assert codebase.read("g3-plan/sub/projects") == "a note\n"
+
+
 CALLS = [
     ("write_file", {"path": "src/evil.py", "content": "x"}),
     ("str_replace", {"path": "one.txt", "old_str": "1", "new_str": "2"}),

@@ -359,6 +359,7 @@ def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
         (("--task", " "), 3, "the task is empty"),
         (("--task-file", "nowhere.txt"), 3, "cannot read the task file nowhere.txt"),
         (("--task-file", "latin.txt"), 3, "the task file latin.txt is not UTF-8: byte 3"),
+        (("--task-file", "link.txt"), 3, "the task file link.txt leads out of the project through a link"),
         (("--task", "x", "--task-file", "y"), 2, "cannot be used together"),
         (("--task", "x", "--resume", "y"), 2, "cannot be used together"),
         (("--task", "x", "--query", "y"), 2, "--query belongs to"),
@@ -366,6 +367,7 @@ def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
 )
 def test_invalid_options_are_rejected(work, arguments, exit_code: int, message: str) -> None:
     (work.project.root / "latin.txt").write_bytes(b"caf\xe9")
+    (work.project.root / "link.txt").symlink_to("/etc/hostname")
     done = work(*arguments)
     assert done.exit_code == exit_code
     assert message in done.stderr

@@ -8,13 +8,13 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from code_commit_testing.warm_start import ChildProcess, fastest_start
+from code_commit_workspace import python_command
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
@@ -183,8 +183,7 @@ class Project:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         start = ChildProcess if cold else fastest_start(environ)
         return start(
-            # -P: like the installed command, import nothing from the project.
-            [sys.executable, "-P", "-m", "code_commit", *arguments],
+            python_command("code_commit", *arguments),
             cwd=cwd or self.root,
             env=environ,
             stdin=stdin,

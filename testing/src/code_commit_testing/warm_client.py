@@ -1,7 +1,8 @@
 """Ask a server of `warm_start` for a process of the command, and end as it ends.
 
 For scripts that start the command themselves. A file for `python -I -S`, because the start of this program should cost
-nothing; its first argument is the descriptor of the server's socket, or `@` and an address that leads there.
+nothing. Its first argument is the descriptor of the server's socket, or `@` and an address that
+leads there. The others are those of Python: `-P -m code_commit …`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ def main() -> None:
     """Run the command with the arguments, environment, folder and streams of this process."""
     server, *arguments = sys.argv[1:]
     request, (status, report) = os.memfd_create("request"), os.pipe()
-    python = os.environ.pop("WARM_PYTHON", sys.executable)
-    command = [python, "-P", "-m", "code_commit", *arguments]
-    asked = {"command": command, "folder": os.getcwd(), "environ": dict(os.environ)}  # noqa: PTH109 - no pathlib here
+    python = os.environ.pop("WARM_PYTHON", sys.orig_argv[0])
+    asked = {"command": [python, *arguments], "folder": os.getcwd(), "environ": dict(os.environ)}  # noqa: PTH109 - no pathlib here
     os.write(request, json.dumps(asked).encode())
     with _connect(server) as control:
         socket.send_fds(control, [b"fork"], [request, report, 0, 1, 2])

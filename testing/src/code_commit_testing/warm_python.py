@@ -16,15 +16,14 @@ from pathlib import Path
 
 from code_commit_testing import warm_client
 from code_commit_testing.warm_start import WarmServer, shared_server
+from code_commit_workspace import isolated_python
 
 _SCRIPT = """\
 #!/bin/sh
 case "$1 $2 $3" in
-"-P -m code_commit") shift 3 ;;
-"-m code_commit "*) shift 2 ;;
+"-P -m code_commit") WARM_PYTHON=$0 exec {client} {address} "$@" ;;
 *) exec {python} "$@" ;;
 esac
-WARM_PYTHON=$0 exec {python} -I -S {client} {address} "$@"
 """
 
 
@@ -43,7 +42,7 @@ def warm_python(folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
         listener.listen()
         address = "@" + listener.getsockname()[1:].decode()
         path = folder / "python"
-        python, client = shlex.quote(sys.executable), shlex.quote(warm_client.__file__)
+        python, client = shlex.quote(sys.executable), shlex.join(isolated_python("-S", warm_client.__file__))
         path.write_text(_SCRIPT.format(python=python, client=client, address=address), "utf-8")
         path.chmod(0o755)
         threading.Thread(target=_pass_on, args=(listener, server), daemon=True).start()

@@ -20,6 +20,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from code_commit_workspace import python_command
+
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")  # what the interpreter reads at its start, and only then
 # Libraries that few tests need, and what those tests import: pages that are mapped make each fork slower.
 _LARGE = {"dask": "code_commit_fleet", "distributed": "code_commit_fleet", "mcp": "mcp", "mcp_types": "mcp"}
@@ -47,14 +49,16 @@ def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
 class WarmServer:
     """A server that forks. A script, which gets its `descriptor`, asks it with `warm_client.py`."""
 
-    def __init__(self, environ: Mapping[str, str], python: str = sys.executable) -> None:
-        """Start the server with `python`. Its interpreter sees `environ` alone."""
+    def __init__(self, environ: Mapping[str, str], python: str = "") -> None:
+        """Start the server with `python`, by default this one. Its interpreter sees `environ` alone."""
         self.environ = environ
         left_out = [library for library, user in _LARGE.items() if user not in sys.modules]
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            words = (str(theirs.fileno()), *left_out)
+            this_python, *command = python_command("code_commit_testing.warm_server", *words)
             self._server = subprocess.Popen(
-                [python, "-P", "-m", "code_commit_testing.warm_server", str(theirs.fileno()), *left_out],
+                [python or this_python, *command],
                 cwd="/",
                 env=environ,
                 pass_fds=[theirs.fileno()],

@@ -44,6 +44,7 @@ _PUBLIC = {
     "kept_stream": ("KeptStream",),
     "line_file": ("LineFile",),
     "output_folder": ("OutputFolder", "counted", "output_folders", "plain_name"),
+    "own_python": ("isolated_python", "python_command", "python_environment"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),
@@ -56,7 +57,7 @@ _PUBLIC = {
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),
     "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
-    "small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project"),
+    "small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project", "require_no_link_out"),
     "sync_result": ("require_sync",),
     "terminal": (
         "SafeStream",

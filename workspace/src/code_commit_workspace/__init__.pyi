@@ -35,6 +35,9 @@ from .output_folder import OutputFolder as OutputFolder
 from .output_folder import counted as counted
 from .output_folder import output_folders as output_folders
 from .output_folder import plain_name as plain_name
+from .own_python import isolated_python as isolated_python
+from .own_python import python_command as python_command
+from .own_python import python_environment as python_environment
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.launch import Process as Process
@@ -69,6 +72,7 @@ from .small_file import is_locked as is_locked
 from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
+from .small_file import require_no_link_out as require_no_link_out
 from .sync_result import require_sync as require_sync
 from .terminal import SafeStream as SafeStream
 from .terminal import align_columns as align_columns

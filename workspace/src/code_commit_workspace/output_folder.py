@@ -18,7 +18,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOM = 64 * 1024  # bytes
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")  # of a folder
+# Of a folder. A shell needs no quotes for it: hints and completion show it.
+_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([\w.+@=,-]+?)(?:-(\d+))?")
 _LONGEST_NAME = 200  # bytes
 
 
@@ -176,7 +177,7 @@ def _open_or_make(path: Path) -> int:
     parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            os.mkdir(path.name, dir_fd=parent)
+            os.mkdir(path.name, 0o700, dir_fd=parent)  # names of runs are private, too
         except FileExistsError:
             mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):

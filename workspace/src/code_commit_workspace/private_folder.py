@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,9 +91,10 @@ def _require_others(paths: Sequence[str], private_folder: str) -> None:
     names = ProtectedNames([Protected(private_folder)])
     for path in paths:
         if names.find(path):
+            quoted = shlex.quote(path)
             raise NotReady(
                 f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"check the file; if it is yours, run `git rm --cached {path}`",
+                hint=f"check the file; if it is yours, run `git rm --cached -- {quoted}`",
             )
 
 

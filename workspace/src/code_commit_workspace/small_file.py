@@ -52,6 +52,28 @@ def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
         raise _unreadable(shown, error) from None
 
 
+def require_no_link_out(root: Path, path: Path, shown: str) -> None:
+    """Check that a `path` in the project at `root` stays in it: a repository may contain links.
+
+    Links of the user, outside of the project, may lead anywhere. `shown` names the path in the
+    error.
+
+    Raises:
+        NotReady: a link leads out of the project, or the path cannot be resolved.
+    """
+    try:
+        place = Path(os.path.normpath(root / path))
+        real_root, real = root.resolve(), place.resolve()
+        named_in_project = any(above.resolve() == real_root for above in place.parents)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise NotReady(f"{shown} cannot be resolved: {error}") from None
+    if named_in_project and not real.is_relative_to(real_root):
+        raise NotReady(
+            f"{shown} leads out of the project through a link",
+            hint="if you trust it, name the file that it leads to",
+        )
+
+
 def _require_small(found: os.stat_result, limit: int) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.ELOOP, "a link")

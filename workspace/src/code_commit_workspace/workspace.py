@@ -27,10 +27,10 @@ from code_commit_workspace.opening import (
     recover_for_reading,
     require_open_files,
 )
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.project_tree import ProjectTree, parts_of
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_home
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
@@ -361,14 +361,19 @@ class Workspace:
         """Return the folder `name` for state between runs; create it if missing. No process and no model sees it.
 
         Raises:
-            NotReady: it cannot be created.
+            NotReady: it cannot be created, or a link is in its place.
         """
         folder = self.state_folder / "state" / name
+        handle = open_home(self.state_folder)
         try:
-            os.close(open_home(self.state_folder))
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for part in ("state", *parts_of(name)):
+                below = open_folder(handle, part)
+                os.close(handle)
+                handle = below
         except OSError as error:
             raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+        finally:
+            os.close(handle)
         return folder
 
     @cached_property

@@ -97,9 +97,15 @@ def workflow_parser(registry: Registry) -> Parser:
 
 
 def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
-    """Return the command, if there is one, the words after it, and what `--disable-plugin` names anywhere."""
+    """Return the command, if there is one, and the words after it.
+
+    Also return what `--disable-plugin` names before `--`.
+    """
     disabled, words, rest = [], [], iter(argv)
     for word in rest:
+        if word == "--":  # names of files may follow
+            words += ["--", *rest]
+            break
         flag, is_joined, name = word.partition("=")
         if flag == "--disable-plugin":
             disabled.append(name if is_joined else next(rest, ""))

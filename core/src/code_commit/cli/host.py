@@ -22,7 +22,7 @@ from code_commit.plugins.code import collect_objects, import_code, naming, notin
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import did_you_mean, require_sync
+from code_commit_workspace import did_you_mean, python_command, require_sync
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -59,7 +59,11 @@ class CommandHost:
     @property
     def argv0(self) -> str:
         """The program that started this process, as a shell command."""
-        return f"{sys.executable} -m code_commit" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+        if not sys.argv[0].endswith("__main__.py"):
+            return sys.argv[0]
+        import shlex
+
+        return shlex.join(python_command("code_commit"))
 
     @cached_property
     def registry(self) -> Registry:

@@ -33,7 +33,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
-    if "--version" in argv or argv[:1] == ["-V"]:
+    if "--version" in _flags_in(argv) or argv[:1] == ["-V"]:
         write_stdout(sys.stdout, f"code-commit {__version__}\n")
         return lambda: ExitCode.REACHED
     argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
@@ -46,7 +46,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
         return partial(run_named, command, following, os.environ, disabled, out)
     registry = load_registry(disabled)
     out.registries.append(registry)
-    if {"--help", "-h"} & set(argv):
+    if {"--help", "-h"} & set(_flags_in(argv)):
         print_workflow_help(registry)
         return lambda: ExitCode.REACHED
     invocation = parse_invocation(argv, registry)
@@ -62,14 +62,19 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     forget_partial_imports()
     shown = as_reported((_folder_gone() if isinstance(error, OSError) else None) or error)
     code, message, hint = exit_code_of(shown), shown.message, shown.hint
-    if code is ExitCode.INTERNAL and "--debug" in argv:
+    if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):
         message, hint = traceback_of(error).rstrip(), ""
     elif code is ExitCode.INTERNAL:
         message = ", ".join([message, *getattr(error, "__notes__", ())])  # the notes name the command of a plugin
     out.error(message, hint)
-    if "--json" in argv:
+    if "--json" in _flags_in(argv):
         out.run_finished(code, message, hint)
     return code
+
+
+def _flags_in(argv: Sequence[str]) -> Sequence[str]:
+    """Return the words before `--`: those after it may be the names of files, such as `--help`."""
+    return argv[: argv.index("--")] if "--" in argv else argv
 
 
 def _folder_gone() -> NotReady | None:

@@ -26,6 +26,7 @@ from code_commit_workspace import (
     read_anywhere,
     read_in_project,
     require_gitignore_line,
+    require_no_link_out,
 )
 
 _LIMIT = 16 * 1024  # bytes of a key file
@@ -174,6 +175,7 @@ class KeyStore:
                 f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
             )
+        require_no_link_out(self._root, path, f"{where}: {path}")
         return path
 
     def _key_file(self, name: str) -> FoundKey | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from code_commit.plugin_api import (
@@ -22,7 +23,7 @@ from code_commit_commit.current_code import CurrentCode, collect_current_code, d
 from code_commit_commit.prompts import Context
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
-from code_commit_workspace import RolledUp, join_paths
+from code_commit_workspace import RolledUp, join_paths, require_no_link_out
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
@@ -125,7 +126,10 @@ def _query(run: Run) -> str:
         return decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
     if run.options.query_file is not None:
         name = run.options.query_file
-        return decode_text(_read_query_file(name, _fit(run)), "standard input" if name == "-" else name)
+        if name == "-":
+            return decode_text(_read_stdin(_fit(run)), "standard input")
+        require_no_link_out(run.root, Path.cwd() / name, f"the query file {name}")
+        return decode_text(_read_query_file(name, _fit(run)), name)
     require_file_fits(run.tree, QUERY, _fit(run), is_code=False)
     query = _required(run, QUERY, _DESCRIBE)
     if query.split() == SAMPLE_QUERY.split():
@@ -196,10 +200,15 @@ def _fit(run: Run) -> RequireFit:
     return require_fit
 
 
+def _read_stdin(require_fit: RequireFit) -> bytes:
+    try:
+        return _read_query(sys.stdin.buffer, "-", require_fit)
+    except OSError as error:
+        raise NotReady(f"cannot read the query file -: {error.strerror}") from error
+
+
 def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
     try:
-        if name == "-":
-            return _read_query(sys.stdin.buffer, name, require_fit)
         with open(name, "rb", opener=_open_now) as file:
             os.set_blocking(file.fileno(), True)
             return _read_query(file, name, require_fit)

@@ -20,7 +20,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
                 Flag(("--query",), "describe the change, instead of agent-config/query.txt", metavar="TEXT"),
-                Flag(("--query-file",), "read the query from a file; - is stdin", metavar="FILE"),
+                Flag(("--query-file",), "read the query from a file; - is stdin", metavar="FILE", for_people=True),
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
                 Flag(("--repairs",), "maximum number of repairs of a red build (default 3)", metavar="N"),

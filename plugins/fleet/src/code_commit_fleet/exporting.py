@@ -14,7 +14,7 @@ from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
 from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit
 from code_commit_fleet.status import folder_of
-from code_commit_workspace import Git, GitError, count_of
+from code_commit_workspace import Git, GitError, count_of, open_regular
 
 _COLUMNS = (
     "unit",
@@ -97,7 +97,8 @@ def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
 def _patch_of(folder: FleetFolder, unit: Unit) -> bytes:
     path = folder.unit_folder(unit.unit) / "change.patch"
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise NotReady(f"{path} cannot be read: {error.strerror}") from error
 

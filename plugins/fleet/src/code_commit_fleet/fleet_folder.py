@@ -24,9 +24,11 @@ from typing import Any
 
 from code_commit.plugin_api import NotReady
 from code_commit_fleet.plan import Plan
+from code_commit_workspace import open_regular
 
 REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
 # Messages of the system and of git about a full disk.
+_UNITS = "units"
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -115,8 +117,9 @@ class FleetFolder:
         """
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
-            if self.path.is_symlink():
-                raise NotReady(f"{self.path} is a link")
+            for folder in (self.path, self.path / _UNITS):
+                if folder.is_symlink():
+                    raise NotReady(f"{folder} is a link", hint="remove it: results are written there")
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise NotReady(f"{self.path} cannot be used: {error.strerror}") from error
@@ -180,7 +183,7 @@ class FleetFolder:
 
     def _rows(self, name: str) -> Iterator[Mapping[str, Any]]:
         try:
-            lines = (self.path / name).read_bytes().splitlines()
+            lines = self._read(name).splitlines()
         except FileNotFoundError:
             return
         for line in lines:
@@ -191,6 +194,10 @@ class FleetFolder:
             if isinstance(row, dict):
                 yield row
 
+    def _read(self, name: str) -> bytes:
+        with open_regular(self.path / name) as file:
+            return file.read()
+
     def plan(self) -> Plan:
         """Return the plan of the latest run.
 
@@ -198,7 +205,7 @@ class FleetFolder:
             NotReady: there is none.
         """
         try:
-            return Plan.read(json.loads((self.path / "plan.json").read_bytes()))
+            return Plan.read(json.loads(self._read("plan.json")))
         except FileNotFoundError:
             raise NotReady(
                 f"{self.file} has not been run", hint=f"`code-commit fleet run {self.file}` runs it"
@@ -215,7 +222,7 @@ class FleetFolder:
 
     def unit_folder(self, unit: str) -> Path:
         """Return the folder of a unit."""
-        return self.path / "units" / unit
+        return self.path / _UNITS / unit
 
 
 def latest(tries: list[Tried]) -> dict[str, Tried]:

@@ -15,7 +15,7 @@ from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
 from code_commit_fleet.unit_process import Ended, run_code_commit
-from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of
+from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of, run_folder
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
 from code_commit_workspace import describe
 
@@ -39,20 +39,20 @@ def run_unit(payload: bytes) -> bytes:
         name = f"{order['unit']}-{order['try']}"
         _require_new(name)
         running = _Unit(order, name)
-        record, project, patch = running.run()
+        record, folder, patch = running.run()
     except BaseException as error:  # noqa: BLE001 - a worker reports every error in its result
         message = error.message if isinstance(error, CodeCommitError) else describe(error)
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
         stopped = running is not None and running.stopped()
         how = {"outcome": "interrupted", "exit_code": 130} if stopped else {"outcome": "not_ready", "exit_code": 3}
-        record, project = {**how, "error": message, **cost}, None
+        record, folder = {**how, "error": message, **cost}, None
         patch = b""
     record["seconds"] = round(time.monotonic() - started, 3)
     redactor = worker_redactor()
     try:
         with _packing:
-            return bundle.pack(bounded(redactor.json(record)), files_of(project, patch, redactor))
+            return bundle.pack(bounded(redactor.json(record)), files_of(folder, patch, redactor))
     except Exception as error:  # noqa: BLE001 - as above
         return bundle.pack({**record, "error": redactor.text(describe(error))[:LONGEST]}, [])
     finally:
@@ -108,8 +108,8 @@ class _Unit:
         unwanted = _unwanted()
         self.stopped: Callable[[], bool] = lambda: name in _stopped or unwanted()
 
-    def run(self) -> tuple[dict[str, Any], Path, bytes]:
-        """Return the record of the unit, its project, and its patch.
+    def run(self) -> tuple[dict[str, Any], Path | None, bytes]:
+        """Return the record of the unit, its run folder, and its patch.
 
         Raises:
             NotReady: it could not begin.
@@ -144,7 +144,7 @@ class _Unit:
                 record["branch"] = order["branch"]
             except CodeCommitError as error:
                 record |= {"outcome": "not_pushed", "error": error.message}
-        return record, project, patch
+        return record, run_folder(project, ended), patch
 
     def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
         return run_code_commit(arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped)

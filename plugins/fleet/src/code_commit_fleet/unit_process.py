@@ -6,13 +6,12 @@ import contextlib
 import os
 import selectors
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit_workspace import Process
+from code_commit_workspace import Process, python_command, python_environment
 
 _KEPT = 256 * 1024  # bytes of the end of each output
 _CHUNK = 64 * 1024
@@ -43,14 +42,15 @@ def run_code_commit(
     Send it Ctrl-C first, so that it restores its project and reports its cost, and kill it some seconds later. If our
     own process is killed, the supervisor ends it.
     """
-    command = [sys.executable, "-P", "-m", "code_commit", *arguments]
+    command = python_command("code_commit", *arguments)
     with Process(command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin) as process:
         return _follow(process, deadline, stopped)
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a unit, without the variables of the cluster."""
-    return {name: value for name, value in environ.items() if not name.startswith("DASK_")}
+    own = {name: value for name, value in environ.items() if not name.startswith("DASK_")}
+    return python_environment(own)
 
 
 def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> Ended:

@@ -10,7 +10,7 @@ from typing import Any
 
 from code_commit_fleet import bundle
 from code_commit_fleet.unit_process import Ended
-from code_commit_workspace import Redactor, as_on_terminal, open_regular
+from code_commit_workspace import Redactor, as_on_terminal, open_regular, output_folders
 
 LONGEST = 2000  # characters of an error
 _MOST_FILES = 1000  # names of files in a record
@@ -23,7 +23,8 @@ _ERROR_LINE = re.compile(r"error|fail|exception|panic|cannot|undefined", re.IGNO
 def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     """Return the record of a unit whose `code-commit` ended."""
     finished = _run_finished(ended.stdout)
-    run = _json_file(run_folder(project), "run.json")
+    folder = run_folder(project, ended)
+    run = _json_file(folder, "run.json")
     outcome = "timeout" if ended.reason == "timeout" else str(finished.get("outcome") or "internal")
     outcome = "interrupted" if ended.reason == "stopped" else outcome
     data = finished.get("data")
@@ -31,7 +32,7 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     files = [path for name in ("written", "deleted", "changed") for path in data.get(name) or []]
     error = "" if outcome == "reached" else str(finished.get("summary") or first_error(ended.stderr))
     if outcome == "not_reached":
-        error = first_error(_last_build(run_folder(project))) or error
+        error = first_error(_last_build(folder)) or error
     return {
         "outcome": outcome,
         "exit_code": ended.exit_code,
@@ -39,7 +40,7 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
         "files": list(map(str, files)),
         "error": error.replace(f"{project}/", ""),
         "branch": "",
-        **_cost(run_folder(project), run),
+        **_cost(folder, run),
     }
 
 
@@ -83,15 +84,17 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def run_folder(project: Path) -> Path | None:
-    """Return the run folder of a unit's project."""
-    found = sorted((project / "logs").glob("*/events.jsonl"))
-    return found[-1].parent if found else None
+def run_folder(project: Path, ended: Ended) -> Path | None:
+    """Return the folder of the run that `ended`: a repository may contain others, and links."""
+    runs = [event.get("run") for event in _events(ended.stdout)]
+    return next((each for each in output_folders(project / "logs") if each.name in runs[-1:]), None)
 
 
-def files_of(project: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a result, the most important first, because the last ones may be left out."""
-    folder = run_folder(project) if project else None
+def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a result, the most important first, because the last ones may be left out.
+
+    `folder` is the run folder.
+    """
     if folder is None:
         return
     if patch:

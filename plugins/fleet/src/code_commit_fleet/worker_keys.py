@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, NotReady
-from code_commit_workspace import Redactor
+from code_commit_workspace import (
+    ProjectTree,
+    Redactor,
+    check_private_folder,
+    open_regular,
+    read_in_project,
+)
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 _SHORTEST_SECRET = 8
 _SETTING = "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM"
+_FOLDER = "agent-config"
+_LARGEST = 1024 * 1024  # bytes of a file with keys or settings
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
@@ -40,18 +50,55 @@ def require_hidden_tls_keys(sandbox: str) -> None:
 
 
 def copy_keys(source: Path, project: Path) -> None:
-    """Copy key files and settings to the unit: those of its folder, then those of the worker's `keys_from`."""
-    folders = [source / "agent-config"] if source.is_absolute() else []
-    if keys_from := _keys_from():
-        folders.append(keys_from)
-    target = project / "agent-config"
-    for folder in folders:
-        for file in [*folder.glob("*-key.txt"), folder / "config.toml"]:
-            if file.is_file() and not file.is_symlink() and not target.is_symlink():
-                target.mkdir(mode=0o700, exist_ok=True)
-                if not (target / file.name).exists():
-                    shutil.copyfile(file, target / file.name)
-                    (target / file.name).chmod(0o600)
+    """Copy key files and settings to the unit.
+
+    Those of its own folder come first, then those of the worker's `keys_from`.
+
+    Raises:
+        NotReady: files in `agent-config` come with a repository, or a key cannot be read or
+            written.
+    """
+    check_private_folder(project)
+    found = dict(_keys_in(keys_from) if (keys_from := _keys_from()) else ())
+    if source.is_absolute() and os.path.lexists(source / _FOLDER):
+        check_private_folder(source)
+        found |= _keys_of_project(source)
+    if not found:
+        return
+    try:
+        with suppress(FileExistsError):
+            (project / _FOLDER).mkdir(mode=0o700)
+        with ProjectTree(project) as tree, tree.folder(_FOLDER) as folder:
+            for name, content in found.items():
+                _write_new(folder, name, content)
+    except OSError as error:
+        raise NotReady(f"{_FOLDER} cannot be written in the unit: {error.strerror}") from error
+
+
+def _keys_of_project(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the files in `agent-config` with keys and settings."""
+    with suppress(OSError), ProjectTree(root) as tree, tree.folder(_FOLDER) as folder:
+        for name in filter(_has_keys, sorted(os.listdir(folder))):  # noqa: PTH208 - a handle
+            content = read_in_project(root, f"{_FOLDER}/{name}", limit=_LARGEST)
+            if content is not None:
+                yield name, content
+
+
+def _keys_in(keys_from: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the files with keys and settings in the user's folder."""
+    for file in filter(lambda each: _has_keys(each.name), sorted(keys_from.glob("*"))):
+        with suppress(OSError), open_regular(file) as opened:
+            yield file.name, opened.read(_LARGEST)
+
+
+def _has_keys(name: str) -> bool:
+    return name == "config.toml" or name.endswith("-key.txt")
+
+
+def _write_new(folder: int, name: str, content: bytes) -> None:
+    handle = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
+        file.write(content)
 
 
 def _keys_from() -> Path | None:
@@ -75,11 +122,8 @@ def worker_redactor() -> Redactor:
     redactor = Redactor()
     values = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET]
     if keys_from := _keys_from():
-        for file in keys_from.glob("*-key.txt"):
-            try:
-                values.append(file.read_text("utf-8").strip())
-            except (OSError, ValueError):
-                continue
+        contents = [content for name, content in _keys_in(keys_from) if name.endswith("-key.txt")]
+        values += [content.decode("utf-8", "replace").strip() for content in contents]
     for value in values:
         try:
             redactor.add(value)

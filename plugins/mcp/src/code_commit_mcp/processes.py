@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 
 import anyio
 from anyio.abc import Process
+
+from code_commit_workspace import python_command, python_environment
 
 _KEPT = 8192  # bytes of stderr
 _GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
@@ -36,8 +37,13 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
 
     A cancellation interrupts the process as Ctrl-C does, and waits for its end.
     """
-    command = [sys.executable, "-m", "code_commit", *argv]
-    process = await anyio.open_process(command, stdin=subprocess.DEVNULL, cwd=root, start_new_session=True)
+    process = await anyio.open_process(
+        python_command("code_commit", *argv),
+        stdin=subprocess.DEVNULL,
+        cwd=root,
+        env=python_environment(os.environ),
+        start_new_session=True,
+    )
     stderr = bytearray()
     document: Any = None
     try:

@@ -59,14 +59,25 @@ class ServedTool:
 
 
 def served_tools(workflows: Iterable[WorkflowDefinition], commands: Iterable[str]) -> list[ServedTool]:
-    """Return the tools for the installed workflows and commands. Interactive ones need a person."""
+    """Return the tools for the installed workflows and commands.
+
+    A workflow is left out if it is interactive, or if only a person may set the flags that select it.
+    """
     about_runs = [tool for tool in _ABOUT_RUNS if " ".join(tool.command[:1]) in set(commands)]
-    return [*(_workflow_tool(each) for each in workflows if not each.interactive), *about_runs]
+    return [*(_workflow_tool(each) for each in workflows if _can_be_served(each)), *about_runs]
+
+
+def _can_be_served(workflow: WorkflowDefinition) -> bool:
+    selecting = [flag for flag in workflow.flags if flag.selects]
+    selectable = not selecting or any(not flag.is_for_people for flag in selecting)
+    return selectable and not workflow.interactive
 
 
 def _workflow_tool(workflow: WorkflowDefinition) -> ServedTool:
-    flags = {_long(flag.names).removeprefix("--").replace("-", "_"): flag for flag in workflow.flags}
-    selecting = [flag for flag in workflow.flags if flag.selects]
+    """Return the tool of a workflow, with the flags that are not for people alone."""
+    offered = [flag for flag in workflow.flags if not flag.is_for_people]
+    flags = {_long(flag.names).removeprefix("--").replace("-", "_"): flag for flag in offered}
+    selecting = [flag for flag in offered if flag.selects]
     switches = [flag for flag in selecting if flag.metavar is None]
     shown = {name: flag for name, flag in flags.items() if flag not in switches}
     properties: dict[str, Mapping[str, Any]] = {name: _property(flag) for name, flag in shown.items()}

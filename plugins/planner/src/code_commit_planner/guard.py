@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from code_commit.plugin_api import Change, Json, NotReady, ResponseRefused, Run
 from code_commit_planner import messages
@@ -20,7 +20,7 @@ from code_commit_planner.wrapping import legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell
-from code_commit_workspace import normalise_path, remove_tree
+from code_commit_workspace import ProjectTree, normalise_path, remove_tree
 
 _WRITING = ("write_file", "str_replace")
 _LIMIT = 10 * 1024 * 1024
@@ -122,7 +122,7 @@ class Guard:
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
         """Restore the files, except `writes`; return a note for the agent."""
         root = Path(self.run.root)
-        _clear_the_way(root, [FOLDER, *self._kept, NEW, TODO])
+        _clear_the_way(root, [*self._kept, NEW, TODO])
         changes = [
             Change(path, content)
             for path, content in self._kept.items()
@@ -174,17 +174,27 @@ def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
 
 
 def _clear_the_way(root: Path, paths: Iterable[str]) -> None:
-    """Remove links, devices and folders that took the place of our files and their folder."""
-    for path in paths:
-        place = root / path
-        try:
-            mode = place.lstat().st_mode
-        except OSError:
-            continue
-        with suppress(OSError):
-            if path == FOLDER and stat.S_ISDIR(mode):
-                place.chmod(mode | 0o700)
-            elif stat.S_ISDIR(mode):
-                remove_tree(place)
-            elif path == FOLDER or not stat.S_ISREG(mode):
-                place.unlink()
+    """Remove links, devices and folders that took the place of our files and their folders."""
+    with ProjectTree(root) as tree:
+        for path in paths:
+            for folder in [*reversed(PurePosixPath(path).parents)][1:]:
+                _clear_for_folder(tree, str(folder))
+            _clear_for_file(tree, path)
+
+
+def _clear_for_folder(tree: ProjectTree, path: str) -> None:
+    with suppress(OSError), tree.parent(path) as (folder, name):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            os.chmod(name, mode | 0o700, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _clear_for_file(tree: ProjectTree, path: str) -> None:
+    with suppress(OSError), tree.parent(path) as (folder, name):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            remove_tree(name, dir_fd=folder)
+        elif not stat.S_ISREG(mode):
+            os.unlink(name, dir_fd=folder)

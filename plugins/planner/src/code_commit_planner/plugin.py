@@ -22,7 +22,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="refine requirements with a model, let a coach and a player implement them, commit",
             flags=(
                 Flag(("--planning",), "plan with you, in the folder g3-plan", selects=True),
-                Flag(("--codepath",), "the codebase; planning asks if it is missing", metavar="PATH"),
+                Flag(
+                    ("--codepath",),
+                    "the codebase; planning asks if it is missing",
+                    metavar="PATH",
+                    for_people=True,
+                ),
                 Flag(("--no-git",), "do not use git: no checks, no staging, no commit"),
                 _MAX_TURNS,
             ),

@@ -6,11 +6,14 @@ import json
 import os
 from pathlib import Path
 
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def save_json(path: Path, value: object) -> None:
     """Replace the file at `path` atomically, safe against power loss."""
     fresh = path.with_name(f"{path.name}.new")
-    with fresh.open("w", encoding="utf-8") as file:
+    handle = os.open(fresh, _NEW_FILE, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())

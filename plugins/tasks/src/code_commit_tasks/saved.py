@@ -13,6 +13,7 @@ from code_commit.plugin_api import NotReady, Run
 from code_commit_tasks.tree import Node
 
 _KEPT = 20  # latest runs
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ def save(run: Run, task: SavedTask) -> None:
     target = run.state / f"{run.folder.name}.json"
     try:
         new = target.with_suffix(".new")
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        handle = os.open(new, _NEW_FILE, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(TypeAdapter(SavedTask).dump_json(task, exclude_none=True))
         new.replace(target)

@@ -21,7 +21,7 @@ from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
-from code_commit_workspace import count_of
+from code_commit_workspace import count_of, require_no_link_out
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
@@ -88,13 +88,15 @@ def _open_task(run: Run) -> SavedTask:
         found = load(run, options.resume)
         run.emit(MessageLogged(f"continuing {options.resume}"))
         return found
-    text = options.task if options.task is not None else _read(options.task_file)
+    text = options.task if options.task is not None else _read(run, options.task_file)
     if not text.strip():
         raise NotReady("the task is empty", hint="describe the task")
     return SavedTask(run.redacted(text), Node(""))  # --resume reads it from outside the run folder
 
 
-def _read(name: str) -> str:
+def _read(run: Run, name: str) -> str:
+    if name != "-":
+        require_no_link_out(run.root, Path.cwd() / name, f"the task file {name}")
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except OSError as error:

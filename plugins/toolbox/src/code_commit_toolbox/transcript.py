@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import Message, NotReady, Run, ToolCall, ToolResult, parts_from_json, parts_to_json
+from code_commit_workspace import open_regular
 
 VERSION = 1
 _INTERRUPTED = (
@@ -55,7 +56,8 @@ def read_transcript(file: Path) -> Recorded:
         NotReady: the file is missing or not a transcript.
     """
     try:
-        lines = file.read_bytes().split(b"\n")[:-1]
+        with open_regular(file) as recording:  # a run folder is untrusted
+            lines = recording.read().split(b"\n")[:-1]
         head, *rows = map(json.loads, lines)
         messages = tuple(Message(row["role"], parts_from_json(row["parts"])) for row in rows if "role" in row)
         ends = [row["end"] for row in rows if "end" in row]

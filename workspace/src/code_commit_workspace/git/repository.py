@@ -7,6 +7,7 @@ Ours has links to objects and refs, a configuration of chosen settings, and no h
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -132,9 +133,10 @@ def _own_settings(place: Place) -> list[Entry]:
 def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]) -> None:
     foreign = foreign_part(place, environ)
     if foreign and not _is_trusted(place.top, trusted):
+        folder = shlex.quote(str(place.top))
         raise GitError(
             f"detected dubious ownership in repository at '{place.top}': {foreign} belongs to another user",
-            hint=f"if you trust it, `git config --global --add safe.directory {place.top}`",
+            hint=f"if you trust it, `git config --global --add safe.directory {folder}`",
         )
     if place.folder == place.common and own.get("core.bare", "").lower() in _TRUE:
         raise GitError(f"{place.folder} is a bare repository: it has no work tree")

@@ -7,7 +7,6 @@ import selectors
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.own_python import isolated_python
 from code_commit_workspace.process.seccomp import filter_here
 from code_commit_workspace.terminal import count_of
 
@@ -63,7 +63,8 @@ class Process:
             if wrapper is not None:
                 scope = "set-uid" if _is_set_uid(wrapper[0]) else "sandbox"
                 argv = [*_sandbox(wrapper, self._sandbox_status[0], theirs), "--", *argv]
-            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
+            handles = (str(control_end), str(status_end))
+            supervisor = isolated_python("-S", "-c", _SUPERVISOR, _FOLDER, *handles)
             self._supervisor = subprocess.Popen(
                 [*supervisor, scope, *argv],
                 stdin=source,

@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import copytree
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_workspace import Git, printable, write_stdout
+from code_commit_workspace import Git, printable, python_command, python_environment, write_stdout
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
@@ -82,7 +82,7 @@ def demo(host: Host, arguments: Namespace) -> int:
     indented = "".join(f"    {line}\n" for line in query.splitlines())
     _show(BEFORE.format(root=root, query=indented))
     done = subprocess.run(
-        [sys.executable, "-m", "code_commit", "--model", "replay/latest"],
+        python_command("code_commit", "--model", "replay/latest"),
         cwd=root,
         env=_environment(host.environ),
         check=False,
@@ -125,7 +125,8 @@ def _scratch(folder: str | None) -> Path:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without settings for other projects."""
-    return {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
+    others = {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
+    return python_environment(others)
 
 
 def _show(text: str) -> None:

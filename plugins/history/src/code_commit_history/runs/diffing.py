@@ -8,6 +8,7 @@ import os
 from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
+from code_commit_workspace import require_no_link_out
 
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,6 +39,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole, most=_LARGEST)
         patch = project.checkpoints.patch(*whole, most=_LARGEST) if arguments.patch else b""
     if arguments.patch:
+        require_no_link_out(host.root, host.root / arguments.patch, arguments.patch)
         _write(arguments.patch, host.redactor.data(patch))
     redactor = host.redactor
     text = redactor.text(raw.decode("utf-8", "replace"))

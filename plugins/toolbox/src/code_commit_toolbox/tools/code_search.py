@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
@@ -15,7 +14,7 @@ from code_commit.plugin_api import Json, Run
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import normalise_path
+from code_commit_workspace import normalise_path, python_command, python_environment
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -47,7 +46,7 @@ SUFFIXES = {
 MOST_SEARCHES = 20
 _LARGEST_FILE = 1024 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
-_WORKER = ("-P", "-m", "code_commit_toolbox.tools.search_worker")
+_WORKER = "code_commit_toolbox.tools.search_worker"
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
@@ -149,16 +148,17 @@ def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: floa
 
     ast-grep is native code with untrusted input: in a separate process, a crash does not end the host.
     """
+    environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
     try:
         done = subprocess.run(
-            [sys.executable, *_WORKER],
+            python_command(_WORKER),
             input=json.dumps(work).encode(),
             capture_output=True,
             timeout=seconds,
             check=False,
             cwd="/",
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            env=python_environment(environ),
         )
         output = done.stdout
         trouble = f"the search failed with exit code {done.returncode}" if done.returncode else ""
