@@ -2,6 +2,7 @@
 
 repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits
+limits        which files are too large
 snapshot      one visible tree
 saved         earlier snapshots, and the differences between two
 writers       who wrote what: responses, processes, people

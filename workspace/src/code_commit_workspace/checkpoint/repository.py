@@ -60,8 +60,17 @@ class PrivateRepository:
         self._object_format = ""
         self.path = home / _NAME
 
-    def run(self, args: Sequence[str], *, stdin: bytes = b"", most: int | None = None) -> bytes:
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        most: int | None = None,
+        index: str = "index",
+    ) -> bytes:
         """Run git on this repository, with the project as its work tree. `most`: see `Git.run`.
+
+        `index` is the name of git's index.
 
         Raises:
             NotReady: git fails, or the repository cannot be made.
@@ -74,7 +83,7 @@ class PrivateRepository:
             env={
                 "GIT_DIR": str(self.path),
                 "GIT_WORK_TREE": str(self._git.root),
-                "GIT_INDEX_FILE": str(self.path / "index"),
+                "GIT_INDEX_FILE": str(self.path / index),
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
             },
@@ -188,7 +197,8 @@ class PrivateRepository:
         _write(self.path / "info" / "attributes", _ATTRIBUTES)
         _write(self.path / "objects" / "info" / "alternates", objects)
         # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
-        for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock", "config.lock"):
+        locks = ("index.lock", "scratch-index.lock", "packed-refs.lock", "config.lock")
+        for name in ("commondir", "config.worktree", *locks):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
 

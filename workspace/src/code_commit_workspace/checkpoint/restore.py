@@ -48,11 +48,13 @@ class Restorer:
 
     def _rules(self, old: Snapshot, new: Snapshot, only: Collection[str] | None) -> list[Difference]:
         found = _chosen(self._saved.differences(old.tree, new.tree), only)
-        return [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+        rules = [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+        return [rule for rule in rules if not _is_left_out(rule.path, old, new)]
 
     def _restore_others(self, wanted: Snapshot, only: Collection[str] | None) -> set[str]:
         now, files = self._snapshots.look()
         differences = _chosen(self._saved.differences(now.tree, wanted.tree), only)
+        differences = [found for found in differences if not _is_left_out(found.path, now, wanted)]
         chosen = [found for found in differences if not _older(found, files, wanted)]
         rights = _rights(files, wanted.modes, but={found.path for found in differences})
         if only is not None:
@@ -196,6 +198,7 @@ class Restorer:
         """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
         wanted = {path: earlier for path, earlier in history.wanted(force=force).items() if path in paths}
         wanted = {path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state}
+        wanted = {path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)}
         rules = {path: earlier for path, earlier in wanted.items() if posixpath.basename(path) == ".gitignore"}
         rights = {path: mode for path, mode in history.rights().items() if path in paths and path not in wanted}
         seen = history
@@ -216,7 +219,8 @@ class Restorer:
                 self._saved.drop_record(record)
             raise
         restored = tuple(sorted(wanted.keys() | rights.keys()))
-        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed)), record)
+        left_out = history.changed_unsaved()
+        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed)), record, left_out)
 
     def _keep_record(
         self,
@@ -304,13 +308,15 @@ class PutBack:
 
     `paths` are the files that were restored. `edited` are files that a person changed after the run wrote them: they
     stay as they are. `unclaimed` are those of `paths` that changed while a process ran and that no response wrote, so
-    a person may have written them. `record` is what `redo` reads.
+    a person may have written them. `record` is what `redo` reads. `left_out` are files that were changed since the
+    start of the run and that stay as they are, because they are too large to save.
     """
 
     paths: tuple[str, ...]
     edited: tuple[str, ...] = ()
     unclaimed: tuple[str, ...] = ()
     record: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +342,15 @@ class _History:
             if earlier := self.writes.before_run(path):
                 wanted[path] = earlier
         return wanted
+
+    def is_saved(self, path: str, earlier: Earlier) -> bool:
+        """Return whether a checkpoint has the earlier state of a path, and can have the present one."""
+        return not _is_left_out(path, self.snapshot, self.snapshots[earlier.checkpoint])
+
+    def changed_unsaved(self) -> tuple[str, ...]:
+        """Return the files that are too large to save, now or at the start, and differ between the two."""
+        then, now = self.snapshots[0].left_out, self.snapshot.left_out
+        return tuple(path for path in sorted({*then, *now}) if then.get(path) != now.get(path))
 
     def changed_since(self) -> set[str]:
         """Return the paths that somebody changed since the last checkpoint, to a state that no checkpoint has."""
@@ -409,6 +424,10 @@ def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
 
 def _chosen(found: list[Difference], only: Collection[str] | None) -> list[Difference]:
     return found if only is None else [difference for difference in found if difference.path in only]
+
+
+def _is_left_out(path: str, *snapshots: Snapshot) -> bool:
+    return any(path in snapshot.left_out for snapshot in snapshots)
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:

@@ -221,6 +221,15 @@ class Git:
             raise
         return dict.fromkeys(os.fsdecode(listing).split("\0")[:-1]).keys()
 
+    def list_new_files(self) -> AbstractSet[str]:
+        """Return the paths below the root whose content git does not have: changed ones, and those not ignored.
+
+        Raises:
+            GitError: git cannot list them.
+        """
+        listing = self.run(["ls-files", "-z", "--modified", "--others", "--exclude-standard"])
+        return frozenset(os.fsdecode(listing).split("\0")[:-1])
+
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
 
