@@ -6,6 +6,7 @@ limits        which files are too large
 snapshot      one visible tree
 saved         earlier snapshots, and the differences between two
 writers       who wrote what: responses, processes, people
+put_aside     moves away what is in the way of files to restore
 restore       restores, undoes and redoes
 green_builds  the trees on which the build passed last
 checkpoints   the checkpoints of each run

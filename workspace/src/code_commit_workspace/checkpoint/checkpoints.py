@@ -273,7 +273,10 @@ class Checkpoints:
 
     def forget(self, runs: Collection[str]) -> None:
         """Drop the checkpoints of `runs`; skip runs without any."""
+        from code_commit_workspace.checkpoint.put_aside import forget_put_aside
+
         self._saved.forget(runs)
+        forget_put_aside(self._home, runs)
         for run in runs:
             self._labels.pop(run, None)
 
