@@ -11,6 +11,7 @@ import stat
 from os.path import exists, lexists
 from os.path import isdir as is_folder
 from os.path import isfile as is_file
+from os.path import islink as is_link
 from pathlib import Path
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "exists",
     "is_file",
     "is_folder",
+    "is_link",
     "is_plain_folder",
     "is_socket",
     "kind_of",

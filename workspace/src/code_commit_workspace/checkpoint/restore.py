@@ -64,7 +64,7 @@ class Restorer:
         return {found.path for found in chosen} | rights.keys()
 
     def _with_rights(self, rights: Mapping[str, int]) -> list[Write]:
-        return [Write(path, self._tree.read(path), mode=mode) for path, mode in rights.items()]
+        return [Write(path, self._tree.read(path, self._tree.size(path)), mode=mode) for path, mode in rights.items()]
 
     def _write(self, writes: list[Write], seen: Mapping[str, os.stat_result] | None = None) -> None:
         if writes:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import exists
 from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER
 
@@ -61,7 +62,7 @@ class CommonFolder:
         """Write more settings to a file that git does not read by itself, and return its path."""
         path = self.path / _SETTINGS
         try:
-            if not path.exists() or path.read_bytes() != os.fsencode(text):
+            if not exists(path) or path.read_bytes() != os.fsencode(text):
                 new = self.path / f"{_SETTINGS}.{threading.get_ident()}"
                 new.write_bytes(os.fsencode(text))
                 new.replace(path)  # another thread may run git with it

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.control_files import require_plain
-from code_commit_workspace.path_kinds import is_file, is_folder
+from code_commit_workspace.path_kinds import is_file, is_folder, is_link
 from code_commit_workspace.project_tree import open_regular
 
 _HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
@@ -102,10 +102,13 @@ def _common(folder: Path) -> Path:
 def _is_git_folder(folder: Path, common: Path) -> bool:
     head = folder / "HEAD"
     try:
-        valid = str(head.readlink()).startswith("refs/") if head.is_symlink() else _HEAD.fullmatch(read_git_file(head))
+        if is_link(head):
+            valid = str(head.readlink()).startswith("refs/")
+        else:
+            valid = _HEAD.fullmatch(read_git_file(head)) is not None
     except OSError:
         return False
-    return bool(valid) and is_folder(common / "objects") and is_folder(common / "refs")
+    return valid and is_folder(common / "objects") and is_folder(common / "refs")
 
 
 def read_git_file(path: Path, *, limit: int = SMALL) -> bytes:
