@@ -24,6 +24,7 @@ from code_commit_workspace.signals import latest_signal
 _POLL = 0.1
 _FIRST_LOOK = 0.3  # git has read all control files of most repositories by then
 _AFTER_SIGNAL = 0.3  # without any processor time
+_JUST_BEFORE = 2.0  # a signal may come before git begins, where it is held back
 _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the first
 _AT_EXIT = 0.05
 _PIECE = 1 << 16  # bytes
@@ -59,6 +60,7 @@ def run_git(
     """
     if files:
         files.require_plain()
+    begin = time.monotonic()
     try:
         process = subprocess.Popen(
             command,
@@ -75,7 +77,7 @@ def run_git(
     _RUNNING.append(at_exit)
     with process:
         try:
-            stdout, stderr = _exchange(process, stdin, most, _Watch(process, timeout, files))
+            stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
         except TimeoutError:
             _end(process)
             name = command_of(command[1:])
@@ -115,10 +117,12 @@ def index_of_command(args: Sequence[str]) -> int:
 class _Watch:
     """Ends the wait for git: after a time limit, after a signal, or if git waits for a pipe or a device."""
 
-    def __init__(self, process: subprocess.Popen[bytes], timeout: float, files: ControlFiles | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], begin: float, timeout: float, files: ControlFiles | None
+    ) -> None:
         self._process = process
         self._files = files
-        self._begin = time.monotonic()
+        self._begin = begin
         self._limit = self._begin + timeout
         self._pause = _FIRST_LOOK
         self._next_look = self._begin + self._pause
@@ -136,17 +140,20 @@ class _Watch:
         now = time.monotonic()
         if now >= self._limit:
             raise TimeoutError
-        if self._signaled == math.inf and latest_signal() > self._begin:
+        if self._signaled == math.inf and self._is_signaled():
             self._signaled, self._used = now, _used_by(self._process.pid)
         if now >= self._signaled + _AFTER_SIGNAL:
             before, self._used = self._used, _used_by(self._process.pid)
             self._signaled = now
             if before == self._used:
-                raise Interrupted("interrupted while git waited for something")
+                raise Interrupted("interrupted")
         if self._files and now >= self._next_look:
-            self._files.search(stop=lambda: latest_signal() > self._begin)
+            self._files.search(stop=self._is_signaled)
             self._pause *= 4
             self._next_look = time.monotonic() + self._pause
+
+    def _is_signaled(self) -> bool:
+        return latest_signal() > self._begin - _JUST_BEFORE
 
 
 def _used_by(process: int) -> str:
