@@ -153,3 +153,22 @@ def test_an_ignored_file_at_the_path_is_somebodys_and_stays(root, checkpoints, p
     plant(root, {"x.txt": b"own"})
     checkpoints.undo(RUN)
     assert (root / "x.txt").read_bytes() == b"own"
+
+
+@pytest.mark.parametrize("there", ["d", "d/e/a.txt/own.txt"])
+def test_what_a_person_put_there_stays(root, checkpoints, plant, there):
+    plant(root, {"d/e/a.txt": b"old", "b.txt": b"old"})
+    checkpoints.take(RUN, "start")
+    plant(root, {"d/e/a.txt": None, "b.txt": b"new"})
+    (root / "d/e").rmdir()
+    (root / "d").rmdir()
+    checkpoints.take(
+        RUN, "end", writers=Writers({"d/e/a.txt": None, "b.txt": checkpoints.blob_of(b"new")}, process=False)
+    )
+    plant(root, {there: b"own", f"{there}.o": b"ignored"})
+    with pytest.raises(NotReady, match="cannot be changed"):
+        checkpoints.undo(RUN)
+    checkpoints.take(RUN, "edited", writers=Writers(process=False))
+    put_back = checkpoints.put_back(RUN, "restore")
+    assert (put_back.paths, put_back.edited, put_back.moved) == (("b.txt",), ("d/e/a.txt",), ())
+    assert (root / there).read_bytes() == b"own"

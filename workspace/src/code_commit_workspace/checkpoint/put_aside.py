@@ -1,7 +1,7 @@
 """Make room for files to restore: what stands in their place is moved into the state folder, so nothing is lost.
 
 A build can leave a pipe, a socket, a device, another repository or a folder with ignored files where a file was. No
-checkpoint has those, so they cannot just be removed.
+checkpoint has those, so they cannot just be removed. A file that a checkpoint has is somebody's, and stays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PutAside:
         self._run = run
         self._folders: set[str] = set()  # those that are there
 
-    def make_room(self, written: Collection[str], removed: Collection[str]) -> None:
+    def make_room(self, written: Collection[str], removed: Collection[str], visible: Collection[str]) -> None:
         """Move away what would keep files from being `written` once those at `removed` are gone.
 
         Raises:
@@ -40,8 +40,18 @@ class PutAside:
         """
         for path in sorted(written):
             obstacle = self._obstacle(path, removed)
-            if obstacle:
+            if obstacle and not _is_somebodys(obstacle, removed, visible):
                 self._move(obstacle)
+
+    def blocked(self, written: Collection[str], removed: Collection[str], visible: Collection[str]) -> set[str]:
+        """Return those of the files to be `written` in whose way there is a `visible` file that will not be removed."""
+        blocked: set[str] = set()
+        for path in written:
+            with suppress(PermissionError):  # in a closed folder, nothing is visible
+                obstacle = self._obstacle(path, removed)
+                if obstacle and _is_somebodys(obstacle, removed, visible):
+                    blocked.add(path)
+        return blocked
 
     def open_folders(self, paths: Collection[str]) -> bool:
         """Let the owner enter the folders above `paths` again, if their modes keep them out; return whether any did."""
@@ -148,6 +158,12 @@ def _above(path: str) -> Iterator[str]:
     while end >= 0:
         yield path[:end]
         end = path.find("/", end + 1)
+
+
+def _is_somebodys(obstacle: str, removed: Collection[str], visible: Collection[str]) -> bool:
+    """Return whether an obstacle is a visible file that stays, or a folder with one."""
+    below = f"{obstacle}/"
+    return any(path == obstacle or path.startswith(below) for path in visible if path not in removed)
 
 
 def _has_content(status: os.stat_result) -> bool:

@@ -123,8 +123,11 @@ class Restorer:
         history = self._history(run, self._checkpoints_of(run), now, files, since)
         later = history.changed_since()
         edited = history.writes.edited | {path for path in later if history.writes.is_own(path)}
-        chosen = history.writes.changed - later - set(but)
-        return self._put_back(history, chosen, edited - set(but), reason=reason, only_unclaimed=only_unclaimed)
+        blocked = self._blocked(history)
+        chosen = history.writes.changed - later - blocked - set(but)
+        return self._put_back(
+            history, chosen, (edited | blocked) - set(but), reason=reason, only_unclaimed=only_unclaimed
+        )
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
         """See `Checkpoints.redo`; return the record as well."""
@@ -242,7 +245,7 @@ class Restorer:
         """Put the earlier states in place, after what is in their way was put aside; write `more`."""
         writes = self._writes_of(wanted, history)
         removed = {path for path, earlier in wanted.items() if earlier.state.missing}
-        aside.make_room(wanted.keys() - removed, removed)
+        aside.make_room(wanted.keys() - removed, removed, history.files)
         self._write([*writes, *more], seen)
 
     def _keep_record(
@@ -260,6 +263,12 @@ class Restorer:
         if only is not None:
             left = {path: state for path, state in left.items() if path in only}
         return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest) if left else ""
+
+    def _blocked(self, history: _History) -> set[str]:
+        """Return the paths where somebody made a folder of a file, or a file of a folder, so that nothing fits."""
+        wanted = history.wanted()
+        removed = {path for path, earlier in wanted.items() if earlier.state.missing}
+        return PutAside(self._tree, self._home, history.run).blocked(wanted.keys() - removed, removed, history.files)
 
     def _look_again(self, history: _History) -> _History:
         now, files = self._snapshots.look()
