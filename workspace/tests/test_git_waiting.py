@@ -92,6 +92,16 @@ def test_the_users_own_files_are_looked_at(root, home, tmp_path, monkeypatch, se
         Git(root).run(LIST)
 
 
+def test_the_users_configuration_is_looked_at(root, home, tmp_path, monkeypatch):
+    os.mkfifo(home / ".gitconfig")
+    with pytest.raises(NotReady, match=r"\.gitconfig is a named pipe"):
+        Git(root).run(LIST)
+    os.mkfifo(tmp_path / "other")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "other"))
+    with pytest.raises(NotReady, match="other is a named pipe"):
+        Git(root).run(LIST)
+
+
 def test_the_null_device_and_links_to_files_are_fine(root, home):
     (home / ".gitconfig").write_text("[core]\n\texcludesFile = /dev/null\n\tattributesFile = /dev/null\n")
     (root / ".mailmap").symlink_to("/dev/null")

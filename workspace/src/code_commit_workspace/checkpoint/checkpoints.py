@@ -48,6 +48,7 @@ class Checkpoints:
         self._snapshots = Snapshots(tree, git, self._repository, limits)
         self._labels: dict[str, list[str]] = {}
         self._taken: dict[str, Snapshot] = {}  # by the commits made here
+        self._loaded: dict[str, Snapshot] = {}  # likewise, of commits made elsewhere
         self._incomplete: set[str] = set()  # trees that lack files
 
     def take(
@@ -100,10 +101,13 @@ class Checkpoints:
 
     def left_out(self, old: str, new: str) -> tuple[str, ...]:
         """Return the files that were too large for one of two commits: neither `diff` nor `changes` has them."""
-        snapshots = [self._taken[commit] for commit in (old, new) if commit in self._taken]
-        if len(snapshots) < len((old, new)):
-            snapshots = [snapshot for snapshot, _ in self._saved.load_all([old, new])]
-        return tuple(sorted({path for snapshot in snapshots for path in snapshot.left_out}))
+        known = self._taken | self._loaded
+        unknown = [commit for commit in (old, new) if commit not in known]
+        if unknown:
+            loaded = [snapshot for snapshot, _ in self._saved.load_all(unknown)]
+            self._loaded |= dict(zip(unknown, loaded, strict=True))
+            known |= self._loaded
+        return tuple(sorted({*known[old].left_out, *known[new].left_out}))
 
     def _comparable(self, old: str, new: str) -> tuple[str, str]:
         left_out = self.left_out(old, new)

@@ -19,10 +19,11 @@ def too_large(
     `find_new` returns the paths whose content git does not have. Only those count for the limit of all files, and the
     largest of them are left out first. Sparse files count as if they had no holes: git reads those, too.
     """
+    every = [status.st_size for status in files.values()]
+    if sum(every) <= LEAST_TOTAL and max(every, default=0) <= LEAST_FILE:
+        return {}
     sizes = {path: status.st_size for path, status in files.items() if stat.S_ISREG(status.st_mode)}
     total = sum(sizes.values())
-    if total <= LEAST_TOTAL and max(sizes.values(), default=0) <= LEAST_FILE:
-        return {}
     most = limits()
     left_out = {path for path, size in sizes.items() if size > most.max_file}
     total -= sum(sizes[path] for path in left_out)

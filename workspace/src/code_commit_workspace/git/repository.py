@@ -16,12 +16,12 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
 from code_commit_workspace.git.config import Settings, choose, config_text, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
-from code_commit_workspace.git.control_files import ControlFiles
+from code_commit_workspace.git.control_files import ControlFiles, require_plain
 from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_git_file
 from code_commit_workspace.git.process import failure, run_git
 from code_commit_workspace.programs import within
 
-_SECONDS = 30.0  # to read the user's files; one may be a pipe
+_SECONDS = 30.0  # to read the user's files
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TRUE = {"true", "yes", "on", "1"}
 
@@ -121,6 +121,7 @@ def _opened(
     own = _own_settings(place)
     command = [program, "--no-pager", "config", "--list", "-z", "--show-scope", "--show-origin"]
     names = _names(place, folder.path)
+    require_plain(_configuration_of_user(dict(environ)))
     done = run_git(command, root, dict(environ) | names, timeout=_SECONDS)
     if done.returncode:
         raise failure(command[1:], done)
@@ -147,6 +148,13 @@ def _content(file: Path) -> bytes:
         return b""
     except OSError as error:
         raise GitError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _configuration_of_user(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    home = environ.get("HOME", "/")
+    usual = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    named = environ.get("GIT_CONFIG_GLOBAL")
+    return (Path(named),) if named else (Path(home, ".gitconfig"), Path(usual, "git/config"))
 
 
 def _files_of_user(settings: Settings) -> tuple[Path, ...]:
