@@ -1,4 +1,4 @@
-"""Leave files out of a checkpoint that are too large to save: a sparse file of a terabyte takes a second to make."""
+"""Leave out of a checkpoint what is too large to save: a sparse terabyte is made in no time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def too_large(
 ) -> dict[str, os.stat_result]:
     """Return those of `files` that are not saved, by path.
 
-    `find_new` returns the paths whose content git does not have. Only those count for the limit of all files, and the
-    largest of them are left out first. Sparse files count as if they had no holes: git reads those, too.
+    `find_new` returns the paths whose content git does not have. Only those count for the limit of
+    all files, and the largest of them are left out first. Sparse files count as if they had no
+    holes: git reads those, too.
     """
     every = [status.st_size for status in files.values()]
     if sum(every) <= LEAST_TOTAL and max(every, default=0) <= LEAST_FILE:

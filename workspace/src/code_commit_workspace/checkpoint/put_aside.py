@@ -1,7 +1,8 @@
-"""Make room for files to restore: what stands in their place is moved into the state folder, so nothing is lost.
+"""Make room for files to restore: move what stands in their place into the state folder.
 
-A build can leave a pipe, a socket, a device, another repository or a folder with ignored files where a file was. No
-checkpoint has those, so they cannot just be removed. A file that a checkpoint has is somebody's, and stays.
+A build can leave a pipe, a socket, a device, another repository or a folder with ignored files
+where a file was. No checkpoint has those, so they cannot just be removed. A file that a checkpoint
+has is somebody's, and stays.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class PutAside:
                 self._move(obstacle)
 
     def blocked(self, written: Collection[str], removed: Collection[str], visible: Collection[str]) -> set[str]:
-        """Return those of the files to be `written` in whose way there is a `visible` file that will not be removed."""
+        """Return those of the files to be `written` in whose way a `visible` file will stay."""
         blocked: set[str] = set()
         for path in written:
             with suppress(PermissionError):  # in a closed folder, nothing is visible
@@ -54,7 +55,7 @@ class PutAside:
         return blocked
 
     def open_folders(self, paths: Collection[str]) -> bool:
-        """Let the owner enter the folders above `paths` again, if their modes keep them out; return whether any did."""
+        """Let the owner enter the folders above `paths` again; return whether one was closed."""
         opened = False
         for folder in sorted({folder for path in paths for folder in _above(path)}):
             with suppress(OSError), self._tree.parent(folder) as (parent, name):

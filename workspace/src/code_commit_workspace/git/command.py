@@ -222,7 +222,7 @@ class Git:
         return dict.fromkeys(os.fsdecode(listing).split("\0")[:-1]).keys()
 
     def list_new_files(self) -> AbstractSet[str]:
-        """Return the paths below the root whose content git does not have: changed ones, and those not ignored.
+        """Return the paths below the root whose content git does not have, but for ignored ones.
 
         Raises:
             GitError: git cannot list them.
@@ -307,7 +307,7 @@ class Git:
         return ControlFiles(Path(environ.get("GIT_WORK_TREE", self.root)), (Path(environ["GIT_DIR"]),))
 
     def _ignored_submodules(self, command: str) -> list[Entry]:
-        """Return settings for a commit: with nothing to commit, git looks into submodules, and no option prevents it.
+        """Return settings for a commit that keep git out of submodules; no option does.
 
         Raises:
             GitError: a `.gitmodules` is too large to read.

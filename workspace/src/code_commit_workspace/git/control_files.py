@@ -1,6 +1,7 @@
 """Find what would make git wait forever: a pipe or a device in the place of a file that git reads.
 
-git opens its control files without a look at their kind, and nothing ends the wait for the other end of a pipe.
+git opens its control files without a look at their kind, and nothing ends the wait for the other
+end of a pipe.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _IN_GIT_FOLDER = (
 
 @dataclass(frozen=True, slots=True)
 class ControlFiles:
-    """The files that tell git what to do: in the work tree at `top`, in git's `folders`, and the files `of_user`."""
+    """The files that tell git what to do.
+
+    They are in the work tree at `top`, in git's `folders`, and `of_user`.
+    """
 
     top: Path
     folders: tuple[Path, ...]

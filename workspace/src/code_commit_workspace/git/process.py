@@ -33,7 +33,7 @@ _RUNNING: list[weakref.finalize[[int, int], subprocess.Popen[bytes]]] = []
 
 
 def end_running() -> None:
-    """End the git processes of all threads. Call it before an exit without Python's shutdown, which does it as well."""
+    """End the git processes of all threads, before an exit without Python's shutdown."""
     for end in tuple(_RUNNING):
         end()
 
@@ -115,7 +115,7 @@ def index_of_command(args: Sequence[str]) -> int:
 
 
 class _Watch:
-    """Ends the wait for git: after a time limit, after a signal, or if git waits for a pipe or a device."""
+    """Ends the wait for git: in time, after a signal, or if git waits for a pipe or a device."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], begin: float, timeout: float, files: ControlFiles | None
@@ -157,7 +157,7 @@ class _Watch:
 
 
 def _used_by(process: int) -> str:
-    """Return how much processor time a process has used. A process that is at work gets another answer each time."""
+    """Return how much processor time a process has used; another text each time if it is at work."""
     try:
         fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -168,7 +168,10 @@ def _used_by(process: int) -> str:
 
 
 def _exchange(process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch) -> tuple[bytes, bytes]:
-    """Return stdout and stderr. Of stdout, return no more than one piece beyond `most`: without a reader, git ends."""
+    """Return stdout and stderr, of stdout at most one piece beyond `most`.
+
+    Without a reader, git ends.
+    """
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("git has no pipes")
     pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
