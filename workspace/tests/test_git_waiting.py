@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,7 +139,7 @@ except KeyboardInterrupt:
 
 
 @pytest.fixture
-def waiting_filter(root: Path, home: Path, tmp_path: Path) -> Iterator[Path]:
+def waiting_filter(root: Path, home: Path, tmp_path: Path) -> Path:
     """A filter of the user that tells its number to a pipe, and then waits for ever."""
     started = tmp_path / "started"
     os.mkfifo(started)

@@ -10,6 +10,8 @@ import pytest
 from code_commit_workspace import Git, GitError
 from code_commit_workspace.git import command
 from code_commit_workspace.git.config_file import parse_config
+from code_commit_workspace.git.layout import SMALL
+from code_commit_workspace.git.process import run_git
 
 MANY = 12_000  # more than an environment holds
 
@@ -50,8 +52,7 @@ def test_a_repository_with_many_filters_of_its_own(root):
 def test_no_setting_of_a_repository_is_in_the_environment(root, monkeypatch):
     (root / ".gitmodules").write_text(modules(3))
     started = []
-    run = command.run_git
-    monkeypatch.setattr(command, "run_git", lambda *args, **more: started.append(args) or run(*args, **more))
+    monkeypatch.setattr(command, "run_git", lambda *args, **more: started.append(args) or run_git(*args, **more))
     Git(root).run(["add", "a.txt"])
     Git(root).run(["commit", "--quiet", "-m", "first"])
     for argv, _folder, environ in started:
@@ -87,6 +88,6 @@ def test_settings_are_read_in_linear_time():
 
 
 def test_a_file_of_submodules_has_a_limit(root):
-    (root / ".gitmodules").write_bytes(b"#" * (command.SMALL + 1))
+    (root / ".gitmodules").write_bytes(b"#" * (SMALL + 1))
     with pytest.raises(GitError, match=r"\.gitmodules is larger than 4 MiB"):
         Git(root).run(["commit", "--quiet", "--allow-empty", "-m", "first"])
