@@ -75,7 +75,7 @@ def interrupted(folder, place: str) -> tuple[int, str]:
         # Locks of the standard library, which would stay locked.
         ("__enter__ __enter__ wait wait retry", {130}),
         ("__enter__ __enter__ wait_until_over", {0, 130}),
-        ("acquire _wait wait _communicate", {130}),
+        ("acquire _wait wait _exchange", {130}),
         # A thread that is not started yet, and is not started later.
         ("call start call _call", {130}),
         # The goal is reached, and the last files are written: what stays changed is told.

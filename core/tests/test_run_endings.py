@@ -184,7 +184,7 @@ LOSE = "import shutil; shutil.rmtree(run.root / 'agent-config/.code-commit/check
 @pytest.mark.parametrize(
     ("harm", "warning"),
     [
-        (SPOIL, "not restored, because somebody changed them after the run wrote them: a.txt"),
+        (SPOIL, "in the way of restored files, so moved: a.txt to agent-config/.code-commit/put-aside/"),
         (LOSE, "while the run ended: "),
     ],
     ids=["in the way", "lost"],

@@ -33,6 +33,7 @@ def change(run):
     return Result(Outcome.NOT_REACHED if "missed" in data else Outcome.REACHED, "done", data)
 """
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NOTHING_KEPT = {"edited": [], "unclaimed": [], "moved": {}, "left_out": []}
 REVERTS = "`git commit` revert it, too (next time, use `git revert` instead of `undo`)"
 
 
@@ -67,7 +68,7 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
     first, second, third = change("a.txt"), change("b.txt", "c.txt"), change("b.txt", missed=True)
     assert ended(project.command("undo", "c.txt")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
     assert ended(project.command("undo")) == (0, "b.txt\n", f"restored 1 file from before {second}\n")
-    undone = {"run": first, "runs": [first], "restored": ["a.txt"], "edited": [], "unclaimed": []}
+    undone = {"run": first, "runs": [first], "restored": ["a.txt"], **NOTHING_KEPT}
     assert project.command("undo", "--json").document == undone
     assert ended(project.command("undo")) == (
         3,
@@ -99,7 +100,7 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
         (["latest"], ["a.txt"]),
     ):
         finished = project.command("undo", *words, "--json")
-        undone = {"run": run, "runs": [run], "restored": restored, "edited": [], "unclaimed": []}
+        undone = {"run": run, "runs": [run], "restored": restored, **NOTHING_KEPT}
         assert (finished.document, finished.stderr) == (undone, "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import tempfile
@@ -87,21 +86,6 @@ def test_a_folder_that_is_missing_is_named(tmp_path, home):
         Git(tmp_path / "missing").head()
     with pytest.raises(GitError, match=r"git could not be run in .*/missing: No such file or directory"):
         Git(tmp_path / "missing").run(["version"], env=NO_REPOSITORY)
-
-
-def test_ctrl_c_ends_git(root, monkeypatch):
-    os.mkfifo(root / ".gitignore")
-    Git(root).require_repository()
-    started = []
-
-    def interrupted(process, *_args):
-        started.append(process)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Git(root).run(["check-ignore", "--no-index", "x"])
-    assert started[-1].returncode < 0
 
 
 # --- the common folder ------------------------------------------------------------------------------------------------

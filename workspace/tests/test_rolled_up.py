@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import zlib
 
 import pytest
 
-from code_commit_workspace import RolledUp, Workspace
+from code_commit_workspace import ProjectTree, RolledUp, Workspace
 
 TEXT = "old a|old b"
 FILES = {"a": [0, 5], "b": [6, 11]}  # where each file is in TEXT
@@ -75,3 +76,12 @@ def test_without_a_usable_manifest_no_file_counts_as_changed(root, tree, manifes
     (root / "a").write_text("new a")
 
     assert RolledUp.of(tree, TEXT).changed() == []
+
+
+def test_a_sparse_file_of_a_terabyte_has_changed(tmp_path):
+    (tmp_path / "a").write_text("old")
+    with ProjectTree(tmp_path) as tree:
+        rolled_up = RolledUp.of_files(tree, b"old", {"a": (0, 3)}, [])
+        assert rolled_up.changed() == []
+        os.truncate(tmp_path / "a", 1024**4)
+        assert rolled_up.changed() == ["a"]

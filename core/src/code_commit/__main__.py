@@ -68,6 +68,8 @@ def _exit_now(code: int) -> None:
             stream.flush()
         except (OSError, ValueError, AttributeError, RuntimeError):
             continue  # it has no reader, was never open, or is being flushed
+    if process := sys.modules.get("code_commit_workspace.git.process"):
+        process.end_running()
     if git := sys.modules.get("code_commit_workspace.git.common_folder"):
         git.remove_common_folders()
     os._exit(code)

@@ -53,6 +53,7 @@ from .proxy import https_proxy as https_proxy
 from .proxy import is_this_machine as is_this_machine
 from .proxy import proxy_passwords as proxy_passwords
 from .records import Change as Change
+from .records import CheckpointLimits as CheckpointLimits
 from .records import PathRule as PathRule
 from .records import ProcessResult as ProcessResult
 from .records import Protected as Protected

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from code_commit_workspace.signals import SIGNALS
+from code_commit_workspace.signals import SIGNALS, note_signal
 
 _NUDGE = signal.SIGURG  # does nothing but interrupt a wait
 _NUDGES, _PAUSE = 10, 0.2  # seconds before each
@@ -30,6 +30,8 @@ def uninterrupted(*, last: bool = False) -> Iterator[None]:
 
     def note(number: int, _frame: FrameType | None) -> None:
         arrived.append(number)
+        if not last:
+            note_signal()  # so that a process that hangs does not make the block endless
 
     heard = (number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
     before = {int(number): signal.signal(number, note) for number in heard}

@@ -9,6 +9,7 @@ from typing import Literal
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, NoRepository
+from code_commit_workspace.path_kinds import is_folder, lexists
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction.home import open_home
 from code_commit_workspace.transaction.lock import ProjectLock
@@ -52,7 +53,7 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     try:
         git.require_repository()
     except NoRepository:
-        if repository == "required" or (repository == "existing" and not (home / _PRIVATE_GIT).is_dir()):
+        if repository == "required" or (repository == "existing" and not is_folder(home / _PRIVATE_GIT)):
             raise
         return True
     return False
@@ -70,11 +71,11 @@ def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Pat
     os.close(open_home(home))  # raises if it is a link
     folder = home / _PRIVATE_GIT
     git = Git(root, repository=folder, writable=writable)
-    if replace or not folder.exists():
+    if replace or not lexists(folder):
         from code_commit_workspace.tree_removal import remove_tree
 
         try:
-            if folder.exists():
+            if lexists(folder):
                 remove_tree(folder)
         except OSError as error:
             raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import is_plain_folder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -138,10 +139,18 @@ class OutputFolder:
 
 
 def output_folders(above: Path) -> list[Path]:
-    """Return the folders that `OutputFolder.make` made in `above`, the oldest first."""
-    if not _is_folder(above):
+    """Return the folders that `OutputFolder.make` made in `above`, the oldest first.
+
+    Raises:
+        NotReady: `above` cannot be read.
+    """
+    if not is_plain_folder(above):
         return []
-    return sorted((each for each in above.iterdir() if _NAME.fullmatch(each.name) and _is_folder(each)), key=_age)
+    try:
+        folders = [each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)]
+    except OSError as error:
+        raise NotReady(f"{above} cannot be read: {error.strerror}", hint="make it readable for your account") from error
+    return sorted(folders, key=_age)
 
 
 def plain_name(name: str) -> str:
@@ -161,10 +170,6 @@ def counted(name: str, count: int | str) -> str:
         return name
     stem, dot, suffix = name.rpartition(".")
     return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 def _age(folder: Path) -> tuple[str, int, str]:

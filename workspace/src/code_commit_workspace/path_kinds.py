@@ -15,7 +15,48 @@ from os.path import isfile as is_file
 from os.path import islink as is_link
 from pathlib import Path
 
-__all__ = ["exists", "is_file", "is_folder", "is_link", "is_plain_folder", "is_socket", "lexists"]
+__all__ = [
+    "blocks_readers",
+    "exists",
+    "is_file",
+    "is_folder",
+    "is_link",
+    "is_plain_folder",
+    "is_socket",
+    "kind_of",
+    "lexists",
+]
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+
+
+def kind_of(status: os.stat_result) -> str:
+    """Return the kind of file, for people."""
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+
+
+def blocks_readers(path: str | Path) -> os.stat_result | None:
+    """Return the status of what `path` leads to if who reads it may wait forever, else None.
+
+    These are pipes and devices, but not the null device.
+    """
+    try:
+        status = os.stat(path)  # noqa: PTH116 - it may be a text
+        if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+            return None
+        null = os.stat(os.devnull)  # noqa: PTH116 - a text
+    except (OSError, ValueError):
+        return None
+    is_null = stat.S_ISCHR(status.st_mode) and status.st_rdev == null.st_rdev
+    return None if is_null else status
 
 
 def is_socket(path: str | Path) -> bool:

@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal, Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_SMALL, _PIECE = 1 << 16, 1 << 20  # bytes
+_SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
 _HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
 
@@ -101,12 +101,14 @@ class ProjectTree:
         Begin at the byte `start`. With `limit`, return at most so many bytes.
 
         Raises:
-            OSError: it is not a regular file, cannot be read, or a part of the path is a link.
+            OSError: it is not a regular file, cannot be read, or a part of the path is a link. Without `limit`, also if
+                it has more than 256 MiB, as a sparse file may.
         """
         try:
             with self.parent(path) as (folder, name), open_regular(name, folder=folder) as file:
+                most = _whole(file, path) if limit is None else limit
                 file.seek(start)
-                return file.read(-1 if limit is None else limit)
+                return file.read(most)
         except FileNotFoundError:
             return None
 
@@ -164,6 +166,18 @@ def parts_of(path: str) -> list[str]:
     if not _NOT_NAMES.isdisjoint(parts):
         raise ValueError(f"not a plain relative path: {path!r}")
     return parts
+
+
+def _whole(file: BinaryIO, path: str) -> int:
+    """Return how many bytes to read: what a file has now, even if it grows meanwhile.
+
+    Raises:
+        OSError: it is too large to be held in memory.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if size > _LARGEST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+    return max(size, _SMALL)  # some file systems know no sizes
 
 
 def _content(folder: int, name: str, limit: int) -> bytes | None:

@@ -158,6 +158,20 @@ class SandboxSettings:
     log_limit: int = 64 * 1024 * 1024
 
 
+LEAST_FILE, LEAST_TOTAL = 1024 * 1024, 64 * 1024 * 1024  # what every `CheckpointLimits` allows
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLimits:
+    """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does not have.
+
+    Sparse files count as if they had no holes.
+    """
+
+    max_file: int = 256 * 1024 * 1024
+    max_total: int = 4 * 1024 * 1024 * 1024
+
+
 _LONGEST_LINE = 400  # characters of a line for people
 
 

@@ -25,6 +25,7 @@ _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
 _arrived = -math.inf  # when the latest signal did
+_latest = -math.inf  # the same, also where it is held back
 
 
 def raise_on_signals(before: Callable[[], object]) -> None:
@@ -41,6 +42,7 @@ def raise_on_signals(before: Callable[[], object]) -> None:
         global _arrived
         nonlocal tries, latest
         before()
+        note_signal()
         _arrived, tries = time.monotonic(), tries + 1
         here = (frame, frame.f_lasti) if frame is not None and _is_between_steps(frame.f_code) else None
         if here and here != latest and tries < _PAUSES:
@@ -67,6 +69,17 @@ def raise_on_signals(before: Callable[[], object]) -> None:
 def signaled() -> bool:
     """Whether a signal came so recently that an error now is its consequence: libraries replace its exception."""
     return time.monotonic() - _arrived < _CONSEQUENCES
+
+
+def note_signal() -> None:
+    """Note that a signal came just now, even if its exception comes later."""
+    global _latest  # noqa: PLW0603 - one process has one
+    _latest = time.monotonic()
+
+
+def latest_signal() -> float:
+    """Return when the latest signal came, by `time.monotonic`; minus infinity if none did."""
+    return _latest
 
 
 def forget_partial_imports() -> None:

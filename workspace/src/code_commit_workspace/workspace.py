@@ -28,7 +28,7 @@ from code_commit_workspace.opening import (
     require_open_files,
 )
 from code_commit_workspace.project_tree import ProjectTree, parts_of
-from code_commit_workspace.records import Protected, SandboxSettings
+from code_commit_workspace.records import LEAST_FILE, CheckpointLimits, Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
 from code_commit_workspace.transaction.lock import ProjectLock
@@ -66,6 +66,7 @@ class Workspace:
     build_script: str
     protected: tuple[Protected, ...]
     sandbox: SandboxSettings
+    checkpoint_limits: Callable[[], CheckpointLimits]
     recovered: str | None
     _lock: ProjectLock | None
     _held: ExitStack
@@ -85,6 +86,7 @@ class Workspace:
         protected: Iterable[Protected] = (),
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
+        checkpoint_limits: Callable[[], CheckpointLimits] = CheckpointLimits,
     ) -> Workspace:
         """Open the project at `root`, and roll back the change set of an interrupted run.
 
@@ -92,7 +94,7 @@ class Workspace:
         while another run is changing files.
 
         No process and no model may see the `private_folder`; `state_folder` is directly in it. No change may touch the
-        names `protected`.
+        names `protected`. `checkpoint_limits` is called if there are large files.
 
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
@@ -121,6 +123,7 @@ class Workspace:
                 build_script=build_script,
                 protected=tuple(protected),
                 sandbox=sandbox or SandboxSettings(),
+                checkpoint_limits=checkpoint_limits,
                 recovered=recovered,
                 _lock=lock,
                 _held=held.pop_all(),
@@ -252,7 +255,7 @@ class Workspace:
         from code_commit_workspace.checkpoint import Checkpoints
 
         self._require_writes()
-        return Checkpoints(self.project, self.git, self.state_folder)
+        return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
 
     # --- processes --------------------------------------------------------------------------------------------------
 
@@ -381,7 +384,18 @@ class Workspace:
         from code_commit_workspace.guard import Guard
 
         private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
-        return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
+        return Guard(
+            self.project,
+            self.git,
+            (private, *self.protected),
+            redactor=self.redactor,
+            is_too_large=self._is_too_large,
+        )
+
+    def _is_too_large(self, path: str, size: int) -> bool:
+        if "checkpoints" in self.__dict__ and self.checkpoints.is_left_out(path):
+            return True
+        return size > LEAST_FILE and size > self.checkpoint_limits().max_file
 
     def _place_hiding(self, path: str) -> str:
         return self._runner.place_hiding(path)  # a build that bash runs needs no runner here

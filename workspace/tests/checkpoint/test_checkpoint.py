@@ -290,17 +290,6 @@ def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(roo
     assert (outside / "a").read_bytes() == b"canary"
 
 
-def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints, plant):
-    plant(root, {"a": b"1", "b": b"1"})
-    checkpoints.take(RUN, "start")
-    plant(root, {"a": None, "b": b"2"})
-    plant(root, {"a/x.o": b"built"})
-    checkpoints.take(RUN, "end")
-    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that contains x\.o"):
-        checkpoints.undo(RUN)
-    assert (root / "b").read_bytes() == b"2"
-
-
 def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints, plant):
     plant(root, {"a": b"1"})
     start = checkpoints.take(RUN, "start")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import Redactor, Workspace
+    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
     from code_commit_workspace.opening import Repository
 
 _HIGHEST_CODE = 255  # that a process can return
@@ -123,7 +123,13 @@ class CommandHost:
             sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
         project = root or self.root
         workspace = Workspace.open(
-            project, writes=writes, repository=repository, protected=PROTECTED, redactor=redactor, sandbox=sandbox
+            project,
+            writes=writes,
+            repository=repository,
+            protected=PROTECTED,
+            redactor=redactor,
+            sandbox=sandbox,
+            checkpoint_limits=self._checkpoint_limits,
         )
         if workspace.recovered:
             self.out.note(f"warning: {workspace.recovered}")
@@ -146,6 +152,17 @@ class CommandHost:
         if os.path.lexists(self.root / "agent-config"):
             check_private_folder(self.root)  # before any setting of the project is read
         return load_settings(self.root, flags=self.flags, environ=self.environ)
+
+    def _checkpoint_limits(self) -> CheckpointLimits:
+        """Return how much a checkpoint saves. `undo` works with a broken configuration, too."""
+        from code_commit.run.assembly import checkpoint_limits
+        from code_commit_workspace import CheckpointLimits
+
+        try:
+            return checkpoint_limits(self.configuration)
+        except NotReady as error:
+            self.out.note(f"warning: the settings in checkpoints do not count: {error.message}")
+            return CheckpointLimits()
 
     @property
     def build_timeout(self) -> float:

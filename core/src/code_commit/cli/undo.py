@@ -77,6 +77,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             "restored": sorted({path for _, put_back in undone for path in put_back.paths}),
             "edited": sorted({path for _, put_back in undone for path in put_back.edited}),
             "unclaimed": sorted({path for _, put_back in undone for path in put_back.unclaimed}),
+            "moved": {path: place for _, put_back in undone for path, place in put_back.moved},
+            "left_out": sorted({path for _, put_back in undone for path in put_back.left_out}),
         })  # fmt: skip
     return ExitCode.REACHED
 

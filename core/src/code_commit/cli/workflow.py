@@ -23,6 +23,7 @@ from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import SafeStream, check_private_folder, read_answer, uninterrupted
+from code_commit_workspace.path_kinds import is_folder
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -81,7 +82,7 @@ def plan_run(
             root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
         return None
-    if not root.is_dir():
+    if not is_folder(root):
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root, hint=INIT * ("init" in registry.commands))  # before any setting is read
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
@@ -134,7 +135,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
     for failure in ending.late_failures:
         out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
     figures = [f"cost: {ending.cost}"] * bool(ending.cost)
-    if ending.folder.is_dir():
+    if is_folder(ending.folder):
         log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)  # a page, if a plugin writes one
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:

@@ -12,7 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import closest
+from code_commit_workspace import CheckpointLimits, closest
+from code_commit_workspace.records import LEAST_FILE, LEAST_TOTAL
 
 
 def _not_a_switch(value: object) -> object:
@@ -26,6 +27,9 @@ Seconds = Annotated[float, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf
 Count = Annotated[int, BeforeValidator(_not_a_switch), Field(ge=0)]
 Stream = Literal["auto", "always", "never"]
 Dollars = Annotated[Decimal, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
+
+
+_LIMITS = CheckpointLimits()
 
 
 class _Table(BaseModel):
@@ -60,6 +64,19 @@ class SandboxTable(_Table):
         default=[],
         description="Files and folders that they may see although hidden, but no sockets; likewise.",
         json_schema_extra={"user_file_only": True},
+    )
+
+
+class CheckpointSettings(_Table):
+    """`[checkpoints]`: how much of the project is saved for `undo`."""
+
+    max_file: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_FILE)] = Field(
+        default=_LIMITS.max_file,
+        description="Bytes of the largest file that is saved for `undo`; holes of sparse files count.",
+    )
+    max_total: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_TOTAL)] = Field(
+        default=_LIMITS.max_total,
+        description="Bytes of all files that are saved and that git does not have; the largest are left out first.",
     )
 
 
@@ -103,6 +120,9 @@ class HostSettings(BaseSettings):
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )
     build: BuildSettings = Field(default_factory=BuildSettings, description="Limits of build.sh.")
+    checkpoints: CheckpointSettings = Field(
+        default_factory=CheckpointSettings, description="Limits of what is saved for `undo`."
+    )
     http: HttpSettings = Field(default_factory=HttpSettings, description="Limits of calls to services.")
     providers: dict[str, Any] = Field(
         default_factory=dict, description="Roles, and the named configs of each provider."

@@ -27,7 +27,7 @@ from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
 from code_commit.plugins.host import PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, SandboxSettings, Workspace, disable_ptrace
+from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace, disable_ptrace
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]
@@ -70,9 +70,15 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
+        checkpoint_limits=lambda: checkpoint_limits(settings),
     )
     stack.enter_context(workspace)
     return workspace, keys
+
+
+def checkpoint_limits(settings: Settings) -> CheckpointLimits:
+    """Return how much a checkpoint saves."""
+    return CheckpointLimits(settings.checkpoints.max_file, settings.checkpoints.max_total)
 
 
 def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:

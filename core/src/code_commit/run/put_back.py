@@ -20,6 +20,12 @@ def describe_put_back(put_back: PutBack) -> Iterator[str]:
     if put_back.edited:
         paths = join_paths(put_back.edited, _NAMED)
         yield f"not restored, because somebody changed them after the run wrote them: {paths}"
+    if put_back.moved:
+        moved = [f"{path} to {place}" for path, place in put_back.moved]
+        yield f"in the way of restored files, so moved: {join_paths(moved, _NAMED)}"
+    if put_back.left_out:
+        paths = join_paths(put_back.left_out, _NAMED)
+        yield f"not restored, because checkpoints.max_file or max_total leaves them out: {paths}"
     if put_back.unclaimed:
         paths = join_paths(put_back.unclaimed, _NAMED)
         yield f"changed while a process ran, so it may be your work: {paths}; `code-commit redo` brings it back"

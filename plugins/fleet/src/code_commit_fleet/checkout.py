@@ -30,6 +30,7 @@ _PASSED = (
     "NO_PROXY",
 )
 # A silent service ends a fetch after a minute.
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be any number
 _SLOW = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60", "-c", "transfer.credentialsInUrl=die")
 
 
@@ -119,7 +120,8 @@ def patch_of(project: Path, files: list[str]) -> bytes:
     """
     git = Git(project)
     if files:
-        git.run(["add", "--all", "--", *(f":(literal){path}" for path in files)])
+        listing = b"".join(os.fsencode(path) + b"\0" for path in files)
+        git.run(["--literal-pathspecs", "add", "--all", *_FROM_STDIN], stdin=listing)
     return git.run(["diff", "--cached", "--binary", "HEAD"])
 
 

@@ -2,9 +2,11 @@
 
 repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits
+limits        which files are too large
 snapshot      one visible tree
 saved         earlier snapshots, and the differences between two
 writers       who wrote what: responses, processes, people
+put_aside     moves away what is in the way of files to restore
 restore       restores, undoes and redoes
 green_builds  the trees on which the build passed last
 checkpoints   the checkpoints of each run

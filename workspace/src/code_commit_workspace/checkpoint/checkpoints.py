@@ -6,17 +6,18 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit_workspace.checkpoint.green_builds import GreenBuilds
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
-from code_commit_workspace.checkpoint.snapshot import Snapshots
-from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import CheckpointLimits
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
     from code_commit_workspace.checkpoint.restore import PutBack, Restorer
@@ -33,14 +34,22 @@ class Checkpoints:
     `home` is the state folder; `git` reads the project's own repository and changes nothing in it.
     """
 
-    def __init__(self, tree: ProjectTree, git: Git, home: Path) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        git: Git,
+        home: Path,
+        limits: Callable[[], CheckpointLimits] = CheckpointLimits,
+    ) -> None:
         self._tree = tree
         self._git = git
         self._home = home
         self._repository = PrivateRepository(git, home)
-        self._snapshots = Snapshots(tree, git, self._repository)
+        self._snapshots = Snapshots(tree, git, self._repository, limits)
         self._labels: dict[str, list[str]] = {}
-        self._taken: dict[str, tuple[str, Modes]] = {}  # tree and permission bits of the commits made here
+        self._taken: dict[str, Snapshot] = {}  # by the commits made here
+        self._loaded: dict[str, Snapshot] = {}  # likewise, of commits made elsewhere
+        self._incomplete: set[str] = set()  # trees that lack files
 
     def take(
         self,
@@ -63,8 +72,9 @@ class Checkpoints:
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
-        snapshot, _files = self._snapshots.look(warn)
-        if unless and self._taken.get(unless) == (snapshot.tree, snapshot.modes):
+        snapshot = self._look(warn)
+        before = self._taken.get(unless)
+        if before and replace(before, taken=0) == replace(snapshot, taken=0):
             return unless
         if run not in self._labels:
             known = self.of_run(run) if self._repository.has_below(f"{REFS}{run}") else []
@@ -73,10 +83,35 @@ class Checkpoints:
         names = itertools.chain([label], (f"{label}-{n}" for n in itertools.count(2)))
         free = next(name for name in names if name not in labels)
         commit = self._snapshots.keep(snapshot, str(len(labels) + 1), writers)
-        self._taken[commit] = snapshot.tree, snapshot.modes
+        self._taken[commit] = snapshot
         self._repository.set_ref(f"{REFS}{run}/{free}", commit)
         labels.append(free)
         return commit
+
+    def _look(self, warn: Callable[[str], object] = str) -> Snapshot:
+        snapshot, _files = self._snapshots.look(warn)
+        if snapshot.left_out:
+            self._incomplete.add(snapshot.tree)
+        return snapshot
+
+    def is_left_out(self, path: str) -> bool:
+        """Return whether the file at `path` was too large for the latest checkpoint that was taken here."""
+        latest = next(reversed(self._taken.values()), None)
+        return latest is not None and path in latest.left_out
+
+    def left_out(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the files that were too large for one of two commits: neither `diff` nor `changes` has them."""
+        known = self._taken | self._loaded
+        unknown = [commit for commit in (old, new) if commit not in known]
+        if unknown:
+            loaded = [snapshot for snapshot, _ in self._saved.load_all(unknown)]
+            self._loaded |= dict(zip(unknown, loaded, strict=True))
+            known |= self._loaded
+        return tuple(sorted({*known[old].left_out, *known[new].left_out}))
+
+    def _comparable(self, old: str, new: str) -> tuple[str, str]:
+        left_out = self.left_out(old, new)
+        return self._saved.without(old, left_out), self._saved.without(new, left_out)
 
     def blob_of(self, content: bytes) -> str:
         """Return the id of the object that has this content, for `Writers`."""
@@ -103,7 +138,7 @@ class Checkpoints:
         return tuple(difference.path for difference in self._differences(old, new) if not difference.removed)
 
     def _differences(self, old: str, new: str) -> list[Difference]:
-        return [] if self.equal(old, new) else self._saved.differences(old, new)
+        return [] if self.equal(old, new) else self._saved.differences(*self._comparable(old, new))
 
     def equal(self, old: str, new: str) -> bool:
         """Return whether two commits are known to have the same tree."""
@@ -115,11 +150,11 @@ class Checkpoints:
         Raises:
             NotReady: git fails, or the diff is larger than `most` bytes.
         """
-        return b"" if self.equal(old, new) else self._saved.diff(old, new, most=most)
+        return b"" if self.equal(old, new) else self._saved.diff(*self._comparable(old, new), most=most)
 
     def written_diff(self, old: str, new: str) -> bytes:
         """Return the diff between two commits with binary files and without deletions."""
-        return self._saved.diff(old, new, "--binary", "--diff-filter=d")
+        return self._saved.diff(*self._comparable(old, new), "--binary", "--diff-filter=d")
 
     def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
@@ -130,7 +165,7 @@ class Checkpoints:
         below = os.path.relpath(os.path.realpath(self._git.root), self._git.layout().top)
         folder = "" if below == os.curdir else f"{below}/"
         paths = f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"
-        return self._saved.diff(old, new, "--binary", *paths, most=most)
+        return self._saved.diff(*self._comparable(old, new), "--binary", *paths, most=most)
 
     def listing(self, commit: str) -> dict[str, str]:
         """Return mode and object id of each file in a commit, by path. Equal content has the same id everywhere."""
@@ -215,19 +250,20 @@ class Checkpoints:
         Raises:
             NotReady: git fails, or a file cannot be read.
         """
-        return self._snapshots.look()[0].tree
+        return self._look().tree
 
     def tree_of(self, commit: str) -> str:
         """Return the id of the tree of a commit that was taken here, or an empty text."""
-        return self._taken[commit][0] if commit in self._taken else ""
+        return self._taken[commit].tree if commit in self._taken else ""
 
     def note_green(self, tree: str) -> None:
-        """Remember that `build.sh` passes on a tree. The last 20 are known."""
-        self._green.add(tree)
+        """Remember that `build.sh` passes on a tree, unless the tree lacks files. The last 20 are known."""
+        if tree not in self._incomplete:
+            self._green.add(tree)
 
     def is_green(self, tree: str) -> bool:
         """Return whether `build.sh` is known to pass on a tree."""
-        return tree in self._green
+        return tree not in self._incomplete and tree in self._green
 
     def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.
@@ -241,7 +277,10 @@ class Checkpoints:
 
     def forget(self, runs: Collection[str]) -> None:
         """Drop the checkpoints of `runs`; skip runs without any."""
+        from code_commit_workspace.checkpoint.put_aside import forget_put_aside
+
         self._saved.forget(runs)
+        forget_put_aside(self._home, runs)
         for run in runs:
             self._labels.pop(run, None)
 

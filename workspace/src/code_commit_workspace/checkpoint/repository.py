@@ -14,6 +14,8 @@ from pathlib import Path
 from code_commit_workspace.checkpoint.git_objects import blob_id, write_commit, write_ref
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.path_kinds import exists, is_file, is_folder, is_link
+from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.home import open_folder, open_home
 
 REFS = "refs/runs/"  # run, `/`, label
@@ -60,8 +62,17 @@ class PrivateRepository:
         self._object_format = ""
         self.path = home / _NAME
 
-    def run(self, args: Sequence[str], *, stdin: bytes = b"", most: int | None = None) -> bytes:
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        most: int | None = None,
+        index: str = "index",
+    ) -> bytes:
         """Run git on this repository, with the project as its work tree. `most`: see `Git.run`.
+
+        `index` is the name of git's index.
 
         Raises:
             NotReady: git fails, or the repository cannot be made.
@@ -74,7 +85,7 @@ class PrivateRepository:
             env={
                 "GIT_DIR": str(self.path),
                 "GIT_WORK_TREE": str(self._git.root),
-                "GIT_INDEX_FILE": str(self.path / "index"),
+                "GIT_INDEX_FILE": str(self.path / index),
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
             },
@@ -112,22 +123,23 @@ class PrivateRepository:
     def has_below(self, ref: str) -> bool:
         """Return whether there may be refs below `ref`."""
         self._prepare()
-        return (self.path / ref).exists() or (self.path / "packed-refs").exists()
+        return exists(self.path / ref) or exists(self.path / "packed-refs")
 
     @property
     def indexed(self) -> int:
-        """Return the number of files in the index."""
+        """Return the number of files in the index; 0 if it is missing or cannot be read."""
         try:
-            return int.from_bytes((self.path / "index").read_bytes()[8:12])
-        except FileNotFoundError:
+            with open_regular(self.path / "index") as file:
+                return int.from_bytes(file.read(12)[8:])
+        except OSError:
             return 0
 
     @property
     def index_time(self) -> int:
-        """Return when the index was written, in nanoseconds; 0 without one. Files changed since will be read."""
+        """Return when the index was written, in nanoseconds; 0 if nobody can tell. Files changed since will be read."""
         try:
             return (self.path / "index").stat().st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             return 0
 
     def forget_index(self) -> None:
@@ -152,7 +164,7 @@ class PrivateRepository:
     def objects_in_one_folder(self) -> int:
         """Return how many loose objects begin with 17: a 256th of all."""
         folder = self.path / "objects" / "17"
-        return len(list(folder.iterdir())) if folder.is_dir() else 0
+        return len(list(folder.iterdir())) if is_folder(folder) else 0
 
     def _prepare(self) -> None:
         if self._ready:
@@ -180,7 +192,7 @@ class PrivateRepository:
         config = _CONFIG.format(version=1 if sha256 else 0) + (_SHA256 if sha256 else "")
         for name in ("info", "objects", "refs", "objects/info"):
             folder = self.path / name
-            if folder.is_symlink():
+            if is_link(folder):
                 raise NotReady(f"{folder} is a link", hint=f"delete {self.path}")
             folder.mkdir(mode=0o700, exist_ok=True)
         _write(self.path / "HEAD", _HEAD)
@@ -188,7 +200,8 @@ class PrivateRepository:
         _write(self.path / "info" / "attributes", _ATTRIBUTES)
         _write(self.path / "objects" / "info" / "alternates", objects)
         # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
-        for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock", "config.lock"):
+        locks = ("index.lock", "scratch-index.lock", "packed-refs.lock", "config.lock")
+        for name in ("commondir", "config.worktree", *locks):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
 
@@ -206,7 +219,7 @@ class PrivateRepository:
 
 def _write(path: Path, text: str) -> None:
     """Write `text` to a plain file at `path`, unless it is already there."""
-    if not path.is_symlink() and path.is_file() and path.read_bytes() == text.encode():
+    if not is_link(path) and is_file(path) and path.read_bytes() == text.encode():
         return
     path.unlink(missing_ok=True)
     path.write_bytes(text.encode())

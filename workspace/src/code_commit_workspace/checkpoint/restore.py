@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
 
+from code_commit_workspace.checkpoint.put_aside import PutAside, is_readable
 from code_commit_workspace.checkpoint.saved import Difference, PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step, Writers
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.terminal import join_paths
 from code_commit_workspace.transaction.apply import replace
@@ -48,11 +49,13 @@ class Restorer:
 
     def _rules(self, old: Snapshot, new: Snapshot, only: Collection[str] | None) -> list[Difference]:
         found = _chosen(self._saved.differences(old.tree, new.tree), only)
-        return [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+        rules = [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+        return [rule for rule in rules if not _is_left_out(rule.path, old, new)]
 
     def _restore_others(self, wanted: Snapshot, only: Collection[str] | None) -> set[str]:
         now, files = self._snapshots.look()
         differences = _chosen(self._saved.differences(now.tree, wanted.tree), only)
+        differences = [found for found in differences if not _is_left_out(found.path, now, wanted)]
         chosen = [found for found in differences if not _older(found, files, wanted)]
         rights = _rights(files, wanted.modes, but={found.path for found in differences})
         if only is not None:
@@ -61,7 +64,7 @@ class Restorer:
         return {found.path for found in chosen} | rights.keys()
 
     def _with_rights(self, rights: Mapping[str, int]) -> list[Write]:
-        return [Write(path, self._tree.read(path), mode=mode) for path, mode in rights.items()]
+        return [Write(path, self._tree.read(path, self._tree.size(path)), mode=mode) for path, mode in rights.items()]
 
     def _write(self, writes: list[Write], seen: Mapping[str, os.stat_result] | None = None) -> None:
         if writes:
@@ -195,28 +198,55 @@ class Restorer:
     ) -> PutBack:
         """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
         wanted = {path: earlier for path, earlier in history.wanted(force=force).items() if path in paths}
+        aside = PutAside(self._tree, self._home, history.run)
+        if aside.open_folders(wanted.keys()):
+            history = self._look_again(history)  # what is in them was not to be seen
         wanted = {path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state}
+        wanted = {path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)}
         rules = {path: earlier for path, earlier in wanted.items() if posixpath.basename(path) == ".gitignore"}
         rights = {path: mode for path, mode in history.rights().items() if path in paths and path not in wanted}
         seen = history
-        if rules:  # first: under changed rules, ignored files would look new
-            record = self._keep_record(history, reason, rules, (), only=None)
-            self._write(self._writes_of(rules, history))
-            seen = self._look_again(history)
-            self._saved.drop_record(record)
-        others = self._without_ignored({path: wanted[path] for path in wanted.keys() - rules.keys()}, seen)
-        wanted = rules | others
-        unclaimed = history.writes.unclaimed & wanted.keys()
-        record = self._keep_record(history, reason, wanted, rights, only=unclaimed if only_unclaimed else None)
+        record = ""
         try:
-            self._write([*self._writes_of(others, history), *self._with_rights(rights)], seen.files)
-        except NotReady:
+            if rules:  # first: under changed rules, ignored files would look new
+                record = self._keep_record(history, reason, rules, (), only=None)
+                self._replace(rules, history, aside)
+                seen = self._look_again(history)
+                self._saved.drop_record(record)
+            others = self._without_ignored({path: wanted[path] for path in wanted.keys() - rules.keys()}, seen)
+            wanted = rules | others
+            unclaimed = history.writes.unclaimed & wanted.keys()
+            record = self._keep_record(history, reason, wanted, rights, only=unclaimed if only_unclaimed else None)
+            self._replace(others, history, aside, self._with_rights(rights), seen.files)
+        except (NotReady, Interrupted):
             self._write(self._saved.writes_of({path: history.now(path) for path in rules}, {}))
+            aside.take_back()
             if record:
                 self._saved.drop_record(record)
             raise
         restored = tuple(sorted(wanted.keys() | rights.keys()))
-        return PutBack(restored, tuple(sorted(edited)), tuple(sorted(unclaimed)), record)
+        return PutBack(
+            restored,
+            tuple(sorted(edited)),
+            tuple(sorted(unclaimed)),
+            record,
+            left_out=history.changed_unsaved(),
+            moved=tuple(aside.moved.items()),
+        )
+
+    def _replace(
+        self,
+        wanted: Mapping[str, Earlier],
+        history: _History,
+        aside: PutAside,
+        more: Sequence[Write] = (),
+        seen: Mapping[str, os.stat_result] | None = None,
+    ) -> None:
+        """Put the earlier states in place, after what is in their way was put aside; write `more`."""
+        writes = self._writes_of(wanted, history)
+        removed = {path for path, earlier in wanted.items() if earlier.state.missing}
+        aside.make_room(wanted.keys() - removed, removed, history.files)
+        self._write([*writes, *more], seen)
 
     def _keep_record(
         self,
@@ -237,39 +267,14 @@ class Restorer:
     def _blocked(self, history: _History) -> set[str]:
         """Return the paths where somebody made a folder of a file, or a file of a folder, so that nothing fits."""
         wanted = history.wanted()
-        gone = {path for path, earlier in wanted.items() if earlier.state.missing}
-        return {path for path, earlier in wanted.items() if self._is_blocked(path, earlier, gone)}
-
-    def _is_blocked(self, path: str, earlier: Earlier, gone: Collection[str]) -> bool:
-        above = path
-        while above := posixpath.dirname(above):
-            if self._is_file(above) and above not in gone:
-                return not earlier.state.missing
-        if not self._is_folder(path):
-            return False
-        return earlier.state.missing or self._holds_others(path, gone)
-
-    def _is_folder(self, path: str) -> bool:
-        try:
-            status = self._tree.lstat(path)
-        except OSError:
-            return False
-        return status is not None and stat.S_ISDIR(status.st_mode)
-
-    def _holds_others(self, folder: str, gone: Collection[str]) -> bool:
-        """Return whether a folder holds anything but files that are `gone` afterwards."""
-        try:
-            with self._tree.folder(folder) as handle:
-                names = os.listdir(handle)  # noqa: PTH208 - a handle has no pathlib
-        except OSError:
-            return True
-        below = [f"{folder}/{name}" for name in names]
-        return any(path not in gone and (not self._is_folder(path) or self._holds_others(path, gone)) for path in below)
+        removed = {path for path, earlier in wanted.items() if earlier.state.missing}
+        return PutAside(self._tree, self._home, history.run).blocked(wanted.keys() - removed, removed, history.files)
 
     def _look_again(self, history: _History) -> _History:
         now, files = self._snapshots.look()
         (steps,) = self._saved.steps([history.snapshots[-1].tree, now.tree])
-        return replace_fields(history, files=files, changed_states={step.path: step.new for step in steps})
+        states = {step.path: step.new for step in steps}
+        return replace_fields(history, snapshot=now, files=files, changed_states=states)
 
     def _without_ignored(self, wanted: Mapping[str, Earlier], history: _History) -> dict[str, Earlier]:
         """Leave out files of somebody that git ignores, or ignored then."""
@@ -278,7 +283,7 @@ class Restorer:
     def _is_ignored(self, path: str, earlier: Earlier, history: _History) -> bool:
         status = history.files.get(path)
         if status is None:
-            return self._is_file(path)
+            return self._has_content(path)
         return earlier.state.missing and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
 
     def _is_file(self, path: str) -> bool:
@@ -287,6 +292,16 @@ class Restorer:
         except OSError:
             return False
         return status is not None and not stat.S_ISDIR(status.st_mode)
+
+    def _has_content(self, path: str) -> bool:
+        """Return whether there is a link or a file to read."""
+        try:
+            status = self._tree.lstat(path)
+            return status is not None and (
+                stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and is_readable(self._tree, path))
+            )
+        except OSError:
+            return False
 
     def _writes_of(self, wanted: Mapping[str, Earlier], history: _History) -> list[Write]:
         modes = {path: history.mode_of(path, earlier) for path, earlier in wanted.items()}
@@ -304,13 +319,17 @@ class PutBack:
 
     `paths` are the files that were restored. `edited` are files that a person changed after the run wrote them: they
     stay as they are. `unclaimed` are those of `paths` that changed while a process ran and that no response wrote, so
-    a person may have written them. `record` is what `redo` reads.
+    a person may have written them. `record` is what `redo` reads. `left_out` are files that were changed since the
+    start of the run and that stay as they are, because they are too large to save. `moved`
+    has what was in the way of restored files: its path, and where it is now.
     """
 
     paths: tuple[str, ...]
     edited: tuple[str, ...] = ()
     unclaimed: tuple[str, ...] = ()
     record: str = ""
+    left_out: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +355,15 @@ class _History:
             if earlier := self.writes.before_run(path):
                 wanted[path] = earlier
         return wanted
+
+    def is_saved(self, path: str, earlier: Earlier) -> bool:
+        """Return whether a checkpoint has the earlier state of a path, and can have the present one."""
+        return not _is_left_out(path, self.snapshot, self.snapshots[earlier.checkpoint])
+
+    def changed_unsaved(self) -> tuple[str, ...]:
+        """Return the files that are too large to save, now or at the start, and differ between the two."""
+        then, now = self.snapshots[0].left_out, self.snapshot.left_out
+        return tuple(path for path in sorted({*then, *now}) if then.get(path) != now.get(path))
 
     def changed_since(self) -> set[str]:
         """Return the paths that somebody changed since the last checkpoint, to a state that no checkpoint has."""
@@ -409,6 +437,10 @@ def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
 
 def _chosen(found: list[Difference], only: Collection[str] | None) -> list[Difference]:
     return found if only is None else [difference for difference in found if difference.path in only]
+
+
+def _is_left_out(path: str, *snapshots: Snapshot) -> bool:
+    return any(path in snapshot.left_out for snapshot in snapshots)
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:

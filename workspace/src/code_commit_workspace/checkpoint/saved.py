@@ -19,6 +19,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.survey import Write
 
 _LINK, _EXECUTABLE, _NOTHING = "120000", "100755", "000000"
+_SCRATCH = "scratch-index"
 _BATCH = 500  # objects that one git process reads
 _MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
 # Refs of ours; a hostile build may have added others.
@@ -173,6 +174,15 @@ class Saved:
             Difference(path, *_mode_and_blob(entry)) for entry, path in zip(fields[::2], fields[1::2], strict=False)
         ]
 
+    def without(self, tree: str, paths: Collection[str]) -> str:
+        """Return the id of `tree`, a tree or commit, without the files at `paths`."""
+        if not paths:
+            return tree
+        listing = b"".join(os.fsencode(path) + b"\0" for path in sorted(paths))
+        self._repository.run(["read-tree", checked_id(tree)], index=_SCRATCH)
+        self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=listing, index=_SCRATCH)
+        return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
+
     def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
@@ -271,7 +281,8 @@ def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
     try:
         others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
         modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
-        return Snapshot(tree, modes, int(metadata["taken"]))
+        left_out = {str(path): (int(size), int(time)) for path, (size, time) in metadata.get("left_out", {}).items()}
+        return Snapshot(tree, modes, int(metadata["taken"]), left_out)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(commit) from error
 

@@ -6,38 +6,54 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from code_commit_workspace.checkpoint.limits import too_large
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.checkpoint.visible import Modes, modes_of, statuses, visible
 from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import CheckpointLimits
+from code_commit_workspace.terminal import join_paths
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A git tree, its permission bits, and when it was taken (nanoseconds, by the file system's clock)."""
+    """A git tree, its permission bits, and when it was taken (nanoseconds, by the file system's clock).
+
+    `left_out` has the size and the time of change of each file that is too large to save.
+    """
 
     tree: str
     modes: Modes
     taken: int
+    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 # git makes folders for a batch of objects, which takes longer than flushing a few objects one by one.
 _FEW = 16
 _MUCH = 128 * 1024 * 1024  # bytes, which git reads and compresses in about two seconds
+_NAMED = 20  # paths in one message
 _EACH_BY_ITSELF = ("-c", "core.fsyncMethod=fsync")
 
 
 class Snapshots:
     """Takes snapshots. The index of the private repository shows which files are unchanged."""
 
-    def __init__(self, tree: ProjectTree, git: Git, repository: PrivateRepository) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        git: Git,
+        repository: PrivateRepository,
+        limits: Callable[[], CheckpointLimits] = CheckpointLimits,
+    ) -> None:
         self._tree = tree
         self._git = git
         self._repository = repository
+        self._limits = limits
+        self._named: set[str] = set()  # of the files that were left out
         self._indexed: AbstractSet[str] | None = None
         self._seen: Mapping[str, tuple[int, ...]] = {}  # the states of the files in `_tree_seen`
         self._tree_seen = ""
@@ -51,10 +67,11 @@ class Snapshots:
         taken = self._repository.clock()
         paths = self._visible()
         now = self._repository.clock()
-        files = statuses(self._tree, paths)
+        files, left_out = self._files_to_save(paths)
+        self._name(left_out, warn)
         states = {path: _state(status) for path, status in files.items()}
         if self._tree_seen and self._seen == states:
-            return Snapshot(self._tree_seen, modes_of(files), taken), files
+            return Snapshot(self._tree_seen, modes_of(files), taken, left_out), files
         self._tree_seen = ""
         if text := self._much_to_read(files):
             warn(text)
@@ -64,13 +81,29 @@ class Snapshots:
             # An object of the user's repository, or a file, may have vanished just now: read everything again, once.
             self._repository.forget_index()
             self._indexed = frozenset()
-            files = statuses(self._tree, self._visible())
+            files, left_out = self._files_to_save(self._visible())
             tree = self._write_tree(frozenset(files))
         else:
             # Any later change gets a later time, so `states` will differ.
             if all(status.st_ctime_ns < now for status in files.values()):
                 self._seen, self._tree_seen = states, tree
-        return Snapshot(tree, modes_of(files), taken), files
+        return Snapshot(tree, modes_of(files), taken, left_out), files
+
+    def _files_to_save(self, paths: Collection[str]) -> tuple[dict[str, os.stat_result], dict[str, tuple[int, int]]]:
+        """Return the status of each file, and the size and time of those that are too large."""
+        files = statuses(self._tree, paths)
+        large = too_large(files, self._limits, self._git.list_new_files)
+        saved = {path: status for path, status in files.items() if path not in large} if large else files
+        return saved, {path: (status.st_size, status.st_mtime_ns) for path, status in sorted(large.items())}
+
+    def _name(self, left_out: Mapping[str, tuple[int, int]], warn: Callable[[str], object]) -> None:
+        """Warn of files that are not saved, of each once."""
+        fresh = [path for path in left_out if path not in self._named]
+        if fresh:
+            self._named.update(fresh)
+            sized = [f"{path} ({left_out[path][0] / 1e6:,.0f} MB)" for path in fresh[:_NAMED]]
+            more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+            warn(f"too large to save, so `undo` cannot bring it back: {join_paths(sized)}{more}")
 
     def _much_to_read(self, files: Mapping[str, os.stat_result]) -> str:
         since = self._repository.index_time
@@ -116,6 +149,7 @@ def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) 
         "plain": modes.plain,
         "executable": modes.executable,
         "others": dict(modes.others),
+        "left_out": dict(snapshot.left_out),
     }
     return f"{subject}\n\n{json.dumps({**metadata, **more})}\n"
 

@@ -11,12 +11,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git.config import environment
 from code_commit_workspace.git.config_file import Entry, parse_config
-from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories, read_git_file
+from code_commit_workspace.git.control_files import ControlFiles
+from code_commit_workspace.git.layout import (
+    SMALL,
+    GitError,
+    NoRepository,
+    Place,
+    find_repositories,
+    read_git_file,
+)
 from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
+from code_commit_workspace.path_kinds import lexists
 from code_commit_workspace.programs import require_program, trusted_path
 
 # Where git finds programs and the user's configuration, how far it searches for a repository, and who commits.
@@ -213,6 +221,15 @@ class Git:
             raise
         return dict.fromkeys(os.fsdecode(listing).split("\0")[:-1]).keys()
 
+    def list_new_files(self) -> AbstractSet[str]:
+        """Return the paths below the root whose content git does not have, but for ignored ones.
+
+        Raises:
+            GitError: git cannot list them.
+        """
+        listing = self.run(["ls-files", "-z", "--modified", "--others", "--exclude-standard"])
+        return frozenset(os.fsdecode(listing).split("\0")[:-1])
+
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
 
@@ -221,7 +238,7 @@ class Git:
         """
         index = self.layout().index
         with suppress(OSError):
-            content = read_git_file(index, limit=-1) if index.exists() else b"DIRC"  # without entries
+            content = read_git_file(index, limit=-1) if lexists(index) else b"DIRC"  # without entries
             if content.startswith(b"DIRC") and not any(mark in content for mark in _WITH_SUBMODULES):
                 return frozenset()
         listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
@@ -270,26 +287,42 @@ class Git:
                 text = b"fatal: not a git repository (or any of the parent directories): .git\n"
                 return subprocess.CompletedProcess(args, 128, b"", text)
             environ |= repository.environ
+            files: ControlFiles | None = repository.control_files
             args = _without_submodules(args)
             if hooks:
                 options += ["-c", f"core.hooksPath={repository.hooks(self.root)}"]
             if not reads(command_of(args)):
                 repository.prepare_commit()
-                environ |= environment([*repository.programs, *self._ignored_submodules(command_of(args))])
+                environ |= repository.settings_for(self._ignored_submodules(command_of(args)))
+        else:
+            files = self._control_files(env)
         command = [self._found(), *options, *args]
-        return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout, most=most)
+        environ |= dict(env or {})
+        return run_git(command, self.root, environ, stdin=stdin, timeout=timeout, most=most, files=files)
 
-    def _ignored_submodules(self, command: str) -> Iterator[Entry]:
-        """Yield settings for a commit: with nothing to commit, git looks into submodules, and no option prevents it."""
+    def _control_files(self, environ: Mapping[str, str]) -> ControlFiles | None:
+        """Return what git reads in the repository that `environ` names, if there is one."""
+        if environ["GIT_DIR"] == os.devnull:
+            return None
+        return ControlFiles(Path(environ.get("GIT_WORK_TREE", self.root)), (Path(environ["GIT_DIR"]),))
+
+    def _ignored_submodules(self, command: str) -> list[Entry]:
+        """Return settings for a commit that keep git out of submodules; no option does.
+
+        Raises:
+            GitError: a `.gitmodules` is too large to read.
+        """
         if command != "commit":
-            return
-        versions = [self._done(["show", f"{version}:.gitmodules"]).stdout for version in ("", "HEAD")]
+            return []
+        shown = [["show", f"{version}:.gitmodules"] for version in ("", "HEAD")]
+        versions = [self._done(args, most=SMALL).stdout for args in shown]
         with suppress(OSError):
-            versions.append(read_git_file(self.layout().top / ".gitmodules"))
-        for version in versions:
-            for name, _ in parse_config(os.fsdecode(version), ".gitmodules"):
-                if name.startswith("submodule."):
-                    yield f"{name.rpartition('.')[0]}.ignore", "all"
+            versions.append(read_git_file(self.layout().top / ".gitmodules", limit=SMALL + 1))
+        if any(len(version) > SMALL for version in versions):
+            raise GitError(f".gitmodules is larger than {SMALL >> 20} MiB, which git would read for a commit")
+        entries = [entry for version in versions for entry in parse_config(os.fsdecode(version), ".gitmodules")]
+        modules = [name.rpartition(".")[0] for name, _ in entries if name.startswith("submodule.")]
+        return [(f"{module}.ignore", "all") for module in dict.fromkeys(modules)]
 
     def _environ(self) -> dict[str, str]:
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET

@@ -5,17 +5,20 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import threading
 import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import exists
 from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER
 
 _LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
 _ATTRIBUTES = b"* !diff\n"  # nobody can hide changes from a diff by declaring a text file binary
+_SETTINGS = "more-settings"
 _PREFIX = "code-commit-git-"
 _SECONDS_TO_LOCK = 60.0  # after the folder is created
 
@@ -54,6 +57,18 @@ class CommonFolder:
             (self.path / "config").write_bytes(os.fsencode(text))
         except OSError as error:
             raise _no_folder(error) from error
+
+    def write_settings(self, text: str) -> Path:
+        """Write more settings to a file that git does not read by itself, and return its path."""
+        path = self.path / _SETTINGS
+        try:
+            if not exists(path) or path.read_bytes() != os.fsencode(text):
+                new = self.path / f"{_SETTINGS}.{threading.get_ident()}"
+                new.write_bytes(os.fsencode(text))
+                new.replace(path)  # another thread may run git with it
+        except OSError as error:
+            raise _no_folder(error) from error
+        return path
 
 
 def _no_folder(error: OSError) -> NotReady:
@@ -101,7 +116,7 @@ def _remove(folder: str, lock: int, process: int) -> None:
 
 
 def _empty(folder: str) -> None:
-    for name in (*_LINKS, "info/attributes", "config"):
+    for name in (*_LINKS, "info/attributes", "config", _SETTINGS):
         with suppress(OSError):
             os.unlink(f"{folder}/{name}")  # noqa: PTH108 - quick
     for name in ("/info", ""):

@@ -51,7 +51,7 @@ class Settings:
 
     def text(self) -> str:
         """Return `data` as a configuration file."""
-        return "".join(map(_lines, self.data)) + "[core]\n\tbare = false\n"
+        return config_text(self.data) + "[core]\n\tbare = false\n"
 
 
 def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings:
@@ -83,16 +83,17 @@ def _outside(fields: Sequence[bytes], project: str) -> Iterator[Entry]:
             yield name, value if line else "true"
 
 
-def environment(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the environment variables that add `entries` to git's configuration."""
-    variables: dict[str, str] = {}
-    count = 0
-    for count, (name, value) in enumerate(entries, 1):
-        variables |= {f"GIT_CONFIG_KEY_{count - 1}": name, f"GIT_CONFIG_VALUE_{count - 1}": value}
-    return variables | {"GIT_CONFIG_COUNT": str(count)} if count else {}
+def config_text(entries: Iterable[Entry]) -> str:
+    """Return `entries` as a configuration file."""
+    return "".join(map(_lines, entries))
 
 
 def _lines(entry: Entry) -> str:
-    section, _, key = entry[0].partition(".")
-    value = entry[1].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'[{section}]\n\t{key} = "{value}"\n'
+    name, _, key = entry[0].rpartition(".")
+    section, dot, part = name.partition(".")
+    header = f'{section} "{_escaped(part)}"' if dot else section
+    return f'[{header}]\n\t{key} = "{_escaped(entry[1])}"\n'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

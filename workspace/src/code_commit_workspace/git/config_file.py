@@ -15,7 +15,8 @@ Entry = tuple[str, str]
 _BLANK = re.compile(r"(?:[ \t\r\n\f\v]|[#;][^\n]*)*")
 _SECTION = re.compile(r'\[(?P<section>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\[^\n])*)")?\]')
 _KEY = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?P<sign>=[ \t]*|(?=\r?\n|\Z|[#;]))")
-_PIECE = re.compile(r'\\\r?\n|\\(?P<escaped>[\\"ntb])|(?P<quote>")|(?P<plain>[^\\"\n])')
+_PIECE = re.compile(r'\\\r?\n|\\(?P<escaped>[\\"ntb])|(?P<quote>")|(?P<plain>[^\\"\n#;]+|[#;])')
+_BLANKS = " \t\r\f\v"
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
@@ -46,10 +47,12 @@ def parse_config(text: str, name: str) -> list[Entry]:
 
 def _value(text: str, at: int, name: str) -> tuple[str, int]:
     """Return the value that begins at `at`, and where it ends."""
-    value, kept, quoted = "", 0, False  # `kept`: the length without trailing blanks
+    pieces: list[str] = []
+    kept, quoted = 0, False  # `kept`: how many pieces do not only consist of trailing blanks
     while at < len(text) and text[at] != "\n":
         if not quoted and text[at] in "#;":
-            at = text.find("\n", at) if "\n" in text[at:] else len(text)
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
             break
         piece = _PIECE.match(text, at)
         if piece is None:
@@ -57,15 +60,19 @@ def _value(text: str, at: int, name: str) -> tuple[str, int]:
         at = piece.end()
         if piece["quote"]:
             quoted = not quoted
+            pieces.append("")
         elif piece["escaped"]:
-            value += _ESCAPES.get(piece["escaped"], piece["escaped"])
-        elif piece["plain"]:
-            value += piece["plain"]
-        if quoted or piece["quote"] or piece["escaped"] or (piece["plain"] or " ") not in " \t\r\f\v":
-            kept = len(value)
+            pieces.append(_ESCAPES.get(piece["escaped"], piece["escaped"]))
+        elif plain := piece["plain"]:
+            inner = plain if quoted else plain.rstrip(_BLANKS)
+            pieces += [inner] if inner else []
+            kept = len(pieces) if inner else kept
+            pieces += [plain[len(inner) :]] if len(plain) > len(inner) else []
+        if quoted or piece["quote"] or piece["escaped"]:
+            kept = len(pieces)
     if quoted:
         raise _bad(text, at, name)
-    return value[:kept], at
+    return "".join(pieces[:kept]), at
 
 
 def _after_blanks(text: str, at: int) -> int:

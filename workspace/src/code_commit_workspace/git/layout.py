@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git.control_files import require_plain
+from code_commit_workspace.path_kinds import is_file, is_folder, is_link
 from code_commit_workspace.project_tree import open_regular
 
 _HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
-_SMALL = 4 * 1024 * 1024  # bytes; more than any file of git that we read
+SMALL = 4 * 1024 * 1024
+"""Bytes; more than a file of git that we read has."""
 
 
 class GitError(NotReady):
@@ -66,19 +69,22 @@ def _place_at(top: Path) -> Place | None:
 
     Raises:
         GitError: its `.git` is unusable. git itself would go on searching above it.
+        NotReady: it is a pipe or a device, or has one in place of a file.
     """
     git = top / ".git"
     if not os.path.lexists(git):
         return None
+    require_plain([git])
     folder = git
-    if git.is_file():
+    if is_file(git):
         content = read_git_file(git)
         if not content.startswith(b"gitdir: "):
             raise GitError(f"invalid gitfile format: {git}")
         folder = top / os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
-    elif git.is_dir() and not any(git.iterdir()):
+    elif is_folder(git) and not any(git.iterdir()):
         return None
     folder = Path(os.path.realpath(folder))
+    require_plain([folder / "HEAD", folder / "commondir"])
     common = _common(folder)
     if not _is_git_folder(folder, common):
         raise GitError(f"not a git repository: {folder}")
@@ -96,13 +102,16 @@ def _common(folder: Path) -> Path:
 def _is_git_folder(folder: Path, common: Path) -> bool:
     head = folder / "HEAD"
     try:
-        valid = str(head.readlink()).startswith("refs/") if head.is_symlink() else _HEAD.fullmatch(read_git_file(head))
+        if is_link(head):
+            valid = str(head.readlink()).startswith("refs/")
+        else:
+            valid = _HEAD.fullmatch(read_git_file(head)) is not None
     except OSError:
         return False
-    return bool(valid) and (common / "objects").is_dir() and (common / "refs").is_dir()
+    return valid and is_folder(common / "objects") and is_folder(common / "refs")
 
 
-def read_git_file(path: Path, *, limit: int = _SMALL) -> bytes:
+def read_git_file(path: Path, *, limit: int = SMALL) -> bytes:
     """Return the content of one of git's files, up to `limit` bytes; all of it with -1.
 
     Raises:

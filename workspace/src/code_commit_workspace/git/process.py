@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import os
+import select
+import selectors
 import signal
 import subprocess
+import time
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from typing import IO
 
+from code_commit_workspace.errors import Interrupted
+from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
+from code_commit_workspace.signals import latest_signal
 
-_GRACE_PERIOD = 30.0  # seconds for git to remove its lock files after SIGTERM
+# Seconds.
+_POLL = 0.1
+_FIRST_LOOK = 0.3  # git has read all control files of most repositories by then
+_AFTER_SIGNAL = 0.3  # without any processor time
+_JUST_BEFORE = 2.0  # a signal may come before git begins, where it is held back
+_AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the first
+_AT_EXIT = 0.05
+_PIECE = 1 << 16  # bytes
+
+_RUNNING: list[weakref.finalize[[int, int], subprocess.Popen[bytes]]] = []
+
+
+def end_running() -> None:
+    """End the git processes of all threads, before an exit without Python's shutdown."""
+    for end in tuple(_RUNNING):
+        end()
 
 
 def run_git(
@@ -23,12 +46,21 @@ def run_git(
     stdin: bytes = b"",
     timeout: float = 600,
     most: int | None = None,
+    files: ControlFiles | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `command` in `folder` until it ends, or has printed more than `most` bytes.
 
+    If it takes long, search `files` for pipes and devices, which block it. After a signal, end it within a second,
+    unless it is at work.
+
     Raises:
         GitError: it could not be started, or did not end within `timeout` seconds.
+        NotReady: one of `files` is a pipe or a device.
+        Interrupted: a signal came, and git was waiting for something.
     """
+    if files:
+        files.require_plain()
+    begin = time.monotonic()
     try:
         process = subprocess.Popen(
             command,
@@ -41,16 +73,21 @@ def run_git(
         )
     except OSError as error:
         raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
+    at_exit = weakref.finalize(process, _end_at_exit, process.pid, os.getpid())
+    _RUNNING.append(at_exit)
     with process:
         try:
-            stdout, stderr = _communicate(process, stdin, timeout, most)
-        except subprocess.TimeoutExpired:
+            stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
+        except TimeoutError:
             _end(process)
             name = command_of(command[1:])
             raise GitError(f"`git {name}` did not end within {timeout:g} seconds in {folder}") from None
         except BaseException:
             _end(process)
             raise
+        finally:
+            at_exit.detach()
+            _RUNNING.remove(at_exit)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
@@ -77,31 +114,125 @@ def index_of_command(args: Sequence[str]) -> int:
     return len(args)
 
 
-def _communicate(
-    process: subprocess.Popen[bytes], stdin: bytes, timeout: float, most: int | None
-) -> tuple[bytes, bytes]:
-    """Return stdout and stderr. Of stdout, return at most one byte more than `most`: without a reader, git ends."""
-    pipe = process.stdout
-    if most is None or pipe is None:
-        return process.communicate(stdin, timeout)
-    begin: list[bytes] = []
+class _Watch:
+    """Ends the wait for git: in time, after a signal, or if git waits for a pipe or a device."""
 
-    def read() -> None:
-        with pipe:
-            begin.append(pipe.read(most + 1))
+    def __init__(
+        self, process: subprocess.Popen[bytes], begin: float, timeout: float, files: ControlFiles | None
+    ) -> None:
+        self._process = process
+        self._files = files
+        self._begin = begin
+        self._limit = self._begin + timeout
+        self._pause = _FIRST_LOOK
+        self._next_look = self._begin + self._pause
+        self._signaled = math.inf
+        self._used = ""
 
-    process.stdout = None  # `communicate` leaves it alone
-    reader = Thread(target=read, name="git", daemon=True)
-    reader.start()
-    _, stderr = process.communicate(stdin, timeout)
-    reader.join()
-    return begin[0], stderr
+    def check(self) -> None:
+        """Raise an error if it is of no use to wait any longer.
+
+        Raises:
+            Interrupted: a signal came while git ran, and git only waits for something.
+            NotReady: git reads, or may read, a pipe or a device.
+            TimeoutError: the time is over.
+        """
+        now = time.monotonic()
+        if now >= self._limit:
+            raise TimeoutError
+        if self._signaled == math.inf and self._is_signaled():
+            self._signaled, self._used = now, _used_by(self._process.pid)
+        if now >= self._signaled + _AFTER_SIGNAL:
+            before, self._used = self._used, _used_by(self._process.pid)
+            self._signaled = now
+            if before == self._used:
+                raise Interrupted("interrupted")
+        if self._files and now >= self._next_look:
+            self._files.search(stop=self._is_signaled)
+            self._pause *= 4
+            self._next_look = time.monotonic() + self._pause
+
+    def _is_signaled(self) -> bool:
+        return latest_signal() > self._begin - _JUST_BEFORE
+
+
+def _used_by(process: int) -> str:
+    """Return how much processor time a process has used; another text each time if it is at work."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ""  # another system, or it has ended
+    if fields[0] in {b"R", b"D"}:
+        return f"at work at {time.monotonic()}"
+    return f"{fields[11]!r} {fields[12]!r}"  # utime and stime, in proc(5)
+
+
+def _exchange(process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch) -> tuple[bytes, bytes]:
+    """Return stdout and stderr, of stdout at most one piece beyond `most`.
+
+    Without a reader, git ends.
+    """
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise ValueError("git has no pipes")
+    pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
+    stdout, stderr = pieces.values()
+    rest = memoryview(stdin)
+    size = 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stderr, selectors.EVENT_READ)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            for key, _ in selector.select(_POLL):
+                if key.fileobj is process.stdin:
+                    rest = _write_some(key.fd, rest)
+                    if not rest:
+                        _drop(selector, process.stdin)
+                    continue
+                piece = os.read(key.fd, _PIECE)
+                pieces[key.fd].append(piece)
+                if key.fileobj is process.stdout:
+                    size += len(piece)
+                    if not piece or (most is not None and size > most):
+                        _drop(selector, process.stdout)
+                elif not piece:
+                    _drop(selector, process.stderr)
+            watch.check()
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL)
+            return b"".join(stdout), b"".join(stderr)
+        watch.check()
+
+
+def _write_some(pipe: int, rest: memoryview) -> memoryview:
+    """Write what fits into a pipe, and return the rest: nothing if nobody reads it."""
+    try:
+        return rest[os.write(pipe, rest[: select.PIPE_BUF]) :] if rest else rest
+    except BrokenPipeError:
+        return rest[:0]
+
+
+def _drop(selector: selectors.BaseSelector, pipe: IO[bytes]) -> None:
+    selector.unregister(pipe)
+    with suppress(OSError):
+        pipe.close()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End git and what it started. SIGTERM comes first, so that git removes its lock files."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number, seconds in ((signal.SIGTERM, _AFTER_SIGTERM), (signal.SIGKILL, _AFTER_SIGKILL)):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_PERIOD)
+            process.wait(seconds)
+
+
+def _end_at_exit(group: int, starter: int) -> None:
+    """End what still runs in a thread when this process exits, but not when a child of it does."""
+    if os.getpid() != starter:
+        return
+    with suppress(OSError):
+        os.killpg(group, signal.SIGTERM)
+        time.sleep(_AT_EXIT)
+        os.killpg(group, signal.SIGKILL)

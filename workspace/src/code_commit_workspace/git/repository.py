@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
-from code_commit_workspace.git.config import Settings, choose, read_of_user
+from code_commit_workspace.git.config import Settings, choose, config_text, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
+from code_commit_workspace.git.control_files import ControlFiles, require_plain
 from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_git_file
 from code_commit_workspace.git.process import failure, run_git
 from code_commit_workspace.programs import within
 
-_SECONDS = 30.0  # to read the user's files; one may be a pipe
+_SECONDS = 30.0  # to read the user's files
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TRUE = {"true", "yes", "on", "1"}
 
@@ -57,6 +57,7 @@ class Repository:
         self._settings = settings
         self._folder = folder
         self.environ = _names(place, folder.path) | _NO_FILES
+        self.control_files = ControlFiles(place.top, folders, _files_of_user(settings))
         # git-lfs keeps new files next to git's, in the real folder.
         self.programs = (("lfs.storage", str(place.common / "lfs")), *settings.programs)
 
@@ -70,6 +71,16 @@ class Repository:
             (self.place.common / "logs").mkdir(exist_ok=True)
         except OSError as error:
             raise GitError(f"{self.place.common / 'logs'} cannot be created: {error.strerror}") from error
+
+    def settings_for(self, more: Sequence[Entry]) -> dict[str, str]:
+        """Return variables that add the programs and `more` settings, through a file: there may be thousands.
+
+        Raises:
+            NotReady: the file cannot be written.
+        """
+        path = self._folder.write_settings(config_text([*self.programs, *more]))
+        include = {"GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": str(path)}
+        return {"GIT_CONFIG_COUNT": "1", **include}
 
     def hooks(self, root: Path) -> Path:
         """Return the folder of the repository's hooks.
@@ -110,7 +121,9 @@ def _opened(
     folder = CommonFolder(place.common)
     own = _own_settings(place)
     command = [program, "--no-pager", "config", "--list", "-z", "--show-scope", "--show-origin"]
-    done = run_git(command, root, dict(environ) | _names(place, folder.path), timeout=_SECONDS)
+    names = _names(place, folder.path)
+    require_plain(_configuration_of_user(dict(environ)))
+    done = run_git(command, root, dict(environ) | names, timeout=_SECONDS)
     if done.returncode:
         raise failure(command[1:], done)
     settings = choose(read_of_user(done.stdout, root), own)
@@ -125,9 +138,33 @@ def _own_settings(place: Place) -> list[Entry]:
     found: list[Entry] = []
     for file in (place.common / "config", place.folder / "config.worktree"):
         if not found or dict(found).get("extensions.worktreeconfig", "").lower() in _TRUE:
-            with suppress(FileNotFoundError):
-                found += parse_config(os.fsdecode(read_git_file(file)), str(file))
+            found += parse_config(os.fsdecode(_content(file)), str(file))
     return found
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return read_git_file(file)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise GitError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _configuration_of_user(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    home = environ.get("HOME", "/")
+    usual = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    named = environ.get("GIT_CONFIG_GLOBAL")
+    return (Path(named),) if named else (Path(home, ".gitconfig"), Path(usual, "git/config"))
+
+
+def _files_of_user(settings: Settings) -> tuple[Path, ...]:
+    """Return the user's files of rules and attributes, also where git looks without a setting."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - it does not raise
+    usual = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    named = [value for name, value in settings.data if name in {"core.excludesfile", "core.attributesfile"}]
+    expanded = [Path(os.path.expanduser(value)) for value in named if value]  # noqa: PTH111 - as above
+    return (Path(usual, "git/ignore"), Path(usual, "git/attributes"), *expanded)
 
 
 def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]) -> None:

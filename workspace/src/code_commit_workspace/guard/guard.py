@@ -15,6 +15,7 @@ from code_commit_workspace.guard.names import PlainPath, PortableName, quote
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
+from code_commit_workspace.guard.unsaved import UnsavedFiles
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 from code_commit_workspace.sync_result import require_sync
@@ -35,10 +36,17 @@ class Guard:
     """Decides what a response may change in `tree`, and what a model may read there.
 
     `protected` are the names that no response may change, besides git's own. `redactor` hides keys from the model.
+    `is_too_large` tells by path and size which files no checkpoint has.
     """
 
     def __init__(
-        self, tree: ProjectTree, git: Git, protected: Iterable[Protected], *, redactor: Redactor | None = None
+        self,
+        tree: ProjectTree,
+        git: Git,
+        protected: Iterable[Protected],
+        *,
+        redactor: Redactor | None = None,
+        is_too_large: Callable[[str, int], bool] = lambda _path, _size: False,
     ) -> None:
         self._tree = tree
         self._git = git
@@ -48,6 +56,7 @@ class Guard:
         self._rules: tuple[PathRule, ...] = (
             *(PlainPath(tree.root), ProtectedNames(protected), PortableName()),
             *(PathConflicts(tree), Places(tree, git), Ignored(git)),
+            UnsavedFiles(is_too_large),
         )
         self._redactor = redactor
         self.traces: list[str] = []  # of exceptions from the rules of plugins

@@ -12,18 +12,9 @@ from pathlib import Path
 
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard.names import quote
+from code_commit_workspace.path_kinds import kind_of
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal, Tree
-
-_KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFBLK: "a device",
-    stat.S_IFCHR: "a device",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFREG: "a file",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +78,7 @@ class PathLookup:
 
     def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
-            return f"{quote(folder)} in this path is {kind(found)}, not a folder."
+            return f"{quote(folder)} in this path is {kind_of(found)}, not a folder."
         if any(os.path.samestat(found, own) for own in self._git_folders):
             return f"{quote(folder)} is the git folder of this repository."
         inner = look(self._tree, f"{folder}/.git")
@@ -131,7 +122,7 @@ class Places:
         if stat.S_ISREG(found.st_mode):
             return None
         if not stat.S_ISDIR(found.st_mode):
-            return f"It is {kind(found)}; only regular files can be changed."
+            return f"It is {kind_of(found)}; only regular files can be changed."
         if change.content is None:
             return "It is a folder; delete each of its files by its path."
         stays = _what_stays(self._tree, change.path, gone)
@@ -154,11 +145,6 @@ def _regular_files(tree: ProjectTree, folder: str) -> AbstractSet[str]:
             return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
     except OSError:
         return frozenset()
-
-
-def kind(found: os.stat_result) -> str:
-    """Return the kind of file, for people."""
-    return _KINDS.get(stat.S_IFMT(found.st_mode), "not a regular file")
 
 
 def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:

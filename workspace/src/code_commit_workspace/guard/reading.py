@@ -12,8 +12,9 @@ from itertools import groupby
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath
-from code_commit_workspace.guard.places import PathLookup, kind, look, other_repository
+from code_commit_workspace.guard.places import PathLookup, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
+from code_commit_workspace.path_kinds import kind_of
 from code_commit_workspace.project_tree import ProjectTree, normalise_path
 from code_commit_workspace.records import Refusal
 
@@ -123,4 +124,4 @@ def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool
         return found
     if stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and not files_only):
         return None
-    return f"It is {kind(found)}; only regular files can be read."
+    return f"It is {kind_of(found)}; only regular files can be read."

@@ -15,10 +15,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.path_kinds import is_file, is_folder, is_link, is_plain_folder
-from code_commit_workspace.process.control_files import (
-    ControlFiles,
+from code_commit_workspace.process.checked_files import (
+    CheckedFiles,
     FindIgnored,
-    find_control_files,
+    find_checked_files,
     folder_of,
 )
 from code_commit_workspace.process.hard_links import files_below
@@ -55,7 +55,7 @@ class Sealed:
     """The state of all checked files at one moment. `time` is in nanoseconds, by the clock of files."""
 
     seals: dict[str, Seal]
-    found: ControlFiles
+    found: CheckedFiles
     time: int
 
 
@@ -92,7 +92,7 @@ class IntegrityCheck:
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
         """Record the current state. `folders` do not count as caches, even if they have the mark of one now."""
         now = time.time_ns() - _CLOCK_TICK
-        found = find_control_files(self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored)
+        found = find_checked_files(self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored)
         skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
         seals = {"": _place(self._root)}
         for name in (self._build_script, *found.rules):

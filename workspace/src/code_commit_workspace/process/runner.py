@@ -21,7 +21,7 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.path_kinds import is_folder
 from code_commit_workspace.process.capture import ProcessLog
-from code_commit_workspace.process.control_files import FindIgnored
+from code_commit_workspace.process.checked_files import FindIgnored
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process

@@ -179,7 +179,7 @@ class _CurrentTree:
             with self._tree.parent(write.path) as (folder, name):
                 return os.fsencode(os.readlink(name, dir_fd=folder)) == write.content
         try:
-            return self._tree.read(write.path) == write.content
+            return self._tree.read(write.path, len(write.content) + 1) == write.content
         except PermissionError:
             return False
 

@@ -8,8 +8,9 @@ import os
 from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import join_paths, require_no_link_out
 
+_NAMED = 20  # paths in one message
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -38,6 +39,9 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole, most=_LARGEST)
         patch = project.checkpoints.patch(*whole, most=_LARGEST) if arguments.patch else b""
+        left_out = project.checkpoints.left_out(*whole)
+    if left_out:
+        host.out.note(f"warning: too large to save, so not in the diff: {join_paths(left_out, _NAMED)}")
     if arguments.patch:
         require_no_link_out(host.root, host.root / arguments.patch, arguments.patch)
         _write(arguments.patch, host.redactor.data(patch))

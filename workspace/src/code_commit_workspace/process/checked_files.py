@@ -15,7 +15,7 @@ FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class ControlFiles:
+class CheckedFiles:
     """The files in folders that git does not ignore, relative to the root.
 
     `rules` are `.gitignore` files, and the marks of caches. `folders` are the folders in which a new `.gitignore` would
@@ -37,9 +37,9 @@ class _Folder:
     below: tuple[str, ...] = ()
 
 
-def find_control_files(
+def find_checked_files(
     root: Path, *, known: frozenset[str], not_searched: frozenset[str], ignored: FindIgnored | None
-) -> ControlFiles:
+) -> CheckedFiles:
     """Find the control files below `root`, except in the folders `not_searched` at the root.
 
     In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind one.
@@ -65,7 +65,7 @@ def find_control_files(
         level = _not_ignored(below, ignored) if len(below) > _MANY else below
     nested = [folder_of(path) for path in (*rules, *links) if "/" in path]
     counting = {"", *_not_ignored(list(dict.fromkeys((*nested, *repositories))), ignored)}
-    return ControlFiles(
+    return CheckedFiles(
         tuple(sorted(rule for rule in rules if folder_of(rule) in counting)),
         frozenset(folders),
         tuple(sorted(folder for folder in repositories if folder in counting)),

@@ -1,0 +1,140 @@
+"""Pipes, huge sparse files and a git that hangs: every command ends in time, with one clear line and the right code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from code_commit_testing import Finished, Project, ScriptedServer
+
+KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
+FILES = {"a.txt": "old\n", "b.txt": "own\n", "d/c.txt": "deep\n"}
+REPLY = "^^^a.txt\nnew\n^^^end\n"
+COMMIT = ("--model", "gpt-5", "--repairs", "0")
+TERABYTE = 1024**4
+
+
+def created(tmp_path: Path, build: str = "exit 0") -> Project:
+    return Project.create(tmp_path, files=FILES, build=f"{build}\n", gitignore="/agent-config\n/logs\n*.o\n")
+
+
+def commit(project: Project, *flags: str) -> Finished:
+    with ScriptedServer([REPLY] * 2) as server:
+        return project.command(*COMMIT, *flags, environ={**KEY, **server.environment()}, timeout=60)
+
+
+def error_of(finished: Finished) -> str:
+    return next((line for line in finished.stderr.splitlines() if line.startswith("error: ")), "")
+
+
+@pytest.mark.parametrize("name", [".gitattributes", ".gitmodules", "d/.gitignore", ".git/index"])
+def test_a_pipe_where_git_reads_is_named_by_every_command(tmp_path, name):
+    project = created(tmp_path)
+    assert commit(project).exit_code == 0
+    (project.root / name).unlink(missing_ok=True)
+    os.mkfifo(project.root / name)
+    expected = f"error: {project.root / name} is a named pipe, not a file: git would wait for it forever"
+    for command in ("undo", "redo", "rollup"):
+        finished = project.command(command, timeout=60)
+        assert (finished.exit_code, error_of(finished)) == (3, expected), command
+    finished = commit(project)
+    assert (finished.exit_code, error_of(finished)) == (3, expected)
+    assert "is a named pipe" in project.command("doctor", timeout=60).stdout
+
+
+@pytest.mark.parametrize("name", [".gitattributes", ".gitignore"])
+def test_a_pipe_that_a_build_planted_ends_the_run(tmp_path, name):
+    project = created(tmp_path, f"mkfifo d/{name}; echo new > d/c.txt")
+    finished = commit(project)
+    assert finished.exit_code == 3
+    assert f"d/{name} is a named pipe, not a file" in error_of(finished)
+    (project.root / "d" / name).unlink()
+    assert project.command("undo").exit_code == 0
+    assert project.read("a.txt") == "old\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("words", "hangs_at"), [(["undo"], "update-index"), (["redo"], "ls-files"), (["doctor"], "ls-files")]
+)
+def test_a_git_that_hangs_ends_with_the_command(tmp_path, words, hangs_at, number):
+    project = created(tmp_path)
+    assert commit(project).exit_code == 0
+    started, tools = tmp_path / "started", tmp_path / "tools"
+    os.mkfifo(started)
+    tools.mkdir()
+    git = tools / "git"
+    hang = f"echo $$ > {started}; trap '' TERM; while :; do sleep 60; done"
+    git.write_text(f'#!/bin/sh\ncase "$*" in *{hangs_at}*) {hang};; esac\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    environ = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    (project.root / "a.txt").touch()
+    with project.start(*words, environ=environ, stdin=subprocess.DEVNULL) as process:
+        hanging = int(started.read_text())
+        begin = time.monotonic()
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=30)
+        assert time.monotonic() - begin < 1.5
+    assert (process.returncode, stderr.decode().splitlines()[-1]) == (130, "error: interrupted")
+    with pytest.raises(ProcessLookupError):
+        os.kill(hanging, 0)
+
+
+def test_a_sparse_terabyte_takes_neither_time_nor_disk_and_undo_says_so(tmp_path):
+    project = created(tmp_path, f"truncate -s {TERABYTE} b.txt huge.bin")
+    begin = time.monotonic()
+    finished = commit(project)
+    assert finished.exit_code == 0
+    assert "too large to save, so `undo` cannot bring it back: b.txt (1,099,512 MB), huge.bin" in finished.stderr
+    assert "too large to save, so not in the diff: b.txt, huge.bin" in project.command("runs", "diff").stderr
+    undone = project.command("undo", "--json").document
+    assert (undone["restored"], undone["left_out"]) == (["a.txt"], ["b.txt", "huge.bin"])
+    assert (project.root / "huge.bin").stat().st_size == (project.root / "b.txt").stat().st_size == TERABYTE
+    redone = project.command("redo")
+    assert (redone.exit_code, project.read("a.txt")) == (0, "new\n")
+    said = "warning: not restored, because checkpoints.max_file or max_total leaves them out: b.txt, huge.bin"
+    assert said in project.command("undo").stderr.splitlines()
+    assert time.monotonic() - begin < 60
+    stored = (path.lstat() for path in (project.root / "agent-config").rglob("*"))
+    assert sum(status.st_size for status in stored) < 4 * 1024 * 1024
+
+
+def test_the_limits_are_settings(tmp_path):
+    project = created(tmp_path, "truncate -s 3M new.bin")
+    project.write({"agent-config/config.toml": "checkpoints.max_file = 2097152\n"})
+    assert "cannot bring it back: new.bin (3 MB)" in commit(project).stderr
+    assert project.command("undo", "--json").document["left_out"] == ["new.bin"]
+    assert (project.root / "new.bin").exists()
+    project.write({"agent-config/config.toml": "checkpoints.max_total = 5\n"})
+    assert "checkpoints.max_total should be greater than or equal to 67108864" in commit(project).stderr
+
+
+PLANTED = {
+    "pipe": "rm b.txt; mkfifo b.txt",
+    "folder": "rm b.txt; mkdir -p b.txt/x; echo 1 > b.txt/x/y.o",
+    "repository": "rm b.txt; git init -q b.txt; echo 1 > b.txt/y.txt",
+    "pipe for a folder": "rm -r d; mkfifo d",
+}
+
+
+@pytest.mark.parametrize("restored_by", ["undo", "--on-failure restore"])
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_a_build_put_in_a_files_place_is_moved_and_named(tmp_path, planted, restored_by):
+    project = created(tmp_path, f"{PLANTED[planted]}; exit 1")
+    if restored_by == "undo":
+        assert commit(project).exit_code == 1
+        told = project.command("undo").stderr
+    else:
+        told = commit(project, *restored_by.split()).stderr
+    assert {path: project.read(path) for path in FILES} == FILES
+    path = "d" if planted == "pipe for a folder" else "b.txt"
+    assert f"in the way of restored files, so moved: {path} to agent-config/.code-commit/put-aside/" in told
+    moved = next((project.root / "agent-config/.code-commit/put-aside").rglob(path))
+    assert stat.S_ISFIFO(moved.lstat().st_mode) == planted.startswith("pipe")

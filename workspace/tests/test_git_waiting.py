@@ -1,0 +1,189 @@
+"""git never waits for a pipe or a device, and ends with the signal that ends us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace import Git, NotReady
+
+WITHIN = 1.0  # seconds for git to end after a signal
+LIST = ["ls-files", "-z", "--others", "--exclude-standard"]
+
+
+@pytest.fixture
+def root(tmp_path, home, git_init):
+    root = git_init(tmp_path / "project")
+    (root / "sub").mkdir()
+    (root / "sub/a.txt").write_text("a")
+    return root
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".gitignore", ".gitattributes", ".gitmodules", ".mailmap", "sub/.gitignore", "sub/deep/.gitignore"),
+        *(".git", ".git/HEAD", ".git/index", ".git/packed-refs", ".git/info/exclude", ".git/commondir"),
+        "nested/.git/HEAD",
+    ],
+)
+def test_a_pipe_in_place_of_a_control_file_is_named(root, name):
+    if name == "nested/.git/HEAD":
+        for folder in ("objects", "refs"):
+            (root / "nested/.git" / folder).mkdir(parents=True)
+    if name == ".git":
+        (root / ".git").rename(root / "elsewhere")
+    replace_by_pipe(root / name)
+    begin = time.monotonic()
+    with pytest.raises(NotReady) as told:
+        Git(root).run(LIST)
+    assert time.monotonic() - begin < 5
+    assert told.value.message == f"{root / name} is a named pipe, not a file: git would wait for it forever"
+    assert told.value.hint == "delete it, then run again"
+
+
+@pytest.mark.parametrize("name", [".gitattributes", "sub/.gitattributes"])
+def test_attributes_are_looked_at_when_files_are_added(root, name):
+    replace_by_pipe(root / name)
+    with pytest.raises(NotReady, match=r"\.gitattributes is a named pipe"):
+        Git(root).run(["add", "sub/a.txt"])
+
+
+def test_a_link_to_a_device_is_named(root):
+    (root / ".gitattributes").symlink_to("/dev/zero")
+    with pytest.raises(NotReady, match=r"\.gitattributes is a device"):
+        Git(root).run(LIST)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_named(root):
+    try:
+        os.mknod(root / "sub/.gitattributes", stat.S_IFCHR | 0o644, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("no devices here")
+    with pytest.raises(NotReady, match=r"sub/\.gitattributes is a device"):
+        Git(root).run(["add", "sub/a.txt"])
+
+
+@pytest.mark.parametrize("setting", ["core.excludesFile", "core.attributesFile", "", "XDG_CONFIG_HOME"])
+def test_the_users_own_files_are_looked_at(root, home, tmp_path, monkeypatch, setting):
+    pipe = {"": home / ".config/git/ignore", "XDG_CONFIG_HOME": tmp_path / "xdg/git/attributes"}
+    replace_by_pipe(pipe.get(setting, home / "rules"))
+    if "." in setting:
+        section, key = setting.split(".")
+        (home / ".gitconfig").write_text(f"[{section}]\n\t{key} = ~/rules\n")
+    elif setting:
+        monkeypatch.setenv(setting, str(tmp_path / "xdg"))
+    with pytest.raises(NotReady, match="is a named pipe, not a file"):
+        Git(root).run(LIST)
+
+
+def test_the_users_configuration_is_looked_at(root, home, tmp_path, monkeypatch):
+    os.mkfifo(home / ".gitconfig")
+    with pytest.raises(NotReady, match=r"\.gitconfig is a named pipe"):
+        Git(root).run(LIST)
+    os.mkfifo(tmp_path / "other")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "other"))
+    with pytest.raises(NotReady, match="other is a named pipe"):
+        Git(root).run(LIST)
+
+
+def test_the_null_device_and_links_to_files_are_fine(root, home):
+    (home / ".gitconfig").write_text("[core]\n\texcludesFile = /dev/null\n\tattributesFile = /dev/null\n")
+    (root / ".mailmap").symlink_to("/dev/null")
+    assert Git(root).run(LIST) == b".mailmap\0sub/a.txt\0"
+
+
+@pytest.mark.parametrize("name", ["sub/.gitmodules", "sub/.git"])
+def test_a_pipe_that_git_does_not_read_costs_nothing(root, name):
+    replace_by_pipe(root / name)
+    assert Git(root).run(LIST) == b"sub/a.txt\0"
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+WAITING = """
+import sys, threading
+from pathlib import Path
+from code_commit_workspace import Git, raise_on_signals, uninterrupted
+raise_on_signals(lambda: None)
+place, command = sys.argv[2], sys.argv[3:]
+def ask():
+    Git(Path(sys.argv[1])).run(command, hooks=True)
+try:
+    if place == "thread":
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join()
+    elif place == "held":
+        with uninterrupted():
+            ask()
+    else:
+        ask()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.fixture
+def waiting_filter(root: Path, home: Path, tmp_path: Path) -> Path:
+    """A filter of the user that tells its number to a pipe, and then waits for ever."""
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    script = tmp_path / "filter"
+    script.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {started}\nwhile :; do sleep 60; done\n")
+    script.chmod(0o755)
+    (home / ".gitconfig").write_text(f'[filter "slow"]\n\tclean = {script}\n\trequired = true\n')
+    (root / ".gitattributes").write_text("*.txt filter=slow\n")
+    return started
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("place", ["main", "held", "thread"])
+def test_git_and_its_children_end_within_a_second_of_a_signal(root, waiting_filter, place, number):
+    command = [sys.executable, "-c", WAITING, str(root), place, "add", "sub/a.txt"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        filter_process = int(waiting_filter.read_text())  # waits until it has begun
+        begin = time.monotonic()
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=30)
+        assert time.monotonic() - begin < WITHIN + 0.5  # and Python's own end
+    assert (process.returncode, stderr) == (130, b"")
+    assert not is_alive(filter_process)
+    assert not (root / ".git/index.lock").exists()
+
+
+def test_git_at_work_may_finish_where_signals_are_held_back(root, home, tmp_path):
+    """A signal does not cut short what brings files back, unless git waits for something."""
+    for number in range(300):
+        (root / f"f{number}.txt").write_bytes(os.urandom(100_000))
+    script = WAITING.replace("uninterrupted():\n            ask()", "uninterrupted():\n            told(); ask()")
+    script = script.replace("def ask", "def told():\n    print(flush=True)\ndef ask")
+    command = [sys.executable, "-c", script, str(root), "held", "add", "."]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert Git(root).run(["ls-files", "--others"]) == b""
