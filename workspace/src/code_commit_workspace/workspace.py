@@ -66,6 +66,7 @@ class Workspace:
     build_script: str
     protected: tuple[Protected, ...]
     sandbox: SandboxSettings
+    max_files: int
     recovered: str | None
     _lock: ProjectLock | None
     _held: ExitStack
@@ -85,6 +86,7 @@ class Workspace:
         protected: Iterable[Protected] = (),
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
+        max_files: int = 10_000,
     ) -> Workspace:
         """Open the project at `root`, and roll back the change set of an interrupted run.
 
@@ -92,7 +94,7 @@ class Workspace:
         while another run is changing files.
 
         No process and no model may see the `private_folder`; `state_folder` is directly in it. No change may touch the
-        names `protected`.
+        names `protected`, and no change set may have more than `max_files`.
 
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
@@ -121,6 +123,7 @@ class Workspace:
                 build_script=build_script,
                 protected=tuple(protected),
                 sandbox=sandbox or SandboxSettings(),
+                max_files=max_files,
                 recovered=recovered,
                 _lock=lock,
                 _held=held.pop_all(),
@@ -376,7 +379,8 @@ class Workspace:
         from code_commit_workspace.guard import Guard
 
         private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
-        return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
+        protected = (private, *self.protected)
+        return Guard(self.project, self.git, protected, redactor=self.redactor, max_files=self.max_files)
 
     def _place_hiding(self, path: str) -> str:
         return self._runner.place_hiding(path)  # a build that bash runs needs no runner here

@@ -73,6 +73,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
+        max_files=settings.max_files,
     )
     stack.enter_context(workspace)
     return workspace, keys
