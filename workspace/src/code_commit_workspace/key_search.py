@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
@@ -217,11 +216,14 @@ class View:
     @cached_property
     def _sizes(self) -> Mapping[bytes, Sequence[int]]:
         """The sizes of beginnings of forms, largest first, by the last characters of the beginning."""
-        found: defaultdict[bytes, set[int]] = defaultdict(set)
-        for form in self._marks:
-            for size in range(_END, len(form)):
-                found[form[size - _END : size]].add(size)
-        return {end: sorted(sizes, reverse=True) for end, sizes in found.items()}
+        found: dict[bytes, list[int]] = {}
+        for size in range(self._longest - 1, _END - 1, -1):
+            for form in self._marks:
+                if size < len(form):
+                    sizes = found.setdefault(form[size - _END : size], [])
+                    if size not in sizes[-1:]:
+                        sizes.append(size)
+        return found
 
     @cached_property
     def _shortest_beginnings(self) -> AbstractSet[bytes]:
