@@ -12,14 +12,14 @@ _COLORS = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\([0-~])\x0f?"
 _OVERSTRUCK = rb"[^\n\x08]\x08"  # as in manual pages
 _HIDDEN = re.compile(_COLORS)  # begins with a fixed byte: much quicker than with the other
 _ALL_HIDDEN = re.compile(rb"%s|%s" % (_COLORS, _OVERSTRUCK))
-# At the end of data, also what later data may complete, and a character that another may be put over.
+# At the end of data, also what later data may complete, and a character that may be overstruck.
 _BEGUN = rb"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|\Z)|\((?:[0-~]|\Z)|\Z)\x0f?"
 _HIDDEN_SO_FAR = re.compile(_BEGUN)
 _ALL_HIDDEN_SO_FAR = re.compile(rb"%s|%s|[^\n]\Z" % (_BEGUN, _OVERSTRUCK))
 
 
 def visible(data: bytes) -> Iterator[LeftOut]:
-    """Yield what a terminal may show of `data`, unless that is all: without colors, and as paper shows it."""
+    """Yield what is seen of `data`, unless that is all: without colors, and as on paper."""
     if b"\x1b" in data:
         yield leave_out(data, _HIDDEN)
     if b"\x08" in data:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """`data` is what is left. `starts` are where each piece of it starts, `origins` where it was."""
+    """`data` is what is left: `starts` are where its pieces start, `origins` where they were."""
 
     data: bytes
     starts: Sequence[int]

@@ -10,9 +10,9 @@ _MOST_LINKS = 40  # as Linux
 
 
 def places_on_way(path: str) -> Iterator[str]:
-    """Yield the real path of each folder and link on the way to an absolute `path`, then where it ends.
+    """Yield the real path of each folder and link on the way to an absolute `path`.
 
-    The end need not exist.
+    The last one is where the path ends, existing or not.
     """
     done = "/"
     links = 0
@@ -38,15 +38,16 @@ def places_on_way(path: str) -> Iterator[str]:
 def replaceable_places(path: Path, folder: Path) -> Iterator[Path]:
     """Yield the places on the way to `path` that whoever may write in `folder` can replace.
 
-    These are files, folders and links in `folder`, existing or not: by replacing one, they decide what is at `path`.
-    Other names of `folder`, through links or mounts, count as well.
+    These are files, folders and links in `folder`, existing or not: by replacing one, they decide
+    what is at `path`. Other names of `folder`, through links or mounts, count as well.
     """
     try:
         writable = folder.stat()
     except (OSError, ValueError):
         return
     known: dict[Path, bool] = {}
-    for place in map(Path, places_on_way(os.path.join(os.getcwd(), path))):  # noqa: PTH109, PTH118 - keeps `..`
+    absolute = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - keeps `..`
+    for place in map(Path, places_on_way(absolute)):
         for above in place.parents:
             if above not in known:
                 known[above] = _is_same(above, writable)

@@ -1,7 +1,7 @@
-"""Keep the user's own configuration, and the files that it names, out of reach of those who write in a project.
+"""Keep the user's own configuration, and what it names, out of reach of those who write in a project.
 
-Whoever can replace one of them, or a folder or link on the way to it, decides what the next run does: where keys are
-sent, what the sandbox opens, whether there is one.
+Whoever can replace one of these files, or a folder or link on the way to it, decides what the next
+run does: where keys are sent, what the sandbox opens, whether there is one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from code_commit_workspace import replaceable_places
 
 
 def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> None:
-    """Check that nobody who writes in the project at `root` decides what the user's own configuration is.
+    """Check that nobody who writes in the project decides what the user's own configuration is.
 
-    The same holds for folders in `sandbox.writable`, and for the files and folders that the configuration names.
+    The project is at `root`. The same holds for folders in `sandbox.writable`, and for the files and
+    folders that the configuration names.
 
     Raises:
         NotReady: a file, a folder or a link is in the project, or in such a folder.
@@ -38,9 +39,9 @@ def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> No
 def _require(path: Path, what: str, root: Path, writable: Iterable[Path]) -> None:
     private = root.resolve() / "agent-config"
     move = "set XDG_CONFIG_HOME to" if path == user_file() else f"let {user_file()} name"
-    in_project = f"in the project {root}", f"move it out of the project, or {move} another place outside of it"
     for folder in (root, *writable):
-        where, hint = in_project
+        where = f"in the project {root}"
+        hint = f"move it out of the project, or {move} another place outside of it"
         if folder != root:
             where = f"in {folder}, which sandbox.writable opens"
             hint = f"open folders in {folder} that do not lead there, or move it out of {folder}"
@@ -48,8 +49,8 @@ def _require(path: Path, what: str, root: Path, writable: Iterable[Path]) -> Non
             if place.is_relative_to(private):
                 continue
             way = "" if place == path else f" leads through {place}, which"
-            message = f"{what} {path}{way} is {where}: a build or a reply could change what the next run reads"
-            raise NotReady(message, hint=hint)
+            danger = "a build or a reply could change what the next run reads"
+            raise NotReady(f"{what} {path}{way} is {where}: {danger}", hint=hint)
 
 
 def _opened(users: Source, setting: str, root: Path) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Bound how much one change set may do: a reply of a megabyte could name a hundred thousand files."""
+"""Bound how much one change set may do: a megabyte can name a hundred thousand files."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ MOST_FILES = 10_000
 
 
 def too_many(changes: Sequence[Change], most_files: int) -> Refusal | None:
-    """Return the refusal of the whole change set if it has more than `most_files`, or far more folders; else None."""
+    """Return the refusal of a change set with too many files or folders; else None."""
     if len(changes) > most_files:
         return _refusal(f"The response changes {len(changes):,} files", most_files)
     most_folders = max(most_files, MOST_FILES)
     written = [change.path for change in changes if change.content is not None]
     if sum(path.count("/") for path in written) > most_folders and _folders(written) > most_folders:
-        return _refusal(f"The response writes files in more than {most_folders:,} folders", most_folders)
+        what = f"The response writes files in more than {most_folders:,} folders"
+        return _refusal(what, most_folders)
     return None
 
 
 def _folders(paths: Sequence[str]) -> int:
-    """Return how many folders `paths` name. It keeps no path of a folder: of deep ones, these are long."""
+    """Return how many folders `paths` name. No path of a folder is kept: those of deep ones are long."""
     count = 0
     before: list[str] = []
     for path in sorted(paths, key=lambda path: path.replace("/", "\0")):
         folders = path.split("/")[:-1]
-        pairs = enumerate(zip(folders, before, strict=False))
-        shared = next((number for number, (one, other) in pairs if one != other), min(len(folders), len(before)))
+        shared = 0
+        for one, other in zip(folders, before, strict=False):
+            if one != other:
+                break
+            shared += 1
         count += len(folders) - shared
         before = folders
     return count
