@@ -376,7 +376,7 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
 def test_files_with_keys_outside_of_the_private_folder_are_known(root: Path) -> None:
     path = user_config(root, '[providers.openai.player]\napi_key_file = "k.txt"')
     config(root, '[providers.openai.default]\napi_key_file = "/run/secrets/key"')
-    assert store(root).files_elsewhere() == (path.parent, Path("/run/secrets/key"), path.parent / "k.txt")
+    assert store(root).files_elsewhere() == (path.parent, path, Path("/run/secrets/key"), path.parent / "k.txt")
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:

@@ -84,9 +84,9 @@ def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, m
 @pytest.mark.parametrize(
     ("pieces", "files"),
     [
-        (["^^^src/a.py\nx\n", "y\n", "^^^end\nwords", "\n^^^b\n"], ["src/a.py", "src/a.py", None, "b"]),
+        (["^^^src/a.py\nx\n", "y\n", "^^^end\nwords", "\n^^^m\n"], ["src/a.py", "src/a.py", None, "m"]),
         (["^^^a\n^^^de", "lete\n", "^^^end\n"], ["a", "a", None]),
-        (["words ^^^a\n", "^^", "^ b \n", "^^^c"], [None, None, "b", "b"]),
+        (["words ^^^a\n", "^^", "^ m \n", "^^^c"], [None, None, "m", "m"]),
         (["^^^" + "x" * 999 + "\n", "^^^end\n", "^^^" + "x" * 1000 + "\n"], ["x" * 999, None, None]),
         (["^" * 3 + "x" * 996, "y" * 500 + "\n"], [None, None]),  # of a long line, only the start is looked at
     ],
@@ -98,12 +98,12 @@ def test_the_file_that_the_text_writes_is_named(receive, pieces, files):
 def test_words_are_printed_and_thoughts_end_their_line(receive):
     printed: list[str] = []
     reply, seen = receive(
-        "one", ("thinking", "hm"), ("thinking", "hm"), "two\n", ("tool", "{}"), print_text=printed.append
+        "one", ("thinking", "hm"), ("thinking", "hm"), "three\n", ("tool", "{}"), print_text=printed.append
     )
-    assert printed == ["one", "\n", "two\n"]
+    assert printed == ["one", "\n", "three\n"]
     assert [each["printed"] for each in seen] == [True, False, False, True, False]
     reply.end("not again")
-    assert printed == ["one", "\n", "two\n"]
+    assert printed == ["one", "\n", "three\n"]
 
 
 def test_what_comes_first_is_no_empty_line(receive):

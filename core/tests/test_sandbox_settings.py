@@ -42,7 +42,7 @@ def test_what_the_user_set_and_what_holds_keys_reach_the_sandbox(root):
     assert sandbox_settings(load_settings(root, environ=environ), keys, frozenset({"HOOK_TOKEN"})) == SandboxSettings(
         mode="require",
         network=False,
-        hidden=(folder, Path("/run/secrets/key")),
+        hidden=(folder, folder / "config.toml", Path("/run/secrets/key")),
         read_only=("logs",),
         writable=(Path("/srv"),),
         readable=(Path("~/.netrc"),),
@@ -54,5 +54,6 @@ def test_what_the_user_set_and_what_holds_keys_reach_the_sandbox(root):
 
 def test_without_settings_the_sandbox_has_its_defaults(root):
     found = sandbox_settings(load_settings(root, environ={}), KeyStore(root, Redactor().add, {}), frozenset())
-    own = {"hidden": (root.parent / "user/code-commit",), "read_only": ("logs",), "secret_prefixes": ("CODE_COMMIT_",)}
-    assert found == SandboxSettings(**own)
+    folder = root.parent / "user/code-commit"
+    hidden = (folder, folder / "config.toml")
+    assert found == SandboxSettings(hidden=hidden, read_only=("logs",), secret_prefixes=("CODE_COMMIT_",))

@@ -163,10 +163,10 @@ def test_without_events_the_whole_reply_is_kept(ask, project):
 
 
 def test_what_had_arrived_is_kept_after_the_error(ask, project):
-    finished = ask(["Half of ", "it", "REFUSE"])
+    finished = ask(["Half of ", "me", "REFUSE"])
     assert finished.exit_code == 4
-    assert kept(project) == "ERROR\nstreamer: no more\nHalf of it"
-    assert events(project) == pieces("Half of ", "it")
+    assert kept(project) == "ERROR\nstreamer: no more\nHalf of me"
+    assert events(project) == pieces("Half of ", "me")
     (ended,) = [each["data"] for each in finished.events if each["kind"] == "call.finished"]
     assert (ended["response"], ended["error"]) == (RESPONSE, "streamer: no more")
 
@@ -219,14 +219,14 @@ def hanging(project, plugins, environ):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as told:
             told.bind(("127.0.0.1", 0))
             told.settimeout(60)
-            environ.update(SCRIPT=json.dumps([["Half of ", "it", "HANG"]]), TOLD=str(told.getsockname()[1]))
+            environ.update(SCRIPT=json.dumps([["Half of ", "me", "HANG"]]), TOLD=str(told.getsockname()[1]))
             process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
             events = project.root / "logs" / told.recv(1000).decode() / EVENTS
         # It waits for the file, and for what is added.
         tail = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(events)]
         with subprocess.Popen(tail, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as following:
             seen = b""
-            while b'"it"' not in seen:
+            while b'"me"' not in seen:
                 seen += (piece := os.read(following.stdout.fileno(), 1000))
                 assert piece, "it does not come"
             following.terminate()  # `timeout` passes it on
@@ -240,19 +240,19 @@ def test_what_had_arrived_is_kept_when_the_person_interrupts(hanging, project):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    assert kept(project) == "ERROR\ninterrupted\nHalf of it"
-    assert events(project) == pieces("Half of ", "it")
+    assert kept(project) == "ERROR\ninterrupted\nHalf of me"
+    assert events(project) == pieces("Half of ", "me")
 
 
 def test_a_killed_run_keeps_what_had_arrived_and_its_array_is_closed_later(hanging, project):
     with hanging("--quiet") as process:
         process.kill()
         process.communicate(timeout=60)
-    assert kept(project) == "Half of it"
+    assert kept(project) == "Half of me"
     with pytest.raises(ValueError, match="Expecting"):
         json.loads(kept(project, EVENTS))
     assert project.command("undo", project.run_folder.name).exit_code == 3  # it changed nothing
-    assert events(project) == pieces("Half of ", "it")
+    assert events(project) == pieces("Half of ", "me")
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_programs_get_progress_at_most_once_a_second(ask, project):
 
 def test_the_words_of_a_reply_are_printed_as_they_come(hanging, project, plugins, environ):
     with hanging("--quiet", "--show") as process:
-        assert os.read(process.stdout.fileno(), 100) in {b"Half of ", b"Half of it"}
+        assert os.read(process.stdout.fileno(), 100) in {b"Half of ", b"Half of me"}
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130

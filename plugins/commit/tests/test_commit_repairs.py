@@ -51,6 +51,23 @@ def test_a_setting_stops_at_the_first_unusable_response(change, response):
     assert "error: the response was refused: " in finished.stderr
 
 
+def test_a_response_with_too_many_files_costs_a_repair_and_writes_nothing(change):
+    """It is found before anything is done for each file, so that its size alone decides how long that takes."""
+    change(["".join(f"^^^made/{number}\n^^^end\n" for number in range(30_000)), GREEN])
+    assert change.project.read("a.txt") == "good\n"
+    assert "the response changes more than 10,000 files" in repair_text(change.prompts()[1])
+    assert not (change.project.root / "made").exists()
+
+
+@pytest.mark.parametrize(("most", "code"), [("2", 5), ("3", 0)])
+def test_the_most_files_of_a_response_are_a_setting(change, most, code):
+    change.script([GREEN + block("b", "") + "^^^c\n^^^end\n"], STOP)
+    environ = {"CODE_COMMIT_SANDBOX": "off", "CODE_COMMIT_MAX_FILES": most}
+    finished = change.project.command(plugins=[change.plugins], environ=environ)
+    assert (finished.exit_code, (change.project.root / "b").exists()) == (code, code == 0)
+    assert ("hint: ask for a smaller change, or raise max_files" in finished.stderr) == (code != 0)
+
+
 def test_a_refused_path_ends_the_run_with_a_command_that_shows_why(change):
     finished = change([GREEN + block("Cargo.lock", "x\n"), GREEN])
     assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (5, "old\n", 1)

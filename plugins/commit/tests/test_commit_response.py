@@ -120,9 +120,9 @@ RESPONSES = st.lists(
 
 @given(RESPONSES, RESPONSES, st.lists(st.integers(0, 60)))
 def test_a_watched_response_ends_with_the_error_that_it_has_as_a_whole(response, other, cuts):
-    end = watch_response()(response)
+    end = watch_response(10_000)(response)
     edges = sorted({0, len(response), *(cut for cut in cuts if cut < len(response))})
-    watch = watch_response()
+    watch = watch_response(10_000)
     pieces = [response[start:stop] for start, stop in pairwise(edges)]
     assert next((read for read in map(watch, pieces) if read is not None), None) == end
     whole, ended, changed = (error_of(text) for text in (response, response[:end], response[:end] + other))

@@ -205,6 +205,19 @@ def test_a_trusted_server_runs_outside_of_the_sandbox(bench, serve, no_sandbox) 
     assert (worked.result["text"], path.read_text()) == ("written", "written")
 
 
+@pytest.mark.parametrize("way", ["by its path", "on PATH"])
+def test_a_trusted_program_of_the_project_does_not_start(bench, serve, no_sandbox, way) -> None:
+    folder = bench.project.root / "venv/bin"
+    folder.mkdir(parents=True)
+    (folder / "office-server").symlink_to(sys.executable)
+    program = "office-server" if way == "on PATH" else f"{folder}/office-server"
+    serve(command=[program], trusted=True)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    worked = bench.use("read_file", {"path": "a.txt"}, environ={**no_sandbox, "PATH": path})
+    assert (worked.finished.exit_code, worked.asked) == (3, [])
+    assert f"{folder}/office-server is in the project, where a build could replace it" in worked.finished.stderr
+
+
 def test_without_a_sandbox_a_server_does_not_start(bench, serve, no_sandbox) -> None:
     serve()
     worked = bench.use("office_add", {"a": 1}, environ=no_sandbox)

@@ -85,6 +85,7 @@ _PUBLIC = {
     "terminal_input": ("read_answer",),
     "threads": ("Worker", "run_concurrently"),
     "tree_removal": ("remove_tree",),
+    "way_of_path": ("replaceable_places",),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

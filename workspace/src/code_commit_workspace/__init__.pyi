@@ -91,6 +91,7 @@ from .terminal_input import read_answer as read_answer
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .tree_removal import remove_tree as remove_tree
+from .way_of_path import replaceable_places as replaceable_places
 from .workspace import Workspace as Workspace
 
 __version__: str

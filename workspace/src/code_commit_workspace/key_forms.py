@@ -1,7 +1,7 @@
 """The forms in which programs print a key.
 
-`escaped_forms` occur in text: plain, or escaped for JSON, URLs, HTML and shells. `base64_forms` and `digit_forms` are
-encodings; programs break them into lines and groups.
+`escaped_forms` occur in text: plain, or escaped for JSON, URLs, HTML and shells. The other forms are encodings, which
+programs break into lines and groups.
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+import string
 from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import quote, quote_plus
+
+_LEAST_IN_BASE85 = 8  # characters of a key; five characters of base85 could be a word
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+_UUENCODE = str.maketrans(_BASE64, "`" + "".join(map(chr, range(0x21, 0x60))))
 
 
 def mark_of(key: str) -> str:
@@ -33,12 +38,43 @@ def base64_forms(key: str) -> Iterator[str]:
     The key is in ASCII or UTF-16, the alphabet is the standard or the URL-safe one (RFC 4648).
     """
     for encoding in ("ascii", "utf-16-le", "utf-16-be"):
-        raw = key.encode(encoding)
-        for before in range(3):
-            first = -(-before * 8 // 6)
-            after = (before + len(raw)) * 8 // 6
-            for encode in (base64.b64encode, base64.urlsafe_b64encode):
-                yield encode(bytes(before) + raw).decode()[first:after]
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield from _aligned_base64(key.encode(encoding), encode)
+
+
+def base32_forms(key: str) -> Iterator[str]:
+    """Yield the base32 characters (RFC 4648) that depend on `key` alone, for each alignment, in both cases."""
+    raw = key.encode()
+    for before in range(5):
+        first = -(-before * 8 // 5)
+        after = (before + len(raw)) * 8 // 5
+        form = base64.b32encode(bytes(before) + raw).decode()[first:after]
+        yield form
+        yield form.lower()
+
+
+def base85_forms(key: str) -> Iterator[str]:
+    """Yield the base85 of each four characters of `key` that are encoded together, for each alignment.
+
+    The alphabet is that of git and Python's `b85encode`, or Ascii85, also in a JSON string. Up to three characters at
+    each end of the key are encoded together with others, so a short key has no form.
+    """
+    raw = key.encode()
+    for first in range(4):
+        part = raw[first : first + (len(raw) - first) // 4 * 4]
+        if len(part) >= _LEAST_IN_BASE85:
+            ascii85 = base64.a85encode(part).decode()
+            yield from {base64.b85encode(part).decode(), ascii85, _json(ascii85)}
+
+
+def uuencode_forms(key: str) -> Iterator[str]:
+    """Yield the characters of uuencode that depend on `key` alone, for each alignment, as if all were in one line.
+
+    Programs write a zero as a blank or as a backtick.
+    """
+    for form in dict.fromkeys(_aligned_base64(key.encode(), base64.b64encode)):
+        encoded = form.translate(_UUENCODE)
+        yield from {encoded, encoded.replace("`", " ")}
 
 
 def digit_forms(key: str) -> Iterator[str]:
@@ -57,6 +93,13 @@ def digit_forms(key: str) -> Iterator[str]:
         words = [raw[i] + 256 * raw[i + 1] for i in range(first, len(raw) - 1, 2)]
         yield "".join(f"{word:04x}" for word in words)
         yield "".join(f"{word:06o}" for word in words)
+
+
+def _aligned_base64(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    for before in range(3):
+        first = -(-before * 8 // 6)
+        after = (before + len(raw)) * 8 // 6
+        yield encode(bytes(before) + raw).decode()[first:after]
 
 
 def _escapes() -> Iterator[Callable[[str], str]]:

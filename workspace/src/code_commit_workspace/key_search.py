@@ -7,16 +7,37 @@ may separate its characters.
 from __future__ import annotations
 
 import re
+import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from code_commit_workspace.key_forms import base64_forms, digit_forms, escaped_forms, mark_of
+from code_commit_workspace.invisible import visible, visible_so_far
+from code_commit_workspace.key_forms import (
+    base32_forms,
+    base64_forms,
+    base85_forms,
+    digit_forms,
+    escaped_forms,
+    mark_of,
+    uuencode_forms,
+)
+from code_commit_workspace.left_out import leave_out
 
+_LEAST_UNSPACED = 8  # characters of uuencode
 _REACH = 16 * 1024  # a key that is spread over more bytes is not found
-_HEAD = 4  # characters of a form to look for first
-_FEW = 32  # in so few characters, try each one as the beginning of a form
+_LARGE = 4096  # bytes
+_SAMPLE = 8  # bytes
+_SAMPLES = 256  # to look at at once
+_COST_OF_SAMPLE = 900  # bytes that a search for one form passes meanwhile
+_END = 4  # characters of a beginning to look up
+_FULL_LENGTH = b"M"  # begins a line of uuencode with 60 characters
+_FULL_LINE = re.compile(rb"\nM[ -`]{60}[^\r\n]?\r?\n")
+_FULL = 62  # bytes of such a line and its end
+_LINE_BEGINS = re.compile(rb"\r?\n[^\r\n]?")  # of uuencode: its first character is its length
 _BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL next to each character
 _ESCAPES = b"\\nrt"  # the characters in escapes of line breaks
 _LOWER = bytes(range(256)).lower()
@@ -54,12 +75,14 @@ class KeySearch:
 
     def __init__(self, keys: Sequence[str]) -> None:
         escaped = dict(form for key in keys for form in escaped_forms(key))
-        base64 = {form: mark_of(key) for key in keys for form in base64_forms(key)}
+        encoded = {form: mark_of(key) for key in keys for form in _encoded_forms(key)}
+        uuencoded = {form: mark_of(key) for key in keys for form in uuencode_forms(key)}
         digits = {form: mark_of(key) for key in keys for form in digit_forms(key)}
         letters = {key.replace(" ", "").lower(): mark_of(key) for key in keys}
         self._views: tuple[View, ...] = (
             Text(escaped),
-            Base64(base64),
+            Encoded(encoded),
+            LinesOfUuencode(uuencoded),
             Digits(digits),
             Dump(letters | digits),
         )
@@ -67,13 +90,22 @@ class KeySearch:
 
     def finds(self, data: bytes) -> bool:
         """Return whether `data` contains a key."""
-        return any(next(view.spans(data, at_line_start=True), None) for view in self._views)
+        return any(
+            next(view.spans(searched, at_line_start=True), None) is not None
+            for searched in (data, *(shown.data for shown in visible(data)))
+            for view in self._views
+        )
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
         """Return the keys in `data`, which may overlap, by position; at the same position, the longest first."""
         if len(data) < self._shortest:
             return []
-        found = {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
+        found = self._found(data, at_line_start=at_line_start)
+        for shown in visible(data):
+            for start, end, mark in self._found(shown.data, at_line_start=at_line_start):
+                span = Span(shown.origin(start), shown.origin(end - 1) + 1, mark)
+                if span.end - span.start <= _REACH:
+                    found.add(span)
         return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
@@ -81,7 +113,39 @@ class KeySearch:
 
         A beginning with fewer than `at_least` characters does not count.
         """
+        place = self._unfinished(data, at_line_start=at_line_start, at_least=at_least)
+        first = max(0, len(data) - _REACH)
+        for shown in visible_so_far(data[first:]):
+            is_start = at_line_start and not first
+            begin = self._unfinished(shown.data, at_line_start=is_start, at_least=at_least)
+            if begin < len(shown.data):
+                place = min(place, first + shown.origin(begin))
+        return place
+
+    def _found(self, data: bytes, *, at_line_start: bool) -> set[Span]:
+        return {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
+
+    def _unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         return min(view.unfinished(data, at_line_start=at_line_start, at_least=at_least) for view in self._views)
+
+
+class Samples:
+    """Parts of `forms` of at least 16 bytes. Data that holds a form holds a part of it at a multiple of `step`."""
+
+    def __init__(self, forms: Sequence[bytes]) -> None:
+        self.count = len(forms)
+        self.step = min(map(len, forms)) - _SAMPLE + 1
+        self._parts = {form[at : at + _SAMPLE] for form in forms for at in range(len(form) - _SAMPLE + 1)}
+        self._many = struct.Struct(f"{_SAMPLE}s{self.step - _SAMPLE}x" * _SAMPLES)
+
+    def misses(self, data: bytes) -> bool:
+        """Return whether `data` certainly holds no form."""
+        at = 0
+        while at + self._many.size <= len(data):
+            if not self._parts.isdisjoint(self._many.unpack_from(data, at)):
+                return False
+            at += self._many.size
+        return self._parts.isdisjoint([data[at : at + _SAMPLE] for at in range(at, len(data), self.step)])
 
 
 class View:
@@ -96,8 +160,9 @@ class View:
         self._marks = {form.encode(): mark.encode() for form, mark in forms.items()}
         self._sorted = sorted(self._marks)
         self.shortest, self._longest = min(map(len, self._marks)), max(map(len, self._marks))
-        self._heads = {form[:_HEAD] for form in self._marks}
-        self._needles = [(form, min(form), max(form)) for form in self._marks]
+        by_length = sorted(self._marks, key=len)
+        self._lengths = [len(form) for form in by_length]
+        self._needles = [(form, min(form), max(form)) for form in by_length]
 
     def squeeze(self, data: bytes) -> bytes:
         """Return the characters of `data` that stay."""
@@ -130,22 +195,51 @@ class View:
 
     def present(self, squeezed: bytes) -> list[bytes]:
         """Return the forms in squeezed data."""
-        if len(squeezed) < self.shortest:
-            return []
         # A search for one byte is far quicker than one for a form, and short lines seldom contain both bytes.
-        return [form for form, low, high in self._needles if low in squeezed and high in squeezed and form in squeezed]
+        may_be = self._needles[: bisect_right(self._lengths, len(squeezed))]
+        if len(squeezed) > _LARGE and (long := self._long_forms) and long.misses(squeezed):
+            may_be = may_be[: len(self._needles) - long.count]
+        return [form for form, low, high in may_be if low in squeezed and high in squeezed and form in squeezed]
+
+    @cached_property
+    def _long_forms(self) -> Samples | None:
+        """The longest forms, if samples find them more quickly than one search for each."""
+        forms = [form for form, *_ in self._needles]
+        costs = {
+            first: first + _COST_OF_SAMPLE / (len(form) - _SAMPLE + 1)
+            for first, form in enumerate(forms)
+            if len(form) >= 2 * _SAMPLE
+        }
+        first = min(costs, key=costs.__getitem__, default=None)
+        return None if first is None or costs[first] > len(forms) else Samples(forms[first:])
+
+    @cached_property
+    def _sizes(self) -> Mapping[bytes, Sequence[int]]:
+        """The sizes of beginnings of forms, largest first, by the last characters of the beginning."""
+        found: dict[bytes, list[int]] = {}
+        for size in range(self._longest - 1, _END - 1, -1):
+            for form in self._marks:
+                if size < len(form):
+                    sizes = found.setdefault(form[size - _END : size], [])
+                    if size not in sizes[-1:]:
+                        sizes.append(size)
+        return found
+
+    @cached_property
+    def _shortest_beginnings(self) -> AbstractSet[bytes]:
+        return {form[:size] for form in self._marks for size in range(1, _END)}
 
     def _beginning(self, squeezed: bytes) -> int:
         """Return the length of the longest suffix of `squeezed` that is a proper prefix of a form."""
-        tail = squeezed[1 - self._longest :]
-        starts: Iterable[int] = range(len(tail))
-        if len(tail) > _FEW:
-            starts = sorted(start for head in self._heads for start in _positions(head, tail))
-            starts = (*starts, *range(len(tail) - _HEAD + 1, len(tail)))
-        for start in starts:
-            place = bisect_right(self._sorted, tail[start:])
-            if place < len(self._sorted) and self._sorted[place].startswith(tail[start:]):
-                return len(tail) - start
+        for size in self._sizes.get(squeezed[-_END:], ()):
+            if size <= len(squeezed):
+                tail = squeezed[-size:]
+                place = bisect_right(self._sorted, tail)
+                if place < len(self._sorted) and self._sorted[place].startswith(tail):
+                    return size
+        for size in range(_END - 1, 0, -1):
+            if squeezed[-size:] in self._shortest_beginnings and size <= len(squeezed):
+                return size
         return 0
 
     def _start_of_last(self, data: bytes, size: int) -> int:
@@ -168,8 +262,8 @@ class Text(View):
         return data.translate(None, b"\0") if b"\0" in data else data
 
 
-class EscapedBase64(View):
-    """Base64 in lines inside a string: its line breaks are escaped, as in JSON."""
+class EncodedInString(View):
+    """An encoding in lines inside a string: its line breaks are escaped, as in JSON."""
 
     kept = re.compile(rb"(?<!\\)(?<!\\\0)[nrt]|[^nrt\\\s\0]")
     _escape = re.compile(rb"\\\0?[nrt]?")
@@ -179,15 +273,16 @@ class EscapedBase64(View):
         return self._escape.sub(b"", data).translate(None, _BLANKS) if b"\\" in data else b""
 
 
-class Base64(View):
-    """Base64 in lines, also inside a string."""
+class Encoded(View):
+    """Base64, base32 and base85 in lines, also inside a string, and what is in one line of uuencode."""
 
     kept = re.compile(rb"[^\s\0]")
 
     def __init__(self, forms: Mapping[str, str]) -> None:
         super().__init__(forms)
-        self._escaped = EscapedBase64(forms)
-        self._rests = View({form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()})
+        self._in_string = EncodedInString(forms)
+        rests = {form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()}
+        self._rests = View({rest: mark for rest, mark in rests.items() if rest})
 
     def squeeze(self, data: bytes) -> bytes:
         """Return `data` without blanks and line breaks."""
@@ -199,13 +294,47 @@ class Base64(View):
             # A form without the letters of escapes is found with or without escapes in the data.
             if not self._rests.present(data.translate(None, _ESCAPES + _BLANKS)):
                 return
-            yield from self._escaped.spans(data, at_line_start=at_line_start)
+            yield from self._in_string.spans(data, at_line_start=at_line_start)
         yield from super().spans(data, at_line_start=at_line_start)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
         place = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
-        return min(place, self._escaped.unfinished(data, at_line_start=at_line_start, at_least=at_least))
+        return min(place, self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least))
+
+
+class LinesOfUuencode(View):
+    """Uuencode in lines: each begins with its length, one character. `Encoded` finds what is in one line."""
+
+    def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
+        """Yield the keys that continue after a full line."""
+        if not (_FULL_LINE.search(data) or (at_line_start and _FULL_LINE.match(b"\n" + data[:_FULL]))):
+            return
+        left = leave_out(data, _LINE_BEGINS)
+        for start, end, mark in self._found(left.data):
+            span = Span(left.origin(start), left.origin(end - 1) + 1, mark)
+            if span.end - span.start <= _REACH:
+                yield span
+
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
+        """Return where a full line begins that may hold a form which continues; `len(data)` if nowhere.
+
+        The whole line is needed: only lines after a full one are searched.
+        """
+        line = data.rfind(b"\n") + 1
+        inside = data[line + 1 :]
+        before = data[data.rfind(b"\n", 0, line - 1) + 1 : line] if line else b""
+        last_is_full = data.startswith(_FULL_LENGTH, line) and bool(line or at_line_start)
+        may_continue = _FULL <= len(before) <= _FULL + 3 and any(inside in form for form in self._marks)
+        if not (last_is_full or may_continue):
+            return len(data)
+        first = max(0, len(data) - 2 * self._longest - 2 * _FULL)
+        left = leave_out(data[first:], _LINE_BEGINS)
+        size = self._beginning(left.data)
+        if size < at_least:
+            return len(data)
+        begin = first + left.origin(len(left.data) - size)
+        return max(0, data.rfind(b"\n", 0, begin))
 
 
 class Digits(View):
@@ -291,8 +420,11 @@ def _rows(data: bytes, *, at_line_start: bool) -> Iterator[re.Match[bytes]]:
             yield row
 
 
-def _positions(head: bytes, data: bytes) -> Iterator[int]:
-    start = data.find(head)
-    while start >= 0:
-        yield start
-        start = data.find(head, start + 1)
+def _encoded_forms(key: str) -> Iterator[str]:
+    """Yield the forms that are searched in data without blanks."""
+    yield from base64_forms(key)
+    yield from base32_forms(key)
+    yield from base85_forms(key)
+    for form in uuencode_forms(key):
+        if len(unspaced := form.replace(" ", "")) >= _LEAST_UNSPACED:
+            yield unspaced

@@ -62,14 +62,21 @@ class Redactor:
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys: frozenset[str] = frozenset()
-        self._search: KeySearch | None = None
+        self._built: tuple[frozenset[str], KeySearch | None] = (self._keys, None)
         for key in keys:
             self.add(key)
 
     @property
     def search(self) -> KeySearch | None:
-        """The search for the live keys; None without keys."""
-        return self._search
+        """The search for the live keys; None without keys. It is built when it is used: keys come one by one."""
+        keys, search = self._built
+        if keys is not self._keys:
+            from code_commit_workspace.key_search import KeySearch
+
+            keys = self._keys
+            search = KeySearch(sorted(keys))
+            self._built = (keys, search)  # at once, so that other threads always see a complete one
+        return search
 
     def add(self, key: str) -> None:
         """Add a live key: at least 8 characters of printable ASCII.
@@ -79,13 +86,8 @@ class Redactor:
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
-        if key in self._keys:
-            return
-        from code_commit_workspace.key_search import KeySearch
-
-        # Replace the object, so that other threads always see a complete one.
-        self._keys |= {key}
-        self._search = KeySearch(sorted(self._keys))
+        if key not in self._keys:
+            self._keys |= {key}
 
     def text(self, text: str) -> str:
         """Return `text` without any live key."""
@@ -99,7 +101,7 @@ class Redactor:
 
     def json(self, value: Any) -> Any:
         """Return the JSON `value` without any live key in its strings and object names."""
-        if self._search is None:
+        if self.search is None:
             return value
         return self._json(value)
 
@@ -114,7 +116,7 @@ class Redactor:
 
     def document(self, data: bytes) -> bytes:
         """Return `data` without any live key; redact JSON string by string. Without keys, return the same object."""
-        if self._search is None:
+        if self.search is None:
             return data
         with suppress(ValueError, RecursionError):
             value = json.loads(data)
@@ -125,14 +127,14 @@ class Redactor:
 
     def holds_key(self, value: str | bytes) -> bool:
         """Return whether `value` contains a live key, in any form."""
-        search = self._search
+        search = self.search
         if search is None or len(value) < _SHORTEST_KEY:
             return False
         return any(map(search.finds, _pieces(value, search.reach)))
 
     def marks(self, data: bytes) -> frozenset[bytes]:
         """Return the replacements for the live keys in `data`; empty without keys."""
-        search = self._search
+        search = self.search
         if search is None or not self.holds_key(data):
             return frozenset()
         return frozenset(span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece))

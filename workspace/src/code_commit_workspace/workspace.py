@@ -67,6 +67,7 @@ class Workspace:
     protected: tuple[Protected, ...]
     sandbox: SandboxSettings
     checkpoint_limits: Callable[[], CheckpointLimits]
+    max_files: int
     recovered: str | None
     _lock: ProjectLock | None
     _held: ExitStack
@@ -87,6 +88,7 @@ class Workspace:
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
         checkpoint_limits: Callable[[], CheckpointLimits] = CheckpointLimits,
+        max_files: int = 10_000,
     ) -> Workspace:
         """Open the project at `root`, and roll back the change set of an interrupted run.
 
@@ -94,7 +96,8 @@ class Workspace:
         while another run is changing files.
 
         No process and no model may see the `private_folder`; `state_folder` is directly in it. No change may touch the
-        names `protected`. `checkpoint_limits` is called if there are large files.
+        names `protected`, and no change set may have more than `max_files`. `checkpoint_limits` is called if there are
+        large files.
 
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
@@ -124,6 +127,7 @@ class Workspace:
                 protected=tuple(protected),
                 sandbox=sandbox or SandboxSettings(),
                 checkpoint_limits=checkpoint_limits,
+                max_files=max_files,
                 recovered=recovered,
                 _lock=lock,
                 _held=held.pop_all(),
@@ -390,6 +394,7 @@ class Workspace:
             (private, *self.protected),
             redactor=self.redactor,
             is_too_large=self._is_too_large,
+            max_files=self.max_files,
         )
 
     def _is_too_large(self, path: str, size: int) -> bool:

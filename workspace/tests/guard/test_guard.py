@@ -45,6 +45,19 @@ def test_a_path_may_be_named_once(guard):
     assert refused(guard.check(write("a", "./a"))) == {"a": "one-tree", "./a": "one-tree"}
 
 
+@pytest.mark.parametrize("make", [write, delete])
+def test_a_change_set_has_at_most_so_many_files(guard, make):
+    [refusal] = guard.check(make(*map(str, range(10_001))))
+    assert (refusal.path, refusal.then) == ("", "repair")
+    assert "changes 10,001 files; at most 10,000 are allowed" in refusal.reason
+    assert guard.check(write(*map(str, range(10_000)))) == ()
+
+
+def test_a_change_set_makes_at_most_so_many_folders(guard):
+    [refusal] = guard.check(write(*(f"{number}/" + "x/" * 60 + "a" for number in range(200))))
+    assert "in more than 10,000 folders" in refusal.reason
+
+
 def test_a_file_cannot_be_a_folder_as_well(guard):
     refusals = guard.check(write("a-", "a/b/c", "x", "a", "a.b", "x/y"))
     assert refused(refusals) == {"a/b/c": "one-tree", "x/y": "one-tree"}

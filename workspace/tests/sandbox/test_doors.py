@@ -145,7 +145,7 @@ def repositories_below_deep_folders(project: Path) -> None:
 
 
 def long_names(project: Path) -> None:
-    folder = project / "n" * 250 / "m" * 250
+    folder = project / ("n" * 250) / ("m" * 250)
     folder.mkdir(parents=True)
     (folder / ".gitignore").write_text("*.o\n")
 
@@ -165,6 +165,7 @@ def special_files(project: Path) -> None:
         loop_through_folders,
         rules_below_deep_folders,
         repositories_below_deep_folders,
+        long_names,
         special_files,
     ],
     ids=lambda tree: tree.__name__,

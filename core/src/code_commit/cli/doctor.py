@@ -14,6 +14,7 @@ from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.workflow import INIT, require_known_names
 from code_commit.config.keys import address_of
+from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.models.context_window import listed_window
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
@@ -131,6 +132,7 @@ def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Chec
 def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check the configuration, with the sections of plugins."""
     require_known_names(host.configuration, host.registry)
+    require_own_files_out_of_reach(host.root, host.environ)
     for plugin in host.plugins:
         try:
             host.of(plugin).settings()

@@ -122,6 +122,10 @@ class CommandHost:
 
             sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
         project = root or self.root
+        if processes:
+            from code_commit.config.own_files import require_own_files_out_of_reach
+
+            require_own_files_out_of_reach(project, self.environ)
         workspace = Workspace.open(
             project,
             writes=writes,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +25,7 @@ from code_commit_workspace import (
     proxy_passwords,
     read_anywhere,
     read_in_project,
+    replaceable_places,
     require_gitignore_line,
     require_no_link_out,
 )
@@ -110,13 +111,12 @@ class KeyStore:
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
-        """Return what may hold keys outside `agent-config`: the folder of the user's file, and each `api_key_file`."""
-        named = [
-            source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
-            for source, *_, table in self._configs_with_keys
-            if isinstance(table.get("api_key_file"), str)
-        ]
-        return (user_file().parent, *named)
+        """Return what may hold keys outside `agent-config`.
+
+        These are the user's file, which may be a link, its folder, and each `api_key_file`.
+        """
+        named = [path for source in sources(self._root, self._environ) for path in named_key_files(source)]
+        return (user_file().parent, user_file(), *named)
 
     @cached_property
     def _configs_with_keys(self) -> list[tuple[Source, str, str, Mapping[str, Any]]]:
@@ -167,10 +167,12 @@ class KeyStore:
         """Return the path of a key file. Refuse a path where models or commits can contain it."""
         try:
             path = folder / Path(value).expanduser()
-            real, root = path.resolve(), self._root.resolve()
+            path.resolve()
         except (RuntimeError, OSError, ValueError):
             raise NotReady(f"{where} is not a path that can be resolved") from None
-        if real.is_relative_to(root) and not real.is_relative_to(root / "agent-config"):
+        root = self._root.resolve()
+        # Every place on the way: a link that leads out again could be replaced.
+        if not all(place.is_relative_to(root / "agent-config") for place in replaceable_places(path, root)):
             raise NotReady(
                 f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
@@ -208,6 +210,13 @@ class KeyStore:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
         check = "; `code-commit doctor` checks it"
         return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint + check)
+
+
+def named_key_files(source: Source) -> Iterator[Path]:
+    """Yield the path of each `api_key_file` in a source, existing or not."""
+    for _, _, table in source.provider_configs():
+        if isinstance(table.get("api_key_file"), str):
+            yield source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
 
 
 def _key_in(content: bytes, where: str) -> str:

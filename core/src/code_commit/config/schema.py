@@ -106,6 +106,9 @@ class HostSettings(BaseSettings):
         default="gemini-2.5-pro", min_length=1, description="The model, unless a role has its own config."
     )
     max_cost: Dollars | None = Field(default=None, description="Most that the model calls of one run may cost, in USD.")
+    max_files: Annotated[int, BeforeValidator(_not_a_switch), Field(gt=0)] = Field(
+        default=10_000, description="Most files that one reply may change."
+    )
     on_failure: Literal["keep", "restore"] = Field(
         default="keep", description="Keep or restore the files if the goal is not reached."
     )

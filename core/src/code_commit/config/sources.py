@@ -114,10 +114,20 @@ def nested(name: Name, value: Any) -> Any:
 
 
 def user_file() -> Path:
-    """Return the path of the user's own file, in the platform's configuration folder."""
+    """Return the path of the user's own file, in the platform's configuration folder.
+
+    Raises:
+        NotReady: it is relative, so that the project in the working directory would bring it along.
+    """
     from platformdirs import user_config_path
 
-    return user_config_path("code-commit", appauthor=False) / "config.toml"
+    path = user_config_path("code-commit", appauthor=False) / "config.toml"
+    if not path.is_absolute():
+        raise NotReady(
+            f"your own configuration would be {path}, which is relative to the project",
+            hint="set HOME, and XDG_CONFIG_HOME if you use it, to absolute paths",
+        )
+    return path
 
 
 def redacted_value(value: object) -> str:

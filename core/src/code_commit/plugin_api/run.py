@@ -127,8 +127,8 @@ class Run(Protocol):
     between runs, all workflows of the plugin share it, and no model can write to it. `token` is a random word for this
     run that delimits untrusted text in prompts; a replayed run has the recorded token. `options` are the workflow's
     flags and `settings` its section of the configuration, both validated and without keys. `build_timeout` is the time
-    limit of `build.sh` in seconds, for commands that check the project in its place. `commands` are the installed
-    commands: a hint names no other.
+    limit of `build.sh` in seconds, for commands that check the project in its place. `max_files` is how many files one
+    change set may have: `check` and `apply` refuse more. `commands` are the installed commands: a hint names no other.
 
     Several threads may call its methods. Spans, and the number that a process is logged under, belong to a context: run
     a thread's work in `contextvars.copy_context()`.
@@ -142,6 +142,7 @@ class Run(Protocol):
     settings: Any
     tree: Tree
     build_timeout: float
+    max_files: int
     commands: Collection[str]
 
     @property

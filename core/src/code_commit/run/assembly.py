@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
+from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.config.sources import PREFIX
 from code_commit.log.run_log import RunLog
 from code_commit.models.call_log import CallLog
@@ -62,6 +63,8 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
     variables = registry.secret_variables()
     keys.redact_all(variables)
     settings, writes = plan.settings, plan.workflow.writes
+    if writes:
+        require_own_files_out_of_reach(plan.root, plan.environ)
     private = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(
         plan.root,
@@ -71,6 +74,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
         checkpoint_limits=lambda: checkpoint_limits(settings),
+        max_files=settings.max_files,
     )
     stack.enter_context(workspace)
     return workspace, keys

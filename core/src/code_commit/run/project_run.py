@@ -70,6 +70,7 @@ class ProjectRun:
         self.settings = self.plan.section
         self.tree: Tree = self.workspace.tree
         self.build_timeout: float = self.plan.settings.build.timeout_seconds
+        self.max_files = self.plan.settings.max_files
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
         self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff

@@ -22,20 +22,25 @@ class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
     """The text does not follow the response format. The message is for the model that repairs it."""
 
 
+class TooManyFiles(MalformedResponse):
+    """The text changes more files than one response may."""
+
+
 class NoBlock(MalformedResponse):
     """The text has no block at all: nothing, or words instead of changes."""
 
 
-def parse_changes(text: str) -> tuple[Change, ...]:
+def parse_changes(text: str, *, max_files: int | None = None) -> tuple[Change, ...]:
     """Return the changes of a response, in its order.
 
     Content is every line between the fences with its newline, unchanged, in UTF-8.
 
     Raises:
         NoBlock: there is no block.
+        TooManyFiles: there are more than `max_files`.
         MalformedResponse: a block is incomplete; a path is missing; content is not Unicode text.
     """
-    parser = ResponseParser()
+    parser = ResponseParser(max_files)
     parser.feed(text)
     if blocks := parser.finish():
         return tuple(Change(block.path, block.content(text)) for block in blocks)
@@ -44,9 +49,9 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     raise NoBlock(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
 
 
-def watch_response() -> Callable[[str], int | None]:
+def watch_response(max_files: int) -> Callable[[str], int | None]:
     """Return a function for one response, a `Watch`: a response with an error stays malformed, whatever follows."""
-    parser = ResponseParser()
+    parser = ResponseParser(max_files)
 
     def read(piece: str) -> int | None:
         try:
@@ -79,10 +84,11 @@ class Block(NamedTuple):
 class ResponseParser:
     """Finds the blocks of a response, which arrives in pieces of any size.
 
-    `position` is where the latest line ends that begins with `^^^`.
+    `position` is where the latest line ends that begins with `^^^`. More than `max_files` blocks are an error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_files: int | None = None) -> None:
+        self._max_files = max_files
         self.position = 0
         self._blocks: list[Block] = []
         self._opened: tuple[str, int, int] | None = None  # path, line number, start of the content
@@ -129,6 +135,10 @@ class ResponseParser:
         """Open or close a block with the line at `start` of the response."""
         if self._opened is None:
             if not (fence.line == END and start == self._after_delete):
+                if len(self._blocks) == self._max_files:
+                    raise TooManyFiles(
+                        f"the response changes more than {self._max_files:,} files, which is the limit; change fewer"
+                    )
                 self._opened = (_path_of(fence), fence.number, self.position)
             return
         path, _, begin = self._opened

@@ -20,7 +20,7 @@ from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.replacements import deleted, differs, written
-from code_commit_commit.response import MalformedResponse, NoBlock, parse_changes
+from code_commit_commit.response import MalformedResponse, NoBlock, TooManyFiles, parse_changes
 from code_commit_commit.targets import mistaken_targets
 from code_commit_commit.unseen import Unseen, find_unseen
 from code_commit_workspace import count_of, join_paths
@@ -34,6 +34,7 @@ _MOST_REASONS = 50  # refused paths that a message names; the event has all
 _MOST_LINES = 20  # of a response in words
 _LONGEST_LINE = 400  # characters of one
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
+_HINT_TOO_MANY = "ask for a smaller change, or raise max_files in the configuration"
 _HINT_WORDS = "answer the model in the query, for example with --query, or try another model"
 _HINT_UNSEEN = 'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
 _HINT_BLIND = (
@@ -65,7 +66,7 @@ def read_changes(
         ResponseRefused: the same without a repair; or a file changed since the rollup.
     """
     try:
-        changes = _parse(completion)
+        changes = _parse(completion, run.max_files)
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         raise _malformed(problem, completion, run) from None
@@ -85,14 +86,14 @@ def read_changes(
     return changes
 
 
-def _parse(completion: Completion) -> tuple[Change, ...]:
+def _parse(completion: Completion, max_files: int) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
     if completion.finish not in {Finish.STOP, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
-        changes = parse_changes(completion.text)
+        changes = parse_changes(completion.text, max_files=max_files)
     except MalformedResponse as problem:
         if completion.finish_detail:
             raise
@@ -105,6 +106,8 @@ def _parse(completion: Completion) -> tuple[Change, ...]:
 def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> ResponseRefused:
     run.emit(ChangesRefused(reason=str(problem)))
     hint = _HINT_TOO_LONG if completion.finish is Finish.LENGTH else _HINT_FORMAT
+    if isinstance(problem, TooManyFiles):
+        hint = _HINT_TOO_MANY
     if isinstance(problem, NoBlock) and (words := shown_words(completion.text)):
         run.emit(MessageLogged(f"the model answered in words, and changed nothing:\n{words}"))
         hint = _HINT_WORDS

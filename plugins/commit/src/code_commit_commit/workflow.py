@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -69,12 +70,13 @@ def commit(run: Run) -> Result:
     replacements = Replacements(run, seen)
     repetition, forms = Repetition(), KeptForms(run)
     failure, red, cannot_run = "", None, ""
+    watch = partial(watch_response, run.max_files)
     for number in range(1, run.options.repairs + 2):
         unusable, applied = None, False
         with run.span("attempt", number=number), _limits_name_the_build(number - 1, _build_state(red, cannot_run)):
             try:
                 label = "initial-query" if number == 1 else "repair-query"
-                completion = model.complete(request, label=label, watch=watch_response, parts=parts)
+                completion = model.complete(request, label=label, watch=watch, parts=parts)
                 changes = read_changes(completion, run, (context.codebase, failure), seen, forms)
                 if run.options.dry_run:
                     return _preview(run, changes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from code_commit_workspace.git.config_file import Entry
-from code_commit_workspace.programs import within
+from code_commit_workspace.way_of_path import replaceable_places
 
 _DATA = re.compile(
     r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|compression|eol|excludesfile|filemode|fsync|fsyncmethod"
@@ -72,13 +72,18 @@ def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings
 
 def read_of_user(listing: bytes, root: Path) -> list[Entry]:
     """Parse `git config --list -z --show-scope --show-origin`, without files in the project at `root`."""
-    return list(_outside(listing.split(b"\0")[:-1], os.path.realpath(root)))
+    return list(_outside(listing.split(b"\0")[:-1], root))
 
 
-def _outside(fields: Sequence[bytes], project: str) -> Iterator[Entry]:
+def _outside(fields: Sequence[bytes], root: Path) -> Iterator[Entry]:
+    may_count: dict[str, bool] = {}
     for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        if scope not in {b"system", b"global"}:
+            continue
         path = os.fsdecode(origin.removeprefix(b"file:"))
-        if scope in {b"system", b"global"} and not within(os.path.realpath(path), project):
+        if path not in may_count:
+            may_count[path] = not any(replaceable_places(Path(path), root))
+        if may_count[path]:
             name, line, value = os.fsdecode(entry).partition("\n")
             yield name, value if line else "true"
 

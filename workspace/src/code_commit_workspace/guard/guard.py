@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from code_commit_workspace.errors import Interrupted, describe, traceback_of
 from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.guard.amount import MOST_FILES, too_many
 from code_commit_workspace.guard.ignored import Ignored
 from code_commit_workspace.guard.names import PlainPath, PortableName, quote
 from code_commit_workspace.guard.path_conflicts import PathConflicts
@@ -37,6 +38,7 @@ class Guard:
 
     `protected` are the names that no response may change, besides git's own. `redactor` hides keys from the model.
     `is_too_large` tells by path and size which files no checkpoint has.
+    `max_files` is how many files one change set may have.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Guard:
         *,
         redactor: Redactor | None = None,
         is_too_large: Callable[[str, int], bool] = lambda _path, _size: False,
+        max_files: int = MOST_FILES,
     ) -> None:
         self._tree = tree
         self._git = git
@@ -59,6 +62,7 @@ class Guard:
             UnsavedFiles(is_too_large),
         )
         self._redactor = redactor
+        self._max_files = max_files
         self.traces: list[str] = []  # of exceptions from the rules of plugins
         self.visible = VisibleTree(tree, self.files)
 
@@ -67,8 +71,11 @@ class Guard:
 
         The first built-in rule that refuses a path decides. The `rules` of plugins, each with its distribution, check
         the remaining changes: they may refuse what the built-in rules allow, never the other way round. Refusals name
-        the paths as given, in the order of the changes; refusals of the whole change set come first.
+        the paths as given, in the order of the changes; refusals of the whole change set come first. A change set that
+        is too large is refused before any rule sees it.
         """
+        if refused_whole := too_many(changes, self._max_files):
+            return (refused_whole,)
         given: dict[str, dict[str, int]] = {}
         for place, change in enumerate(changes):
             given.setdefault(change.path, {}).setdefault(change.given, place)

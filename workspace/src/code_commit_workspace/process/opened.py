@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from code_commit_workspace.path_kinds import exists, is_folder
 from code_commit_workspace.process.hidden import credential_stores
 from code_commit_workspace.programs import within
+from code_commit_workspace.way_of_path import places_on_way
 
 # Programs that the host starts, and that git starts for commits of the user.
 _PROGRAMS = ("bash", "sh", "bwrap", "git", "git-lfs", "gpg", "ssh-keygen")
-_MOST_LINKS = 40  # as Linux
 
 
 def fault_of_opening(
@@ -35,7 +34,8 @@ def fault_of_opening(
         )
     found = (shutil.which(name, path=folder) for name in _PROGRAMS for folder in searched)
     for path in (*searched, *filter(None, found)):
-        *links, last = _resolved(path)
+        *passed, last = places_on_way(path)
+        links = [place for place in passed if os.path.islink(place)]  # noqa: PTH114 - a text
         # A folder of PATH that exists is mounted read-only, with the programs in it.
         planted = [last] if not exists(last) or not (is_folder(last) or _is_kept(last, searched)) else []
         if any(within(each, opened) for each in (*links, *planted)):
@@ -48,20 +48,3 @@ def fault_of_opening(
 
 def _is_kept(program: str, searched: Sequence[str]) -> bool:
     return any(within(program, os.path.realpath(folder)) for folder in searched)
-
-
-def _resolved(path: str) -> Iterator[str]:
-    """Yield the real path of each link on the way to `path`, then that of `path`, existing or not."""
-    done, ahead, links = "/", [*reversed(Path(path).parts[1:])], 0
-    while ahead:
-        part = ahead.pop()
-        here = os.path.dirname(done) if part == ".." else os.path.join(done, part)  # noqa: PTH118, PTH120
-        if not os.path.islink(here) or links == _MOST_LINKS:  # noqa: PTH114
-            done = here
-            continue
-        yield here
-        links += 1
-        target = Path(here).readlink()
-        done = "/" if target.is_absolute() else done
-        ahead += reversed([each for each in target.parts if each != "/"])
-    yield done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from code_commit.plugin_api import NotReady
+from code_commit_workspace import replaceable_places
 
 
 class ServerProcess(Protocol):
@@ -29,10 +31,11 @@ class TrustedProcess:
     """A process in its own process group, without a sandbox. It ends with our own process at the latest.
 
     Raises:
-        NotReady: it cannot be started.
+        NotReady: it cannot be started; or a build could have put the program there.
     """
 
     def __init__(self, argv: Sequence[str], *, root: Path, env: Mapping[str, str]) -> None:
+        _require_outside(argv[0], root, {**os.environ, **env}.get("PATH"))
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -58,3 +61,13 @@ class TrustedProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def _require_outside(program: str, root: Path, path: str | None) -> None:
+    """Check that `program`, as found on `path`, is not in the project at `root`, also on the way there."""
+    found = program if "/" in program else shutil.which(program, path=path)
+    if found and (root / found).exists() and any(replaceable_places(root / found, root)):
+        raise NotReady(
+            f"{found} is in the project, where a build could replace it, and would run outside of the sandbox",
+            hint="install it outside of the project, or remove trusted = true",
+        )

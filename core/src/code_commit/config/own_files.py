@@ -1,0 +1,62 @@
+"""Keep the user's own configuration, and what it names, out of reach of those who write in a project.
+
+Whoever can replace one of these files, or a folder or link on the way to it, decides what the next
+run does: where keys are sent, what the sandbox opens, whether there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from code_commit.config.keys import named_key_files
+from code_commit.config.sources import Source, sources, user_file
+from code_commit.plugin_api.errors import NotReady
+from code_commit_workspace import replaceable_places
+
+
+def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> None:
+    """Check that nobody who writes in the project decides what the user's own configuration is.
+
+    The project is at `root`. The same holds for folders in `sandbox.writable`, and for the files and
+    folders that the configuration names.
+
+    Raises:
+        NotReady: a file, a folder or a link is in the project, or in such a folder.
+    """
+    users = sources(root, environ)[-1]
+    writable = list(_opened(users, "writable", root))
+    _require(user_file(), "your own configuration", root, writable)
+    for path in named_key_files(users):
+        _require(path, "the api_key_file of your own configuration,", root, writable)
+    for setting in ("writable", "readable"):
+        for path in _opened(users, setting, root):
+            others = [folder for folder in writable if folder != path]
+            _require(path, f"sandbox.{setting} of your own configuration,", root, others)
+
+
+def _require(path: Path, what: str, root: Path, writable: Iterable[Path]) -> None:
+    private = root.resolve() / "agent-config"
+    move = "set XDG_CONFIG_HOME to" if path == user_file() else f"let {user_file()} name"
+    for folder in (root, *writable):
+        where = f"in the project {root}"
+        hint = f"move it out of the project, or {move} another place outside of it"
+        if folder != root:
+            where = f"in {folder}, which sandbox.writable opens"
+            hint = f"open folders in {folder} that do not lead there, or move it out of {folder}"
+        for place in replaceable_places(path, folder):
+            if place.is_relative_to(private):
+                continue
+            way = "" if place == path else f" leads through {place}, which"
+            danger = "a build or a reply could change what the next run reads"
+            raise NotReady(f"{what} {path}{way} is {where}: {danger}", hint=hint)
+
+
+def _opened(users: Source, setting: str, root: Path) -> Iterator[Path]:
+    """Yield the paths in a list of `[sandbox]`; a relative one is in the project."""
+    table = users.tables.get("sandbox")
+    paths = table.get(setting) if isinstance(table, Mapping) else None
+    for path in paths if isinstance(paths, list) else ():
+        if isinstance(path, str):
+            yield root / os.path.expanduser(path)  # noqa: PTH111 - leaves unknown users alone
