@@ -391,10 +391,14 @@ def test_a_key_file_in_the_project_that_leads_out_of_it_is_refused(root: Path) -
     (root / "agent-config/k.txt").symlink_to(root.parent / "secret")
     (root.parent / "alias").symlink_to(root)
     (root / "keys").symlink_to(root.parent)
-    for path in ("k.txt", f"{root.parent}/alias/agent-config/k.txt", "../keys/secret"):
+    for path, reason in (
+        ("k.txt", "leads out of the project through a link"),
+        (f"{root.parent}/alias/agent-config/k.txt", "leads out of the project through a link"),
+        ("../keys/secret", "is in the project, where git and models can see it"),
+    ):
         config(root, f'[providers.openai.default]\napi_key_file = "{path}"')
         said = refused(root)
-        assert "leads out of the project through a link" in said
+        assert reason in said
         assert "wertvoll" not in said
     (root.parent / "mine").symlink_to("secret")  # a link of the user's, such as to a folder of dotfiles
     config(root, f'[providers.openai.default]\napi_key_file = "{root.parent}/mine"')
