@@ -68,6 +68,14 @@ def test_a_link_to_a_device_is_named(root):
         Git(root).run(LIST)
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".git/info/exclude"])
+def test_rules_of_a_terabyte_are_named(root, name):
+    (root / name).touch()
+    os.truncate(root / name, 1 << 40)
+    with pytest.raises(NotReady, match=f"{name} has 1,099,511,627,776 bytes: git cannot read it"):
+        Git(root).run(LIST)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_is_named(root):
     try:

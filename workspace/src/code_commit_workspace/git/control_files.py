@@ -1,13 +1,14 @@
-"""Find what would make git wait forever: a pipe or a device in the place of a file that git reads.
+"""Find what git cannot read: a pipe or a device in the place of a file that git reads, or a huge file.
 
 git opens its control files without a look at their kind, and nothing ends the wait for the other
-end of a pipe.
+end of a pipe. It reads rules as a whole into memory.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ _IN_GIT_FOLDER = (
     *("HEAD", "commondir", "config", "config.worktree", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/sparse-checkout", "objects/info/alternates"),
 )
+_LARGEST_RULES = 64 * 1024 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,12 @@ class ControlFiles:
         """Check the files that git reads in any case.
 
         Raises:
-            NotReady: one is a pipe or a device.
+            NotReady: one is a pipe or a device, or is too large.
         """
-        require_plain([f"{self.top}/{name}" for name in sorted(_IN_TREE)])
+        in_tree = [f"{self.top}/{name}" for name in sorted(_IN_TREE)]
+        require_plain(in_tree)
         require_plain([f"{folder}/{name}" for folder in self.folders for name in _IN_GIT_FOLDER])
+        _require_small([*in_tree, *(f"{folder}/info/exclude" for folder in self.folders)])
         require_plain(self.of_user)
 
     def search(self, stop: Callable[[], bool]) -> None:
@@ -71,6 +75,14 @@ def require_plain(paths: Iterable[str | Path]) -> None:
                 f"{path} is {kind_of(status)}, not a file: git would wait for it forever",
                 hint="delete it, then run again",
             )
+
+
+def _require_small(paths: Iterable[str]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            size = os.stat(path).st_size  # noqa: PTH116 - a text
+            if size > _LARGEST_RULES:
+                raise NotReady(f"{path} has {size:,} bytes: git cannot read it", hint="delete it, then run again")
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
