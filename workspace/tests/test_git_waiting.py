@@ -127,6 +127,7 @@ WAITING = """
 import sys, threading
 from pathlib import Path
 from code_commit_workspace import Git, raise_on_signals, uninterrupted
+from code_commit_workspace.threads import wait_for
 raise_on_signals(lambda: None)
 place, command = sys.argv[2], sys.argv[3:]
 def ask():
@@ -135,7 +136,7 @@ try:
     if place == "thread":
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
-        thread.join()
+        wait_for(thread)
     elif place == "held":
         with uninterrupted():
             ask()
@@ -175,7 +176,10 @@ def test_git_and_its_children_end_within_a_second_of_a_signal(root, waiting_filt
         filter_process = int(waiting_filter.read_text())  # waits until it has begun
         begin = time.monotonic()
         process.send_signal(number)
-        _, stderr = process.communicate(timeout=30)
+        try:
+            _, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
         assert time.monotonic() - begin < WITHIN + 0.5  # and Python's own end
     assert (process.returncode, stderr) == (130, b"")
     assert not is_alive(filter_process)

@@ -40,8 +40,14 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        wait_for(thread)
     return results
+
+
+def wait_for(thread: threading.Thread) -> None:
+    """Wait for the end of `thread`. Ctrl-C ends the wait."""
+    while thread.is_alive():
+        thread.join(_POLL_SECONDS)
 
 
 class Worker:

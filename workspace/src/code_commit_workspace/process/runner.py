@@ -31,6 +31,7 @@ from code_commit_workspace.programs import require_program
 from code_commit_workspace.proxy import is_proxy, without_password
 from code_commit_workspace.records import ProcessResult, SandboxSettings, describe_ending
 from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.threads import wait_for
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class ProcessRunner:
         if isolated:
             env = self._sandbox.environment(env)
             for thread in self._looking:
-                thread.join()
+                wait_for(thread)
             replace_by_copies(self._linked)
             self._linked = []
         integrity = self._integrity(state_hidden=isolated)
