@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import select
 import selectors
 import signal
 import subprocess
+import threading
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -29,13 +31,52 @@ _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the 
 _AT_EXIT = 0.05
 _PIECE = 1 << 16  # bytes
 
-_RUNNING: list[weakref.finalize[[int, int], subprocess.Popen[bytes]]] = []
+_AT_MOST = 1.0  # seconds for other threads to start git
+
+
+class _Running:
+    """The git processes of the process `host`, which end with it, but not with a fork of it."""
+
+    def __init__(self, host: int) -> None:
+        self._host = host
+        self._starting = threading.Lock()
+        self._groups: set[int] = set()
+        atexit.register(self.end)
+
+    def start(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        with self._starting:  # the end waits until git is known
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
+            )
+            self._groups.add(process.pid)
+        return process
+
+    def forget(self, process: subprocess.Popen[bytes]) -> None:
+        self._groups.discard(process.pid)
+
+    def end(self) -> None:
+        """End all, and start no more."""
+        if os.getpid() != self._host or not self._starting.acquire(timeout=_AT_MOST):
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL) if self._groups else ():
+            for group in tuple(self._groups):
+                with suppress(OSError):
+                    os.killpg(group, number)
+            time.sleep(_AT_EXIT)
+
+
+_running_in = cache(_Running)
 
 
 def end_running() -> None:
     """End the git processes of all threads, before an exit without Python's shutdown."""
-    for end in tuple(_RUNNING):
-        end()
+    _running_in(os.getpid()).end()
 
 
 def run_git(
@@ -61,20 +102,11 @@ def run_git(
     if files:
         files.require_plain()
     begin = time.monotonic()
+    running = _running_in(os.getpid())
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
-        )
+        process = running.start(command, folder, environ)
     except OSError as error:
         raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
-    at_exit = weakref.finalize(process, _end_at_exit, process.pid, os.getpid())
-    _RUNNING.append(at_exit)
     with process:
         try:
             stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
@@ -86,8 +118,7 @@ def run_git(
             _end(process)
             raise
         finally:
-            at_exit.detach()
-            _RUNNING.remove(at_exit)
+            running.forget(process)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
@@ -226,13 +257,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
-
-
-def _end_at_exit(group: int, starter: int) -> None:
-    """End what still runs in a thread when this process exits, but not when a child of it does."""
-    if os.getpid() != starter:
-        return
-    with suppress(OSError):
-        os.killpg(group, signal.SIGTERM)
-        time.sleep(_AT_EXIT)
-        os.killpg(group, signal.SIGKILL)
