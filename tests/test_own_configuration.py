@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_workspace import python_command
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"
@@ -153,3 +157,22 @@ def test_what_a_link_in_its_place_leads_to_is_hidden_from_builds(project: Projec
     finished, _ = run(project, "--sandbox", "require")
 
     assert (finished.exit_code, project.read("seen.txt")) == (0, ""), finished.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become an unknown account")
+def test_an_account_without_a_home_folder_sees_its_runs(project: Project) -> None:
+    unknown = max(entry.pw_uid for entry in pwd.getpwall()) + 1
+    environ = project.environment()
+    without = {name: environ[name] for name in environ if name not in {"HOME", "XDG_CONFIG_HOME"}}
+
+    finished = subprocess.run(
+        ["setpriv", f"--ruid={unknown}", *python_command("code_commit", "runs", "list")],
+        cwd=project.root,
+        env=without,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "there are no runs yet\n"

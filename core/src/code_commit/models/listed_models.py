@@ -75,4 +75,7 @@ def window_of(
 
 
 def _listed_file() -> Path:
-    return user_cache_path("code-commit", appauthor=False) / "models.json"
+    try:
+        return user_cache_path("code-commit", appauthor=False) / "models.json"
+    except RuntimeError:
+        raise NotReady("this account has no home folder", hint="set HOME to one") from None
