@@ -160,6 +160,17 @@ def test_more_nested_repositories_than_can_be_protected(run: Run, project: Path,
         runner.remove_private_folders()
 
 
+def test_nested_repositories_of_many_owners_are_protected(run: Run, project: Path) -> None:
+    """As in a folder of dependencies by service, owner and name, a usual place for them."""
+    for number in range(32):
+        (project / f"vendor/example.org/owner{number:02}/name/.git").mkdir(parents=True)
+
+    result = run("for each in vendor/*/*/*/.git; do touch $each/config; done; mv vendor/example.org/owner31 x; true")
+
+    assert result.output.count(b"Read-only file system") == 32
+    assert b"Device or resource busy" in result.output
+
+
 def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".venv/lib/site-packages/pluggy").mkdir(parents=True)
     (project / "src/ours").mkdir(parents=True)
