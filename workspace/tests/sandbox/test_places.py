@@ -150,8 +150,9 @@ def test_more_nested_repositories_than_can_be_protected(run: Run, project: Path,
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
     try:
         if count > 32 and mode == "require":
-            with pytest.raises(NotReady, match=f"only 32 of {count} nested git repositories are protected"):
+            with pytest.raises(NotReady, match=f"only 32 of {count} nested git repositories are protected") as told:
                 runner.look_ahead()
+            assert told.value.hint == "pass --sandbox auto or off"
         else:
             assert runner.sandbox_in_use == "bubblewrap"
             assert (f"only 32 of {count}" in runner.sandbox_warning()) == (count > 32)

@@ -133,8 +133,8 @@ class ProcessRunner:
             return "off"
         reason = self._sandbox.why_not()
         if self._settings.mode == "require" and (reason := reason or self._sandbox.unprotected):
-            advice = "install bubblewrap" if "not installed" in reason else "change that"
-            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}, or pass --sandbox auto or off")
+            advice = "install bubblewrap, or " if "not installed" in reason else ""
+            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}pass --sandbox auto or off")
         if not reason:
             return "bubblewrap"
         if not self._settings.network:
