@@ -232,9 +232,12 @@ def test_a_list_is_not_written_through_a_link(run, project, tmp_path):
     """The cache may be in a project, where a repository can have it."""
     run("models", "--refresh", replies=[OPENAI], keys=["openai"])
     [file] = project.home.rglob("models.json")
-    file.with_suffix(".new").symlink_to(tmp_path / "elsewhere")
+    file.unlink()
+    for place in (file, file.with_name(f".{file.name}.new")):
+        place.symlink_to(tmp_path / "elsewhere")
     finished, _ = run("models", "--refresh", replies=[OPENAI], keys=["openai"])
-    assert (finished.exit_code, (tmp_path / "elsewhere").exists()) == (3, False)
+    assert (finished.exit_code, (tmp_path / "elsewhere").exists()) == (0, False)
+    assert "gpt-99" in file.read_text()
 
 
 def test_a_broken_file_counts_as_empty(run, project):

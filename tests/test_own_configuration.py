@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_workspace import python_command
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"
@@ -108,6 +112,8 @@ def test_what_the_configuration_names_is_out_of_reach_too(project: Project, sett
 
     assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
     assert words.format(root=project.root, home=project.home) in finished.stderr
+    hints = "name another place in {home}/.config/code-commit/config.toml", "set XDG_CONFIG_HOME to another place"
+    assert any(f", or {hint.format(home=project.home)}" in finished.stderr for hint in hints)
 
 
 def test_a_key_file_of_the_private_folder_may_be_named(project: Project) -> None:
@@ -153,3 +159,22 @@ def test_what_a_link_in_its_place_leads_to_is_hidden_from_builds(project: Projec
     finished, _ = run(project, "--sandbox", "require")
 
     assert (finished.exit_code, project.read("seen.txt")) == (0, ""), finished.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become an unknown account")
+def test_an_account_without_a_home_folder_sees_its_runs(project: Project) -> None:
+    unknown = max(entry.pw_uid for entry in pwd.getpwall()) + 1
+    environ = project.environment()
+    without = {name: environ[name] for name in environ if name not in {"HOME", "XDG_CONFIG_HOME"}}
+
+    finished = subprocess.run(
+        ["setpriv", f"--ruid={unknown}", *python_command("code_commit", "runs", "list")],
+        cwd=project.root,
+        env=without,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "there are no runs yet\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from code_commit.cli import commands
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import HostSettings
+from code_commit.models.listed_models import listed_models, store_listed_models
 from code_commit.plugin_api.errors import NotReady, UsageError
 
 KEY = "sk-live-0123456789abcXY"
@@ -54,6 +56,28 @@ def refused(root: Path, environ: Mapping[str, str] | None = None, **flags: objec
         load(root, environ, **flags)
     assert KEY not in repr(caught.value) + caught.value.hint
     return str(caught.value)
+
+
+@pytest.mark.parametrize("home", ["", None])
+def test_without_a_home_folder_you_are_told_to_set_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+
+    with pytest.raises(NotReady, match="this account has no home folder") as caught:
+        load(root)
+
+    assert caught.value.hint == "set HOME to one"
+    assert listed_models() == {}
+    with pytest.raises(NotReady, match="this account has no home folder"):
+        store_listed_models({})
 
 
 def test_without_any_source_every_value_is_the_default(root: Path) -> None:

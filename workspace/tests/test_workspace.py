@@ -362,6 +362,17 @@ def test_a_process_that_cannot_be_started(talking, command, reason):
         talking.start_process([command])
 
 
+def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
+    with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
+        log = workspace.state("example") / "build.txt"
+        other = workspace.state("example") / "other.txt"
+
+        assert workspace.run_command(["true"], log=log, timeout=60).tampered == ()
+        tampered = workspace.run_command(["touch", str(other)], log=log, timeout=60).tampered
+
+    assert tampered == (other.relative_to(root).as_posix(),)
+
+
 @pytest.mark.parametrize(("content", "code", "left"), [(b"new\n", 0, "new\n"), (b"other\n", 1, "old")])
 def test_the_example(root, content, code, left):
     """As in an environment that has this distribution alone."""

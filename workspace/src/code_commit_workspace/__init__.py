@@ -86,6 +86,7 @@ _PUBLIC = {
     "threads": ("Worker", "run_concurrently"),
     "tree_removal": ("remove_tree",),
     "way_of_path": ("replaceable_places",),
+    "whole_file": ("replace_file",),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -92,6 +92,7 @@ from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .tree_removal import remove_tree as remove_tree
 from .way_of_path import replaceable_places as replaceable_places
+from .whole_file import replace_file as replace_file
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -141,7 +141,7 @@ def rules_below_deep_folders(project: Path) -> None:
 
 def repositories_below_deep_folders(project: Path) -> None:
     for top in range(5):
-        (project / f"t{top}" / "/".join("d" * 50) / ".git").mkdir(parents=True)
+        (project / f"t{top}" / "/".join("d" * 100) / ".git").mkdir(parents=True)
 
 
 def long_names(project: Path) -> None:
@@ -186,10 +186,10 @@ def test_deep_repositories_are_named_as_unprotected(project: Path) -> None:
         runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
         try:
             if mode == "require":
-                with pytest.raises(NotReady, match="only 1 of 5 nested git repositories are protected"):
+                with pytest.raises(NotReady, match="only 2 of 5 nested git repositories are protected"):
                     runner.look_ahead()
             else:
-                assert runner.sandbox_warning() == "only 1 of 5 nested git repositories are protected"
+                assert runner.sandbox_warning() == "only 2 of 5 nested git repositories are protected"
         finally:
             runner.remove_private_folders()
 

@@ -150,14 +150,26 @@ def test_more_nested_repositories_than_can_be_protected(run: Run, project: Path,
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
     try:
         if count > 32 and mode == "require":
-            with pytest.raises(NotReady, match=f"only 32 of {count} nested git repositories are protected"):
+            with pytest.raises(NotReady, match=f"only 32 of {count} nested git repositories are protected") as told:
                 runner.look_ahead()
+            assert told.value.hint == "pass --sandbox auto or off"
         else:
             assert runner.sandbox_in_use == "bubblewrap"
             assert (f"only 32 of {count}" in runner.sandbox_warning()) == (count > 32)
             assert runner.sandbox_warning() == ""
     finally:
         runner.remove_private_folders()
+
+
+def test_nested_repositories_of_many_owners_are_protected(run: Run, project: Path) -> None:
+    """As in a folder of dependencies by service, owner and name, a usual place for them."""
+    for number in range(32):
+        (project / f"vendor/example.org/owner{number:02}/name/.git").mkdir(parents=True)
+
+    result = run("for each in vendor/*/*/*/.git; do touch $each/config; done; mv vendor/example.org/owner31 x; true")
+
+    assert result.output.count(b"Read-only file system") == 32
+    assert b"Device or resource busy" in result.output
 
 
 def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

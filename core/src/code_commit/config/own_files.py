@@ -27,24 +27,26 @@ def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> No
     """
     users = sources(root, environ)[-1]
     writable = list(_opened(users, "writable", root))
-    _require(user_file(), "your own configuration", root, writable)
+    elsewhere = "set XDG_CONFIG_HOME to another place outside of it"
+    _require(user_file(), "your own configuration", root, writable, elsewhere)
+    elsewhere = f"name another place in {user_file()}"
     for path in named_key_files(users):
-        _require(path, "the api_key_file of your own configuration,", root, writable)
+        _require(path, "the api_key_file of your own configuration,", root, writable, elsewhere)
     for setting in ("writable", "readable"):
         for path in _opened(users, setting, root):
             others = [folder for folder in writable if folder != path]
-            _require(path, f"sandbox.{setting} of your own configuration,", root, others)
+            what = f"sandbox.{setting} of your own configuration,"
+            _require(path, what, root, others, elsewhere)
 
 
-def _require(path: Path, what: str, root: Path, writable: Iterable[Path]) -> None:
+def _require(path: Path, what: str, root: Path, writable: Iterable[Path], elsewhere: str) -> None:
     private = root.resolve() / "agent-config"
-    move = "set XDG_CONFIG_HOME to" if path == user_file() else f"let {user_file()} name"
     for folder in (root, *writable):
         where = f"in the project {root}"
-        hint = f"move it out of the project, or {move} another place outside of it"
+        hint = f"move it out of the project, or {elsewhere}"
         if folder != root:
             where = f"in {folder}, which sandbox.writable opens"
-            hint = f"open folders in {folder} that do not lead there, or move it out of {folder}"
+            hint = f"remove {folder} from sandbox.writable, or {elsewhere}"
         for place in replaceable_places(path, folder):
             if place.is_relative_to(private):
                 continue

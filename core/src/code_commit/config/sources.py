@@ -117,11 +117,15 @@ def user_file() -> Path:
     """Return the path of the user's own file, in the platform's configuration folder.
 
     Raises:
-        NotReady: it is relative, so that the project in the working directory would bring it along.
+        NotReady: there is no home folder; or the path is relative, so that the project in the
+            working directory would bring it along.
     """
     from platformdirs import user_config_path
 
-    path = user_config_path("code-commit", appauthor=False) / "config.toml"
+    try:
+        path = user_config_path("code-commit", appauthor=False) / "config.toml"
+    except RuntimeError:
+        raise NotReady("this account has no home folder", hint="set HOME to one") from None
     if not path.is_absolute():
         raise NotReady(
             f"your own configuration would be {path}, which is relative to the project",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,10 +14,9 @@ from platformdirs import user_cache_path
 
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import read_anywhere
+from code_commit_workspace import read_anywhere, replace_file
 
 _LARGEST_FILE = 4 << 20  # bytes
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_MODELS = 10_000  # of a service
 _LARGEST_WINDOW = 10**9  # tokens
 _LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
@@ -42,13 +40,9 @@ def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
         NotReady: the file cannot be written.
     """
     file = _listed_file()
-    new = file.with_suffix(".new")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(new, _NEW_FILE, 0o600)
-        with open(handle, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a handle
-            json.dump(listed, stream)
-        new.replace(file)
+        replace_file(file, json.dumps(listed).encode())
     except OSError as error:
         raise NotReady(f"{file} cannot be written: {error.strerror}") from None
 
@@ -75,4 +69,7 @@ def window_of(
 
 
 def _listed_file() -> Path:
-    return user_cache_path("code-commit", appauthor=False) / "models.json"
+    try:
+        return user_cache_path("code-commit", appauthor=False) / "models.json"
+    except RuntimeError:
+        raise NotReady("this account has no home folder", hint="set HOME to one") from None

@@ -24,13 +24,12 @@ from typing import Any
 
 from code_commit.plugin_api import NotReady
 from code_commit_fleet.plan import Plan
-from code_commit_workspace import open_regular
+from code_commit_workspace import open_regular, replace_file
 
 REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
 # Messages of the system and of git about a full disk.
 _UNITS = "units"
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file")
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +134,7 @@ class FleetFolder:
     def write(self, name: str, content: str | bytes | memoryview) -> None:
         """Replace a file of the folder, all or nothing."""
         data = content.encode() if isinstance(content, str) else content
-        target = self.path / name
-        temporary = target.with_name(f".{target.name}.new")
-        with open(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:  # noqa: PTH123 - a handle
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        replace_file(self.path / name, data, sync=True)
 
     def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append a line to `units.jsonl` or `tries.jsonl`; after an incomplete line, begin a new one first.

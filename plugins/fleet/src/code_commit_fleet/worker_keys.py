@@ -112,7 +112,7 @@ def _keys_from() -> Path | None:
         try:
             text = (user_config_path("code-commit", appauthor=False) / "config.toml").read_text("utf-8")
             value = tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # the last: no home folder
             return None
     return Path(value).expanduser() if isinstance(value, str) and value else None
 

@@ -10,7 +10,7 @@ from threading import Thread
 from code_commit.plugin_api import Record, is_running
 from code_commit_report.run_view import RunView
 from code_commit_report.settings import ReportSettings
-from code_commit_report.whole_file import write_whole
+from code_commit_workspace import replace_file
 
 REPORT, INDEX = "report.html", "index.html"
 _ESCAPE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
@@ -60,7 +60,7 @@ class HtmlReport:
         if self._logs is not None and self._settings.index:
             from code_commit_report.index import index_page
 
-            write_whole(self._logs / INDEX, index_page(self._logs))
+            replace_file(self._logs / INDEX, index_page(self._logs).encode())
 
     def _write(self, *, running: bool | None = None) -> None:
         if self._folder is None:
@@ -72,7 +72,7 @@ class HtmlReport:
         limit, index = self._settings.text_limit, self._settings.index
         running = is_running(self._folder) if running is None else running
         page = report_page(self._view, self._folder, limit, index=index, running=running)
-        write_whole(self._folder / REPORT, page)
+        replace_file(self._folder / REPORT, page.encode())
 
 
 def _folder_of(record: Record) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,9 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from code_commit.plugin_api import NotReady, Run
 from code_commit_tasks.tree import Node
+from code_commit_workspace import replace_file
 
 _KEPT = 20  # latest runs
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -35,11 +34,7 @@ def save(run: Run, task: SavedTask) -> None:
     """
     target = run.state / f"{run.folder.name}.json"
     try:
-        new = target.with_suffix(".new")
-        handle = os.open(new, _NEW_FILE, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(TypeAdapter(SavedTask).dump_json(task, exclude_none=True))
-        new.replace(target)
+        replace_file(target, TypeAdapter(SavedTask).dump_json(task, exclude_none=True))
         for old in _by_age(run)[:-_KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:

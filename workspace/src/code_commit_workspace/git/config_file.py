@@ -65,9 +65,10 @@ def _value(text: str, at: int, name: str) -> tuple[str, int]:
             pieces.append(_ESCAPES.get(piece["escaped"], piece["escaped"]))
         elif plain := piece["plain"]:
             inner = plain if quoted else plain.rstrip(_BLANKS)
-            pieces += [inner] if inner else []
-            kept = len(pieces) if inner else kept
-            pieces += [plain[len(inner) :]] if len(plain) > len(inner) else []
+            pieces.append(inner)
+            if inner:
+                kept = len(pieces)
+            pieces.append(plain[len(inner) :])
         if quoted or piece["quote"] or piece["escaped"]:
             kept = len(pieces)
     if quoted:

@@ -134,8 +134,8 @@ class ProcessRunner:
             return "off"
         reason = self._sandbox.why_not()
         if self._settings.mode == "require" and (reason := reason or self._sandbox.unprotected):
-            advice = "install bubblewrap" if "not installed" in reason else "change that"
-            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}, or pass --sandbox auto or off")
+            advice = "install bubblewrap, or " if "not installed" in reason else ""
+            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}pass --sandbox auto or off")
         if not reason:
             return "bubblewrap"
         if not self._settings.network:
@@ -195,7 +195,8 @@ class ProcessRunner:
                     record.end(f"interrupted ({type(error).__name__})")
                 raise
             output = record.finish()
-            tampered = ready.altered()
+            # Without a sandbox, the log may be among the files that are compared.
+            tampered = tuple(name for name in ready.altered() if self._root / name != log)
             record.end("\n".join([str(ending), *(f"changed a protected file: {name}" for name in tampered)]))
         if ending.sandbox_failed:
             raise NotReady(

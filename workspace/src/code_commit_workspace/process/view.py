@@ -27,7 +27,10 @@ from code_commit_workspace.programs import within
 from code_commit_workspace.project_tree import ProjectTree
 
 _MOST_REPOSITORIES = 32
-_MOST_FIXED = 64  # mounts of repositories, and of rules, with the folders above them; each takes half a millisecond
+# Mounts of repositories, and of rules, with those of the folders above them. Each takes half a
+# millisecond. Rules that have none are still compared after each process; repositories are not.
+_MOUNTS_OF_REPOSITORIES = 256
+_MOUNTS_OF_RULES = 64
 # Large caches that users download on purpose; they appear read-only in the private cache.
 _SHARED_CACHES = ("ms-playwright", "puppeteer", "Cypress", "huggingface")
 
@@ -158,23 +161,23 @@ def _fixed(project: Project) -> tuple[list[Mount], str]:
     repositories = [f"{folder}/.git" for folder in project.repositories()]
     with ProjectTree(Path(project.root)) as tree:
         plain = [part for name in repositories if (part := _plain_part(tree, name))]
-        protected = _first_few(plain[:_MOST_REPOSITORIES])
+        protected = _first_few(plain[:_MOST_REPOSITORIES], _MOUNTS_OF_REPOSITORIES)
         rules = [part for name in project.read_only() if (part := _plain_part(tree, name))]
-    names = (*protected, *_first_few(rules))
+    names = (*protected, *_first_few(rules, _MOUNTS_OF_RULES))
     mounts += (Mount(f"{project.root}/{name}", "read-only", origin="project") for name in names)
     if len(protected) == len(plain):
         return mounts, ""
     return mounts, f"only {len(protected)} of {len(plain)} nested git repositories are protected"
 
 
-def _first_few(names: Sequence[str]) -> list[str]:
-    """Return the `names`, the shortest paths first, that need no more than `_MOST_FIXED` mounts together."""
+def _first_few(names: Sequence[str], most: int) -> list[str]:
+    """Return the `names`, the shortest paths first, that need no more than `most` mounts together."""
     places: set[str] = set()
     few: list[str] = []
     for name in sorted(names, key=lambda name: name.count("/")):
         places.add(name)
         places.update(map(str, Path(name).parents[:-1]))
-        if len(places) > _MOST_FIXED:
+        if len(places) > most:
             break
         few.append(name)
     return few
