@@ -216,7 +216,7 @@ class Sandbox:
         except NotReady as error:
             return self._refusal(error.message, error.hint)
         except OSError as error:
-            return self._refusal(str(error), "fix this")
+            return self._refusal(f"{error.filename}: {error.strerror}", "fix this")
         failures = []
         for basis in bases:
             self._command = [*basis, *mounts, "--die-with-parent", "--chdir", self._root]
