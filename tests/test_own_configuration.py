@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_workspace import python_command
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"
@@ -59,6 +62,35 @@ def test_a_link_into_the_project_ends_the_run(project: Project, link: str, targe
     path = project.home / ".config/code-commit/config.toml"
     assert MOVED.format(path=path, way=way, root=project.root) in finished.stderr
     assert "hint: move it out of the project, or set XDG_CONFIG_HOME to" in finished.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize(
+    ("source", "target", "place"),
+    [
+        ("project/dots", "home/.config", "project/dots"),
+        ("project/dots/note", "home/.config/code-commit/config.toml", "project/dots/note"),
+        ("home/.config", "project/dots", "project/dots"),
+        ("home/elsewhere", "project/dots", None),
+        ("home", "home/elsewhere", None),
+    ],
+)
+def test_a_mount_that_shows_the_configuration_in_the_project_ends_the_run(
+    project: Project, source: str, target: str, place: str | None
+) -> None:
+    own(project, "")
+    project.write({"dots/note": ""})
+    folder = project.root.parent
+    mount = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    command = python_command("code_commit", "--model", "gpt-5", "--sandbox", "off")
+    inside = ["unshare", "-m", "sh", "-c", mount, "sh", str(folder / source), str(folder / target), *command]
+
+    with ScriptedServer([Reply(CHANGE)]) as server:
+        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+        done = subprocess.run(inside, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+
+    words = f"leads through {folder}/{place}, which is in the project" if place else ""
+    assert (done.returncode, words in done.stderr) == (3 if place else 0, True), done.stderr
 
 
 @pytest.mark.parametrize("mode", ["off", "auto", "require"])

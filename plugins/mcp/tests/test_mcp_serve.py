@@ -104,6 +104,9 @@ def code_commit_workflows():
             Flag(("-o", "--strange-out-dir"), "a folder", metavar="X"),
             Flag(("--strange-notes",), "a file", metavar="NOTES_FILE"),
             Flag(("--strange-service",), "an address", metavar="URL"),
+            Flag(("--strange-config",), "a file", metavar="X"),
+            Flag(("--strange-cmd",), "a program", metavar="X"),
+            Flag(("--dest",), "a folder", metavar="X"),
             Flag(("--strange-with",), "a program that the author thought of", metavar="X", for_people=True),
             Flag(("--strange-path",), "a path in the project", metavar="PATH", for_people=False),
             Flag(("--strange-words",), "how long", metavar="N"),
@@ -123,7 +126,8 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
     tools = {tool.name: tool.input_schema["properties"] for tool in served(use)}
     assert tools["strange"].keys() == {"strange_path", "strange_words", "model", "max_cost", "on_failure"}
     assert "by_path" not in tools
-    for name in ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with"):
+    names = ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with")
+    for name in (*names, "strange_config", "strange_cmd", "dest"):
         failed, text = served.call("strange", **{name: "x"})
         assert (failed, f"'{name}' was unexpected" in text) == (True, True)
     named = [name for properties in tools.values() for name in properties if "file" in name or "path" in name]
@@ -166,6 +170,9 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
         ("undo_run", {}, "'run' is a required property"),
         ("undo_run", {"run": "--force"}, "nothing to undo"),
         ("show_run", {"run": "none"}, "there are no runs"),
+        ("show_run", {"run": "a\0b"}, "code-commit cannot be started with these arguments"),
+        ("committing_code", {"query": "x" * 200_000}, "cannot be started with these arguments"),
+        ("undo_run", {"run": "latest", "paths": []}, "$.paths: [] should be non-empty"),
         ("fly", {}, "there is no tool 'fly'"),
     ],
 )

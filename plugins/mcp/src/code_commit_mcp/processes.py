@@ -15,7 +15,8 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from code_commit_workspace import python_command, python_environment
+from code_commit.plugin_api import ExitCode
+from code_commit_workspace import describe, python_command, python_environment
 
 _KEPT = 8192  # bytes of stderr
 _GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
@@ -37,13 +38,17 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
 
     A cancellation interrupts the process as Ctrl-C does, and waits for its end.
     """
-    process = await anyio.open_process(
-        python_command("code_commit", *argv),
-        stdin=subprocess.DEVNULL,
-        cwd=root,
-        env=python_environment(os.environ),
-        start_new_session=True,
-    )
+    try:
+        process = await anyio.open_process(
+            python_command("code_commit", *argv),
+            stdin=subprocess.DEVNULL,
+            cwd=root,
+            env=python_environment(os.environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:  # too long for a command line, or with a zero byte
+        reason = f"code-commit cannot be started with these arguments: {describe(error)}"
+        return Printed(ExitCode.USAGE, None, f"error: {reason}")
     stderr = bytearray()
     document: Any = None
     try:
