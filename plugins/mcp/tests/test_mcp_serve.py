@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -210,6 +214,37 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
 
     served(use)
     finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
+    assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("setpriv"), reason="needs setpriv")
+def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def hang(_: object) -> Reply:
+        asked.set()
+        return Reply(fault="hang")
+
+    served.model.script(hang)
+    environ = {"LOOPBACK_BASE_URL": served.model.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
+    plugins = [tmp_path / "plugins"]
+    with served.project.start("mcp", "serve", environ=environ, plugins=plugins, cold=True) as server:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        call = {"name": "committing_code", "arguments": {"query": "do it"}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": client},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": call},
+        ):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.flush()
+        assert asked.wait(60)
+        server.kill()
+    events = served.project.run_folder / "events.jsonl"
+    deadline = time.monotonic() + 60
+    while '"run.finished"' not in events.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)  # the run is nobody's child any more
+    finished = json.loads(events.read_text().splitlines()[-1])
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
 
 
