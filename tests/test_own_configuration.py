@@ -65,6 +65,35 @@ def test_a_link_into_the_project_ends_the_run(project: Project, link: str, targe
     assert "hint: move it out of the project, or set XDG_CONFIG_HOME to" in finished.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize(
+    ("source", "target", "place"),
+    [
+        ("project/dots", "home/.config", "project/dots"),
+        ("project/dots/note", "home/.config/code-commit/config.toml", "project/dots/note"),
+        ("home/.config", "project/dots", "project/dots"),
+        ("home/elsewhere", "project/dots", None),
+        ("home", "home/elsewhere", None),
+    ],
+)
+def test_a_mount_that_shows_the_configuration_in_the_project_ends_the_run(
+    project: Project, source: str, target: str, place: str | None
+) -> None:
+    own(project, "")
+    project.write({"dots/note": ""})
+    folder = project.root.parent
+    mount = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    command = python_command("code_commit", "--model", "gpt-5", "--sandbox", "off")
+    inside = ["unshare", "-m", "sh", "-c", mount, "sh", str(folder / source), str(folder / target), *command]
+
+    with ScriptedServer([Reply(CHANGE)]) as server:
+        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+        done = subprocess.run(inside, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+
+    words = f"leads through {folder}/{place}, which is in the project" if place else ""
+    assert (done.returncode, words in done.stderr) == (3 if place else 0, True), done.stderr
+
+
 @pytest.mark.parametrize("mode", ["off", "auto", "require"])
 @pytest.mark.parametrize("variables", [{"XDG_CONFIG_HOME": "{}/dots"}, {"HOME": "{}/dots", "XDG_CONFIG_HOME": ""}])
 def test_a_configuration_in_the_project_ends_the_run(project: Project, mode: str, variables: dict[str, str]) -> None:

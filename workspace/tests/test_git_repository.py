@@ -173,13 +173,7 @@ def test_no_git_runs_in_a_submodule(tmp_path, make, ignore):
     root = submodule(tmp_path, make).parent
     plain_git(root, "config", "--file", ".gitmodules", "submodule.sub.ignore", ignore)
     plain_git(root, "commit", "-qam", "with a submodule")
-    planted, marker = program(tmp_path, "planted")
-    (root / "sub/.git").unlink()
-    (root / ".git/modules/sub").rename(root / "sub/.git")
-    plain_git(root, "config", "--file", "sub/.git/config", "--unset", "core.worktree")
-    plain_git(root, "config", "--file", "sub/.git/config", "filter.x.clean", planted)
-    (root / "sub/.git/info/attributes").write_text("* filter=x\n")
-    (root / "sub/a.txt").write_text("own\n")
+    marker = plant_in_submodule(tmp_path, root)
     git = Git(root)
     assert git.run(["status", "--porcelain"]) == b""
     assert git.run(["diff", "HEAD"]) == b""
@@ -190,6 +184,38 @@ def test_no_git_runs_in_a_submodule(tmp_path, make, ignore):
     assert not marker.exists()
     plain_git(root, "status")
     assert marker.exists()  # or nothing was shown above
+
+
+def test_no_file_hides_the_names_of_submodules(tmp_path, make):
+    """Its name is that of a version of `.gitmodules`, which itself is missing: git reads it from the index."""
+    root = submodule(tmp_path, make).parent
+    plain_git(root, "config", "--file", ".gitmodules", "submodule.sub.ignore", "none")
+    names = (":.gitmodules", "HEAD:.gitmodules")
+    for name in names:
+        (root / name).touch()
+    plain_git(root, "--literal-pathspecs", "add", "--", *names, ".gitmodules", "sub")
+    plain_git(root, "commit", "-qm", "with a submodule")
+    marker = plant_in_submodule(tmp_path, root)
+    (root / ".gitmodules").unlink()
+
+    with pytest.raises(GitError):
+        Git(root).run(["commit", "-m", "nothing to commit"])
+
+    assert not marker.exists()
+    plain_git(root, "status")
+    assert marker.exists()  # or nothing was shown above
+
+
+def plant_in_submodule(tmp_path: Path, root: Path) -> Path:
+    """Let git in the submodule run a program, and return the file that the program makes."""
+    planted, marker = program(tmp_path, "planted")
+    (root / "sub/.git").unlink()
+    (root / ".git/modules/sub").rename(root / "sub/.git")
+    plain_git(root, "config", "--file", "sub/.git/config", "--unset", "core.worktree")
+    plain_git(root, "config", "--file", "sub/.git/config", "filter.x.clean", planted)
+    (root / "sub/.git/info/attributes").write_text("* filter=x\n")
+    (root / "sub/a.txt").write_text("own\n")
+    return marker
 
 
 def test_a_broken_submodule_breaks_nothing(tmp_path, make):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_workspace.process.mount_table import MountPoint, parse_mount, second_places, views_of_processes
+from code_commit_workspace.process.mount_table import (
+    MountPoint,
+    other_names,
+    parse_mount,
+    second_places,
+    views_of_processes,
+)
 
 ROOT = MountPoint("/", "ext4", "8:1", "/")
 
@@ -38,6 +44,12 @@ def test_lines_of_the_table(line: str, expected: MountPoint) -> None:
 )
 def test_second_places_of_a_path(mounts: list[MountPoint], expected: list[str]) -> None:
     assert list(second_places(["/home/u/.ssh"], [ROOT, *mounts])) == expected
+
+
+def test_other_names_are_those_of_the_whole_place() -> None:
+    seen = [MountPoint("/mnt", "ext4", "8:1", "/home"), MountPoint("/part", "ext4", "8:1", "/home/u/.ssh/id")]
+    assert list(other_names("/home/u/.ssh", [ROOT, *seen])) == ["/mnt/u/.ssh"]
+    assert list(other_names("/part", [ROOT, *seen])) == ["/home/u/.ssh/id", "/mnt/u/.ssh/id"]
 
 
 def test_views_of_processes_besides_our_own() -> None:

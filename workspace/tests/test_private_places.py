@@ -46,6 +46,18 @@ def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_pat
     assert len(os.listdir("/dev/fd")) <= handles  # noqa: PTH208 - numbers
 
 
+def test_no_neighbor_can_write_beside_them_whatever_the_umask(root, tmp_path):
+    before = os.umask(0)
+    try:
+        private = PrivateFolders(str(root), {"HOME": str(tmp_path / "home")})
+    finally:
+        os.umask(before)
+    folders = [path for path in Path(private.cache).parents if path.is_relative_to(tmp_path / "home/.cache")]
+    private.close()
+    assert len(folders) == 4
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
 @pytest.mark.parametrize(
     ("named", "place"),
     [

@@ -192,7 +192,7 @@ def test_the_last_lines_name_cost_and_log(change, answer, price):
 
 def test_files_with_uncommitted_changes_are_named_at_the_start(change):
     assert "not committed" not in change([GREEN]).stderr
-    change.project.write({"untracked.txt": "x\n"})
+    change.project.write({"untracked.txt": "x\n", "HEAD": "a file\n"})
     finished = change([block("a.txt", "good, too\n")])
     line = "uncommitted changes: a.txt; `code-commit runs diff` will show only those of this run\n"
     assert finished.stderr.splitlines(keepends=True)[1].endswith(f"] {line}")

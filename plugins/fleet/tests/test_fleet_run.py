@@ -35,6 +35,21 @@ def test_three_repositories_are_changed(fleet):
     assert not list(fleet.tmp.glob("*fleet*"))
 
 
+def test_a_file_with_the_name_of_a_revision_is_a_file(fleet):
+    (one,) = fleet.repositories("one")
+    (one / "HEAD").write_text("old\n")
+    fleet.git(one, "add", "--", "HEAD")
+    fleet.commit(one)
+    fleet.write("one")
+    fleet.server.script(Reply("^^^a.txt\nnew\n^^^end\n^^^HEAD\nnew\n^^^end\n"))
+
+    assert fleet.run().exit_code == 0
+
+    assert fleet.outcomes() == {"one": "reached"}
+    patch = (fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"] / "change.patch").read_text()
+    assert "diff --git a/HEAD b/HEAD" in patch
+
+
 def test_a_finished_unit_is_not_run_again(fleet):
     fleet.repositories("one", "two")
     fleet.write("one", "two")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,6 +108,9 @@ def code_commit_workflows():
             Flag(("-o", "--strange-out-dir"), "a folder", metavar="X"),
             Flag(("--strange-notes",), "a file", metavar="NOTES_FILE"),
             Flag(("--strange-service",), "an address", metavar="URL"),
+            Flag(("--strange-config",), "a file", metavar="X"),
+            Flag(("--strange-cmd",), "a program", metavar="X"),
+            Flag(("--dest",), "a folder", metavar="X"),
             Flag(("--strange-with",), "a program that the author thought of", metavar="X", for_people=True),
             Flag(("--strange-path",), "a path in the project", metavar="PATH", for_people=False),
             Flag(("--strange-words",), "how long", metavar="N"),
@@ -123,7 +130,8 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
     tools = {tool.name: tool.input_schema["properties"] for tool in served(use)}
     assert tools["strange"].keys() == {"strange_path", "strange_words", "model", "max_cost", "on_failure"}
     assert "by_path" not in tools
-    for name in ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with"):
+    names = ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with")
+    for name in (*names, "strange_config", "strange_cmd", "dest"):
         failed, text = served.call("strange", **{name: "x"})
         assert (failed, f"'{name}' was unexpected" in text) == (True, True)
     named = [name for properties in tools.values() for name in properties if "file" in name or "path" in name]
@@ -166,6 +174,9 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
         ("undo_run", {}, "'run' is a required property"),
         ("undo_run", {"run": "--force"}, "nothing to undo"),
         ("show_run", {"run": "none"}, "there are no runs"),
+        ("show_run", {"run": "a\0b"}, "code-commit cannot be started with these arguments"),
+        ("committing_code", {"query": "x" * 200_000}, "cannot be started with these arguments"),
+        ("undo_run", {"run": "latest", "paths": []}, "$.paths: [] should be non-empty"),
         ("fly", {}, "there is no tool 'fly'"),
     ],
 )
@@ -203,6 +214,37 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
 
     served(use)
     finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
+    assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("setpriv"), reason="needs setpriv")
+def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def hang(_: object) -> Reply:
+        asked.set()
+        return Reply(fault="hang")
+
+    served.model.script(hang)
+    environ = {"LOOPBACK_BASE_URL": served.model.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
+    plugins = [tmp_path / "plugins"]
+    with served.project.start("mcp", "serve", environ=environ, plugins=plugins, cold=True) as server:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        call = {"name": "committing_code", "arguments": {"query": "do it"}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": client},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": call},
+        ):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.flush()
+        assert asked.wait(60)
+        server.kill()
+    events = served.project.run_folder / "events.jsonl"
+    deadline = time.monotonic() + 60
+    while '"run.finished"' not in events.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)  # the run is nobody's child any more
+    finished = json.loads(events.read_text().splitlines()[-1])
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
 
 

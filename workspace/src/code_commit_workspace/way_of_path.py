@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from code_commit_workspace.process.mount_table import other_names, read_mount_table
+from code_commit_workspace.programs import within
+
 _MOST_LINKS = 40  # as Linux
 
 
@@ -39,12 +42,15 @@ def replaceable_places(path: Path, folder: Path) -> Iterator[Path]:
     """Yield the places on the way to `path` that whoever may write in `folder` can replace.
 
     These are files, folders and links in `folder`, existing or not: by replacing one, they decide
-    what is at `path`. Other names of `folder`, through links or mounts, count as well.
+    what is at `path`. Other names of the folder and of these places, through links or mounts, count
+    as well.
     """
     try:
         writable = folder.stat()
     except (OSError, ValueError):
         return
+    table = read_mount_table()
+    real = os.path.realpath(folder)
     known: dict[Path, bool] = {}
     absolute = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - keeps `..`
     for place in map(Path, places_on_way(absolute)):
@@ -53,6 +59,9 @@ def replaceable_places(path: Path, folder: Path) -> Iterator[Path]:
                 known[above] = _is_same(above, writable)
         if any(known[above] for above in place.parents):
             yield place
+            continue
+        names = other_names(str(place), table)
+        yield from (Path(name) for name in names if name != real and within(name, real))
 
 
 def _target(path: str) -> Path | None:

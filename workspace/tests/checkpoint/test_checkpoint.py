@@ -58,6 +58,18 @@ def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints
     assert not list((root / "agent-config/.code-commit/journal").iterdir())
 
 
+def test_files_with_the_ids_of_checkpoints_hinder_nothing(root, checkpoints, plant):
+    """A build without a sandbox can read these ids."""
+    plant(root, {"a.txt": b"1\n"})
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a.txt": b"2\n"})
+    end = checkpoints.take(RUN, "end")
+    plant(root, {start: b"", end: b""})
+    assert checkpoints.changes(start, end) == ("a.txt",)
+    assert b"\n-1\n+2\n" in checkpoints.diff(start, end)
+    assert checkpoints.undo(RUN).paths == ("a.txt",)
+
+
 def test_a_patch_takes_git_apply_from_one_tree_to_the_other(root, of, git, plant):
     plant(root, {"sub/text": b"1\n", "sub/bytes": bytes(range(256)), "beside": b"x\n"})
     git(root, "add", "-A")

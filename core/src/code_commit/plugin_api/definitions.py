@@ -49,7 +49,9 @@ _OF_THIS_MACHINE = (
     "file", "files", "filename", "path", "paths", "folder", "folders", "dir", "dirs", "directory",
     "directories", "root", "output", "socket", "log", "repo", "repository", "env", "key", "token",
     "url", "urls", "uri", "address", "host", "port", "proxy", "endpoint", "server", "secret",
-    "program", "command", "executable", "script", "shell", "plugin", "sandbox",
+    "program", "command", "cmd", "executable", "exec", "script", "shell", "plugin", "sandbox",
+    "config", "cfg", "cwd", "dest", "destination", "template", "cert", "certificate", "unsafe",
+    "insecure",
 )  # fmt: skip
 
 

@@ -157,7 +157,7 @@ def warn_of_uncommitted_changes(run: Run) -> None:
     if run.options.dry_run:
         return
     options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
-    listed = run.git("diff", *options, "HEAD", check=False)  # without a commit, nothing is listed
+    listed = run.git("diff", *options, "HEAD", "--", check=False)  # without a commit, nothing is listed
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
         text = f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only those of this run"
         run.emit(MessageLogged(text))

@@ -122,7 +122,7 @@ def patch_of(project: Path, files: list[str]) -> bytes:
     if files:
         listing = b"".join(os.fsencode(path) + b"\0" for path in files)
         git.run(["--literal-pathspecs", "add", "--all", *_FROM_STDIN], stdin=listing)
-    return git.run(["diff", "--cached", "--binary", "HEAD"])
+    return git.run(["diff", "--cached", "--binary", "HEAD", "--"])
 
 
 def push(project: Path, url: str, branch: str, message: str, *, timeout: float) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from code_commit_workspace import python_command, python_environment
+from code_commit.plugin_api import ExitCode
+from code_commit_workspace import describe, python_command, python_environment
 
 _KEPT = 8192  # bytes of stderr
 _GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
@@ -35,15 +38,20 @@ class Printed:
 async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None) -> Printed:
     """Run `code-commit` with `argv` in `root`. With `on_event`, pass on each event that it prints.
 
-    A cancellation interrupts the process as Ctrl-C does, and waits for its end.
+    A cancellation interrupts the process as Ctrl-C does, and waits for its end. So does the end of
+    our own process, on Linux.
     """
-    process = await anyio.open_process(
-        python_command("code_commit", *argv),
-        stdin=subprocess.DEVNULL,
-        cwd=root,
-        env=python_environment(os.environ),
-        start_new_session=True,
-    )
+    try:
+        process = await anyio.open_process(
+            [*_interrupted_at_our_end(), *python_command("code_commit", *argv)],
+            stdin=subprocess.DEVNULL,
+            cwd=root,
+            env=python_environment(os.environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:  # too long for a command line, or with a zero byte
+        reason = f"code-commit cannot be started with these arguments: {describe(error)}"
+        return Printed(ExitCode.USAGE, None, f"error: {reason}")
     stderr = bytearray()
     document: Any = None
     try:
@@ -58,6 +66,16 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
         with anyio.CancelScope(shield=True):
             await _end(process)
     return Printed(process.returncode or 0, document, stderr.decode("utf-8", "replace"))
+
+
+def _interrupted_at_our_end() -> tuple[str, ...]:
+    """Return a command prefix: if this process is killed, the system interrupts its command.
+
+    Nothing where no system does that.
+    """
+    # Not from PATH, where a build could put a program.
+    setpriv = shutil.which("setpriv", path=os.defpath) if sys.platform == "linux" else None
+    return (setpriv, "--pdeathsig", "INT", "--") if setpriv else ()
 
 
 async def _lines(process: Process, *, whole: bool) -> AsyncIterator[bytes]:

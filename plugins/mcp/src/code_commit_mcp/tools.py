@@ -116,7 +116,12 @@ _ABOUT_RUNS = (
         "Restore the files that a run changed. Refuses, by name, files that were changed since, unless force is true.",
         {
             "run": _RUN,
-            "paths": {"type": "array", "items": {"type": "string"}, "description": "Restore only these."},
+            "paths": {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+                "description": "Restore only these.",
+            },
             "force": {"type": "boolean", "description": "Also restore files that were changed since the run."},
         },
         ("undo",),

@@ -22,7 +22,7 @@ def changes_since(commit: str, run: Run, limit: int) -> str:
     """
     base = run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).decode().strip()
     readable = frozenset(run.files())
-    tracked = _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base) if base else ()
+    tracked = _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--") if base else ()
     known = frozenset(tracked)
     gone = [path for path in tracked if path not in readable and _is_gone(run, path)]
     changed = sorted({path for path in tracked if path in readable} | set(gone))

@@ -167,7 +167,8 @@ class Saved:
 
     def differences(self, old: str, new: str) -> list[Difference]:
         """Return the paths of `new`, a tree or commit, that differ from `old` in content, kind or executable bit."""
-        raw = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", checked_id(old), checked_id(new)])
+        trees = (checked_id(old), checked_id(new), "--")
+        raw = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", *trees])
         fields = os.fsdecode(raw).split("\0")
         # Each is ":100644 100755 <blob> <blob> M", then its path.
         return [
@@ -186,7 +187,8 @@ class Saved:
     def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
-        found = self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)], most=most)
+        trees = (checked_id(old), checked_id(new), "--")
+        found = self._repository.run(["diff-tree", *options, *trees], most=most)
         if most is not None and len(found) > most:
             raise too_large(most)
         return found

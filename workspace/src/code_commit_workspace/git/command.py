@@ -314,7 +314,7 @@ class Git:
         """
         if command != "commit":
             return []
-        shown = [["show", f"{version}:.gitmodules"] for version in ("", "HEAD")]
+        shown = [["show", f"{version}:.gitmodules", "--"] for version in ("", "HEAD")]
         versions = [self._done(args, most=SMALL).stdout for args in shown]
         with suppress(OSError):
             versions.append(read_git_file(self.layout().top / ".gitmodules", limit=SMALL + 1))

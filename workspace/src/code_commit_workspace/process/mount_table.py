@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from code_commit_workspace.programs import within
@@ -49,24 +49,40 @@ def _plain(path: bytes) -> str:
 
 
 def second_places(paths: Iterable[str], table: list[MountPoint]) -> Iterator[str]:
-    """Yield where else the files and folders at `paths`, real paths, are seen."""
-    seen = {mount.path: mount for mount in table}  # the last mount of a path covers the others
+    """Yield where else the files and folders at `paths`, real paths, or parts of them are seen."""
+    seen = _by_path(table)
     for path in paths:
         own = _mount_of(path, seen)
         if own is None:
             continue
+        yield from _other_names(path, own, seen)
         inside = _moved(path, own.path, own.top)
         for mount in seen.values():
-            if mount.device != own.device:
-                continue
-            if within(inside, mount.top):
-                place = _moved(inside, mount.top, mount.path)
-            elif within(mount.top, inside):
-                place = mount.path  # a part of it
-            else:
-                continue
-            if not within(place, path) and _mount_of(place, seen) is mount:
-                yield place
+            is_part = mount.device == own.device and within(mount.top, inside)
+            if is_part and mount.top != inside and not within(mount.path, path):
+                yield mount.path
+
+
+def other_names(path: str, table: list[MountPoint]) -> Iterator[str]:
+    """Yield the other paths of what is at `path`, a real path, existing or not."""
+    seen = _by_path(table)
+    own = _mount_of(path, seen)
+    if own is not None:
+        yield from _other_names(path, own, seen)
+
+
+def _other_names(path: str, own: MountPoint, seen: Mapping[str, MountPoint]) -> Iterator[str]:
+    inside = _moved(path, own.path, own.top)
+    for mount in seen.values():
+        if mount.device != own.device or not within(inside, mount.top):
+            continue
+        place = _moved(inside, mount.top, mount.path)
+        if not within(place, path) and _mount_of(place, seen) is mount:
+            yield place
+
+
+def _by_path(table: list[MountPoint]) -> dict[str, MountPoint]:
+    return {mount.path: mount for mount in table}  # the last mount of a path covers the others
 
 
 def views_of_processes(table: list[MountPoint]) -> Iterator[str]:
@@ -82,7 +98,7 @@ def _moved(path: str, folder: str, to: str) -> str:
     return os.path.normpath(os.path.join(to, os.path.relpath(path, folder)))  # noqa: PTH118 - texts
 
 
-def _mount_of(path: str, seen: dict[str, MountPoint]) -> MountPoint | None:
+def _mount_of(path: str, seen: Mapping[str, MountPoint]) -> MountPoint | None:
     while path not in seen and path != "/":
         path = os.path.dirname(path)  # noqa: PTH120 - a text
     return seen.get(path)

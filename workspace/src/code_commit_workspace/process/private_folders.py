@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import is_folder
+from code_commit_workspace.path_kinds import exists, is_folder
 from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 from code_commit_workspace.tree_removal import remove_tree
@@ -38,7 +38,9 @@ class PrivateFolders:
         place = private_place(root, environ)
         try:
             folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in (place.parent.parent, place.parent, place):  # `parents` have the umask's mode
+                if not exists(each):
+                    each.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked(place, fcntl.LOCK_SH):  # `old_caches` removes none meanwhile
                 folder.mkdir(mode=0o700, exist_ok=True)
                 (folder / "cache").mkdir(mode=0o700, exist_ok=True)
