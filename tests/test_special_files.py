@@ -61,6 +61,21 @@ def test_a_pipe_that_an_earlier_build_left_is_named_before_a_call(tmp_path, name
     assert error_of(finished).startswith(f"error: {project.root / name} is a named pipe")
 
 
+def test_a_pipe_in_a_folder_of_borrowed_objects_is_named(tmp_path):
+    project = created(tmp_path)
+    objects, borrowed = project.root / ".git/objects", tmp_path / "borrowed"
+    objects.rename(borrowed)
+    for path in [each for each in borrowed.rglob("*") if each.is_file()]:
+        path.unlink()
+        os.mkfifo(path)
+    (objects / "info").mkdir(parents=True)
+    (objects / "info/alternates").write_text(f"{borrowed}\n")
+    finished = commit(project)
+    assert finished.exit_code == 3
+    assert f"{borrowed}/" in error_of(finished)
+    assert "is a named pipe" in error_of(finished)
+
+
 def test_a_pipe_that_git_does_not_read_is_in_nobodys_way(tmp_path):
     project = created(tmp_path)
     (project.root / "cache.o").mkdir()
