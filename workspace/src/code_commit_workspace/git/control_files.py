@@ -61,7 +61,9 @@ class ControlFiles:
             for entry in _entries(folder):
                 if entry.is_dir(follow_symlinks=False):
                     ahead.append((entry.path, is_of_git or entry.name == ".git"))
-                elif (is_of_git or entry.name in _IN_TREE) and not entry.is_file(follow_symlinks=False):
+                elif entry.is_file(follow_symlinks=False):
+                    continue
+                elif is_of_git or (entry.name in _IN_TREE and not entry.is_symlink()):  # git follows no link there
                     require_plain([entry.path])
         for store in self._other_stores():
             for part in _entries(store):
