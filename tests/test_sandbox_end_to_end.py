@@ -184,6 +184,26 @@ def test_no_build_can_plant_a_program_that_the_next_run_takes(tmp_path: Path, wa
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_no_build_leads_a_folder_of_the_path_to_its_programs(tmp_path: Path) -> None:
+    """As where a shell puts `node_modules/.bin` on the path: a build can link it to the private cache."""
+    project = Project.create(tmp_path, build="mkdir ~/.cache/planted\n", gitignore="/agent-config\n/logs\n/tools\n")
+    (project.home / ".cache").mkdir()
+    environ = {"PATH": f"{project.root}/tools{os.pathsep}{os.environ['PATH']}"}
+    assert run(project, environ=environ)[0].exit_code == 0
+    planted = next((project.home / ".cache/code-commit/sandbox").glob("*/cache/planted"))
+    for name in ("git", "bash", "bwrap"):
+        (planted / name).write_text(f'#!/bin/sh\ntouch "{project.home}/ran"\nexec {shutil.which(name)} "$@"\n')
+        (planted / name).chmod(0o755)
+    (project.root / "tools").symlink_to(planted)
+    project.write({"a.txt": "old\n", "build.sh": "true\n"})
+
+    finished, calls = run(project, environ=environ)
+
+    assert (finished.exit_code, calls) == (0, 1), finished.stderr
+    assert not (project.home / "ran").exists()
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_links_of_a_clone_show_nothing_and_do_not_open_the_sandbox(tmp_path: Path) -> None:
     project = Project.create(tmp_path, build="cat s*/.gitignore w/.git; touch ~/escaped; true\n")
     (project.home / ".ssh").mkdir()

@@ -49,6 +49,41 @@ def test_a_pipe_where_git_reads_is_named_by_every_command(tmp_path, name):
     assert "is a named pipe" in project.command("doctor", timeout=60).stdout
 
 
+@pytest.mark.parametrize("mode", ["auto", "off"])
+@pytest.mark.parametrize("name", ["d/.gitattributes", "d/.gitignore", "d/.git/HEAD"])
+def test_a_pipe_that_an_earlier_build_left_is_named_before_a_call(tmp_path, name, mode):
+    project = created(tmp_path)
+    (project.root / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(project.root / name)
+    with ScriptedServer([REPLY]) as server:
+        finished = project.command(*COMMIT, "--sandbox", mode, environ={**KEY, **server.environment()}, timeout=60)
+    assert (finished.exit_code, len(server.requests)) == (3, 0)
+    assert error_of(finished).startswith(f"error: {project.root / name} is a named pipe")
+
+
+def test_a_pipe_in_a_folder_of_borrowed_objects_is_named(tmp_path):
+    project = created(tmp_path)
+    objects, borrowed = project.root / ".git/objects", tmp_path / "borrowed"
+    objects.rename(borrowed)
+    for path in [each for each in borrowed.rglob("*") if each.is_file()]:
+        path.unlink()
+        os.mkfifo(path)
+    (objects / "info").mkdir(parents=True)
+    (objects / "info/alternates").write_text(f"{borrowed}\n")
+    finished = commit(project)
+    assert finished.exit_code == 3
+    assert f"{borrowed}/" in error_of(finished)
+    assert "is a named pipe" in error_of(finished)
+
+
+def test_a_pipe_that_git_does_not_read_is_in_nobodys_way(tmp_path):
+    project = created(tmp_path)
+    (project.root / "cache.o").mkdir()
+    for name in ("d/.git", "cache.o/.gitignore", "d/pipe"):
+        os.mkfifo(project.root / name)
+    assert commit(project).exit_code == 0
+
+
 @pytest.mark.parametrize("name", [".gitattributes", ".gitignore"])
 def test_a_pipe_that_a_build_planted_ends_the_run(tmp_path, name):
     project = created(tmp_path, f"mkfifo d/{name}; echo new > d/c.txt")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace import Git, NotReady
+from code_commit_workspace.git.control_files import ControlFiles
 
 WITHIN = 1.0  # seconds for git to end after a signal
 LIST = ["ls-files", "-z", "--others", "--exclude-standard"]
@@ -199,3 +200,11 @@ def test_git_at_work_may_finish_where_signals_are_held_back(root, home, tmp_path
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert Git(root).run(["ls-files", "--others"]) == b""
+
+
+def test_a_link_that_git_does_not_follow_is_in_nobodys_way(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "d").mkdir()
+    for name in (".gitignore", ".gitattributes"):
+        (tmp_path / "d" / name).symlink_to("../pipe")
+    ControlFiles(tmp_path, ()).search(stop=lambda: False)

@@ -332,6 +332,13 @@ def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
             ProjectLock(home(root)).__enter__()
 
 
+def test_a_pipe_in_place_of_the_lock_is_named(root):
+    home(root).mkdir()
+    os.mkfifo(home(root) / "lock")
+    with pytest.raises(NotReady, match=re.escape(f"the lock {home(root)}/lock is a named pipe, not a file")):
+        ProjectLock(home(root)).__enter__()
+
+
 def test_a_file_system_that_cannot_lock_is_named(root, monkeypatch):
     def fail(*_args):
         raise OSError(errno.ENOLCK, "No locks available")

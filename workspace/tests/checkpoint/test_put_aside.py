@@ -103,6 +103,17 @@ def test_undo_puts_the_file_back(root, checkpoints, plant: Callable[[Path], None
         assert os.path.lexists(root / "a.txt") == (plant is not empty)  # git knows no empty folder
 
 
+@pytest.mark.parametrize("closed_folder", ["", "d"])
+def test_a_folder_that_a_build_closed_is_written_again(root, checkpoints, closed_folder, plant, no_privileges):
+    plant(root, {"a.txt": b"old", "d/b.txt": b"old"})
+    checkpoints.take(RUN, "start")
+    plant(root, {"a.txt": b"new", "d/b.txt": b"new"})
+    checkpoints.take(RUN, "end", writers=PROCESS)
+    (root / closed_folder).chmod(0o555)
+    checkpoints.undo(RUN)
+    assert [(root / path).read_bytes() for path in ("a.txt", "d/b.txt")] == [b"old", b"old"]
+
+
 @pytest.mark.parametrize("plant", [pipe, listening, dangling])
 def test_a_folder_comes_back_from_under_what_replaced_it(root, checkpoints, plant):
     (root / "d/e").mkdir(parents=True)

@@ -81,6 +81,23 @@ def test_a_link_to_a_socket_opens_none(run: Run, project: Path, home: Path, monk
     assert result.passed
 
 
+@pytest.mark.parametrize("place", ["PATH", "sys.path"])
+def test_a_link_on_a_search_path_shows_nothing(
+    run: Run, project: Path, secrets: list[Path], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, secret in enumerate(secrets):
+        link = project / f"bin{number}"
+        link.symlink_to(secret.parent)
+        if place == "PATH":
+            monkeypatch.setenv("PATH", f"{link}{os.pathsep}{os.environ['PATH']}")
+        else:
+            monkeypatch.syspath_prepend(str(link))
+
+    result = run(f"cat {' '.join(map(str, secrets))}; true")
+
+    assert CANARY.encode() not in result.output
+
+
 def test_a_link_that_a_build_plants_is_named(run: Run, project: Path, home: Path) -> None:
     result = run("mkdir new; ln -s ~/.ssh/id_rsa new/.gitignore; ln -s ../agent-config new/.git")
 

@@ -77,6 +77,17 @@ def test_the_cache_is_private_and_kept_for_the_project(run: Run, home: Path) -> 
     assert not list(home.glob(".cache/code-commit/sandbox/*/run-*"))
 
 
+@pytest.mark.parametrize(
+    "closed", ["chmod 000 ~/.cache", "mkdir -p ~/.cache/puppeteer/x; chmod 000 ~/.cache/puppeteer"]
+)
+def test_no_build_closes_the_cache_for_the_next_one(run: Run, home: Path, closed: str, no_privileges: None) -> None:
+    assert run(closed).passed
+    (home / ".cache/puppeteer").mkdir()
+    (home / ".cache/puppeteer/browser").touch()
+
+    assert run("touch ~/.cache/made && ls ~/.cache/puppeteer").output == b"browser\n"
+
+
 @pytest.mark.parametrize("kind", ["missing", "a link", "a link to nothing"])
 def test_without_a_plain_cache_a_variable_names_the_private_one(
     run: Run, home: Path, tmp_path: Path, kind: str

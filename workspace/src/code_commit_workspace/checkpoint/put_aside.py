@@ -55,8 +55,8 @@ class PutAside:
         return blocked
 
     def open_folders(self, paths: Collection[str]) -> bool:
-        """Let the owner enter the folders above `paths` again; return whether one was closed."""
-        opened = False
+        """Let the owner write in the folders above `paths` again; return whether one was closed."""
+        opened = self._open_root() if any("/" not in path for path in paths) else False
         for folder in sorted({folder for path in paths for folder in _above(path)}):
             with suppress(OSError), self._tree.parent(folder) as (parent, name):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -65,6 +65,14 @@ class PutAside:
                     _set_mode(parent, name, status.st_mode | stat.S_IRWXU)
                     opened = True
         return opened
+
+    def _open_root(self) -> bool:
+        root = self._tree.root
+        if os.access(root, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
+            return False
+        with suppress(OSError):
+            root.chmod(stat.S_IMODE(root.stat().st_mode) | stat.S_IRWXU)
+        return True
 
     def take_back(self) -> None:
         """Move everything back: the files are not written after all."""

@@ -7,6 +7,7 @@ end of a pipe. It reads rules as a whole into memory.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.path_kinds import blocks_readers, kind_of
+from code_commit_workspace.project_tree import open_regular
 
 _IN_TREE = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".mailmap"})
 _IN_GIT_FOLDER = (
@@ -21,6 +23,10 @@ _IN_GIT_FOLDER = (
     *("info/exclude", "info/sparse-checkout", "objects/info/alternates"),
 )
 _LARGEST_RULES = 64 * 1024 * 1024  # bytes
+
+_PART_OF_STORE = re.compile(r"[0-9a-f]{2}|pack|info")
+_OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
+_LONGEST = 64 * 1024  # bytes of a list of alternates
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +65,26 @@ class ControlFiles:
             for entry in _entries(folder):
                 if entry.is_dir(follow_symlinks=False):
                     ahead.append((entry.path, is_of_git or entry.name == ".git"))
-                elif (is_of_git or entry.name in _IN_TREE) and not entry.is_file(follow_symlinks=False):
+                elif entry.is_file(follow_symlinks=False):
+                    continue
+                elif is_of_git or (entry.name in _IN_TREE and not entry.is_symlink()):  # git follows no link there
                     require_plain([entry.path])
+        for store in self._other_stores():
+            for part in _entries(store):
+                if stop():
+                    return
+                if _PART_OF_STORE.fullmatch(part.name):
+                    require_plain(entry.path for entry in _entries(part.path) if not entry.is_file())
+
+    def _other_stores(self) -> Iterator[str]:
+        """Yield the folders of objects outside of git's folders: the alternates, as in gitrepository-layout(5)."""
+        ahead = [f"{folder}/objects" for folder in self.folders]
+        seen = set(ahead)
+        while ahead:
+            others = [other for other in _alternates(ahead.pop()) if other not in seen]
+            seen.update(others)
+            ahead += others
+            yield from others
 
 
 def require_plain(paths: Iterable[str | Path]) -> None:
@@ -83,6 +107,17 @@ def _require_small(paths: Iterable[str]) -> None:
             size = os.stat(path).st_size  # noqa: PTH116 - a text
             if size > _LARGEST_RULES:
                 raise NotReady(f"{path} has {size:,} bytes: git cannot read it", hint="delete it, then run again")
+
+
+def _alternates(store: str) -> list[str]:
+    try:
+        with open_regular(Path(store, "info/alternates"), follow=True) as file:
+            lines = file.read(_LONGEST).split(b"\n")
+    except OSError:
+        return []
+    names = [line[1:-1] if line.startswith(b'"') else line for line in lines if line and not line.startswith(b"#")]
+    plain = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), name) for name in names)
+    return list(dict.fromkeys(os.path.normpath(os.path.join(store, os.fsdecode(name))) for name in plain))  # noqa: PTH118
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from code_commit_workspace.path_kinds import is_file
+
 _MANY = 64  # with more folders at one depth, ask git which of them it ignores
 _CACHE_MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
-_NAMES = frozenset({".git", ".gitignore", ".gitattributes"})
+_READ = frozenset({".gitignore", ".gitattributes"})  # git opens them whatever they are
+_NAMES = _READ | {".git"}
 
 FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 
@@ -19,21 +22,27 @@ class CheckedFiles:
     """The files in folders that git does not ignore, relative to the root.
 
     `rules` are `.gitignore` files, and the marks of caches. `folders` are the folders in which a new `.gitignore` would
-    count, ignored or not. `repositories` are folders with a `.git`. `links` are links with the name of a control file.
+    count, ignored or not. `repositories` are folders with a `.git`. `links` are links with the name of a control file,
+    `special` are pipes, devices and sockets that git would open.
     """
 
     rules: tuple[str, ...]
     folders: frozenset[str]
     repositories: tuple[str, ...]
     links: frozenset[str]
+    special: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The names in a folder, the names of links among them, and the paths of the folders in it to search next."""
+    """What is in a folder.
+
+    These are all names, those of links and of what is `special`, and the paths of the folders to search next.
+    """
 
     names: frozenset[str] = frozenset()
     links: frozenset[str] = frozenset()
+    special: frozenset[str] = frozenset()
     below: tuple[str, ...] = ()
 
 
@@ -48,6 +57,7 @@ def find_checked_files(
     folders: set[str] = set()
     repositories: list[str] = []
     links: list[str] = []
+    special: list[str] = []
     level = [""]
     while level:
         below: list[str] = []
@@ -55,6 +65,7 @@ def find_checked_files(
             found = _look(root, folder, not_searched)
             below += found.below
             links += (_join(folder, name) for name in found.links & _NAMES)
+            special += (_join(folder, name) for name in found.special)
             if folder and ".git" in found.names:
                 repositories.append(folder)
             marks = found.names & _CACHE_MARKS if folder else frozenset()
@@ -63,13 +74,14 @@ def find_checked_files(
             folders.add(folder)
             rules += (_join(folder, name) for name in marks | (found.names & {".gitignore"}))
         level = _not_ignored(below, ignored) if len(below) > _MANY else below
-    nested = [folder_of(path) for path in (*rules, *links) if "/" in path]
+    nested = [folder_of(path) for path in (*rules, *links, *special) if "/" in path]
     counting = {"", *_not_ignored(list(dict.fromkeys((*nested, *repositories))), ignored)}
     return CheckedFiles(
         tuple(sorted(rule for rule in rules if folder_of(rule) in counting)),
         frozenset(folders),
         tuple(sorted(folder for folder in repositories if folder in counting)),
         frozenset(link for link in links if folder_of(link) in counting),
+        tuple(sorted(path for path in special if folder_of(path) in counting)),
     )
 
 
@@ -98,11 +110,13 @@ def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
             found = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
     except OSError:
         return _Folder()
+    special = (name for name in found.keys() & _READ if not any(found[name]) and not is_file(root / folder / name))
     inside = [name for name, (is_folder, _) in found.items() if is_folder and name != ".git"]
     if not folder:
         inside = [name for name in inside if name not in not_searched]
     return _Folder(
         frozenset(found),
         frozenset(name for name, (_, is_link) in found.items() if is_link),
+        frozenset(special),
         tuple(_join(folder, name) for name in inside),
     )

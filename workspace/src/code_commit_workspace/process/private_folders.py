@@ -44,6 +44,7 @@ class PrivateFolders:
             with locked(place, fcntl.LOCK_SH):  # `old_caches` removes none meanwhile
                 folder.mkdir(mode=0o700, exist_ok=True)
                 (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+                (folder / "cache").chmod(0o700)  # an earlier process may have closed it
                 if not (folder / PROJECT).exists():
                     (folder / PROJECT).write_bytes(os.fsencode(root))
                 run, handle = _new_run(folder)
@@ -89,17 +90,25 @@ def home_folder(environ: Mapping[str, str]) -> str:
 def make_mount_point(base: str, path: str, *, folder: bool) -> None:
     """Create the folder or file `path` below `base`, with all folders above it.
 
-    Earlier processes could write to `base`, so replace links and files that they left in the way.
+    Earlier processes could write to `base`, so replace links and files that they left in the way, and open the folders
+    that they closed.
 
     Raises:
         OSError: it cannot be created.
     """
+    try:
+        _make_mount_point(base, path, folder=folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{base}/{path}") from error
+
+
+def _make_mount_point(base: str, path: str, *, folder: bool) -> None:
     *above, name = Path(path).parts
     handle = os.open(base, FOLDER)
     try:
         for part in [*above, name] if folder else above:
             _remove_unless(stat.S_ISDIR, part, handle)
-            below = open_folder(handle, part)
+            below = _open_anyway(handle, part)
             os.close(handle)
             handle = below
         if not folder:
@@ -107,6 +116,15 @@ def make_mount_point(base: str, path: str, *, folder: bool) -> None:
             os.close(os.open(name, os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle))
     finally:
         os.close(handle)
+
+
+def _open_anyway(parent: int, name: str) -> int:
+    """Return a handle on the folder `name`, which is no link, as `open_folder` does; let its owner enter it."""
+    try:
+        return open_folder(parent, name)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=parent)
+        return open_folder(parent, name)
 
 
 def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> None:

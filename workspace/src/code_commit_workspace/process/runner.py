@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
+from code_commit_workspace.git.control_files import ControlFiles, require_plain
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.path_kinds import is_folder
 from code_commit_workspace.process.capture import ProcessLog
@@ -104,12 +105,28 @@ class ProcessRunner:
         """Prepare the sandbox; look for hard links in the background.
 
         Raises:
-            NotReady: as `sandbox_in_use`.
+            NotReady: as `sandbox_in_use`; or git would wait for a pipe or a device.
         """
-        if self._looking or self.sandbox_in_use == "off":
+        if self._looking:
+            return
+        isolated = self.sandbox_in_use != "off"
+        self._require_plain_control_files()
+        if not isolated:
             return
         self._looking = [threading.Thread(target=self._find_linked, name="hard links", daemon=True)]
         self._looking[0].start()
+
+    def _require_plain_control_files(self) -> None:
+        """Check before a call is paid for what would end the first snapshot.
+
+        Raises:
+            NotReady: git would wait for a pipe or a device.
+        """
+        found = self._sealed.found
+        require_plain(self._root / path for path in found.special)
+        for folder in found.repositories:
+            repository = self._root / folder
+            ControlFiles(repository, (repository / ".git",)).require_plain()
 
     def _find_linked(self) -> None:
         self._linked  # noqa: B018 - it is cached

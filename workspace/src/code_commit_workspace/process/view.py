@@ -23,7 +23,7 @@ from code_commit_workspace.process.hidden import credential_stores, service_sock
 from code_commit_workspace.process.mount_table import read_mount_table, second_places, views_of_processes
 from code_commit_workspace.process.mounts import Mount
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point
-from code_commit_workspace.programs import within
+from code_commit_workspace.programs import leads_through, trusted_path, within
 from code_commit_workspace.project_tree import ProjectTree
 
 _MOST_REPOSITORIES = 32
@@ -90,7 +90,7 @@ def view_of(project: Project, private: PrivateFolders) -> View:
     areas |= {path: source for path, source in shared if is_plain_folder(path)}
     mounts = [
         Mount(path, "read-only")
-        for path in (home, sys.prefix, *_programs(project.root, set(areas)))
+        for path in (home, sys.prefix, *_programs(project, set(areas)))
         if any(within(path, area) and path != area for area in areas)
     ]
     mounts += (Mount(path, "writable", source, "private") for path, source in areas.items())
@@ -156,7 +156,7 @@ def _store(root: str, home: str, cache: str) -> str:
 
 def _fixed(project: Project) -> tuple[list[Mount], str]:
     """Return the read-only mounts in the project and in other writable folders, and what they do not protect."""
-    elsewhere = (path for path in real_paths((*project.protected, *_own_code())) if lexists(path))
+    elsewhere = (path for path in real_paths((*project.protected, *_own_code(project.root))) if lexists(path))
     mounts = [Mount(path, "read-only") for path in elsewhere if not within(project.root, path)]
     repositories = [f"{folder}/.git" for folder in project.repositories()]
     with ProjectTree(Path(project.root)) as tree:
@@ -215,18 +215,24 @@ def _path_folders() -> list[str]:
     return list(filter(is_folder, real_paths(folder for folder in os.get_exec_path() if folder.startswith("/"))))
 
 
-def _programs(root: str, areas: Collection[str]) -> Iterator[str]:
-    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has its libraries."""
-    for real in _path_folders():
-        if not within(root, real) and not within(real, root):
+def _programs(project: Project, areas: Collection[str]) -> Iterator[str]:
+    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has its libraries.
+
+    A folder to which a link in the project leads is left out: whoever wrote the link would choose what is seen.
+    """
+    root = project.root
+    trusted = trusted_path(Path(root), writable=project.writable).split(os.pathsep)
+    for real in filter(is_folder, real_paths(filter(os.path.isabs, trusted))):
+        if not within(root, real):
             above, name = os.path.split(real)
             yield above if name in {"bin", "sbin"} and above not in areas and not within(root, above) else real
 
 
-def _own_code() -> Iterator[str]:
+def _own_code(root: str) -> Iterator[str]:
     """Yield the real paths of this interpreter, of the folders that it imports from, and of our packages.
 
-    A process that could change them would run its own code outside of the sandbox.
+    A process that could change them would run its own code outside of the sandbox. What is outside of the project, but
+    behind a link in it, is left out: whoever wrote the link would choose what is seen.
     """
     # Deno may be among the programs of an installation for one user.
     folders = {
@@ -238,4 +244,5 @@ def _own_code() -> Iterator[str]:
     }
     ours = [sys.modules.get(name) for name in tuple(sys.modules) if name.startswith("code_commit") and "." not in name]
     folders |= {str(Path(file).parent) for module in ours if (file := getattr(module, "__file__", None))}
-    yield from sorted({os.path.realpath(folder) for folder in folders})
+    ends = {os.path.realpath(folder): folder for folder in folders}
+    yield from sorted(real for real, path in ends.items() if within(real, root) or not leads_through(path, (root,)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
 _NAME = "lock"
@@ -37,6 +39,12 @@ class ProjectLock:
             raise NotReady(f"the lock {self._home / _NAME} cannot be opened: {error.strerror}") from error
         finally:
             os.close(folder)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise NotReady(
+                f"the lock {self._home / _NAME} is {kind_of(status)}, not a file", hint="delete it, then run again"
+            )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
