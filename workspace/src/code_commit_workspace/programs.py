@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.path_text import within
 from code_commit_workspace.way_of_path import places_on_way
 
 
@@ -73,8 +74,3 @@ def leads_through(path: str, folders: Iterable[str]) -> bool:
 
 def _is_in(path: str, folder: str) -> bool:
     return path != folder and within(path, folder)
-
-
-def within(path: str, folder: str) -> bool:
-    """Return whether `path` is `folder` or lies in it; both are absolute."""
-    return os.path.commonpath((path, folder)) == folder

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.checkpoint import Checkpoints, Writers
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, CheckpointLimits
@@ -73,6 +74,41 @@ def test_undo_says_what_it_leaves_and_neither_deletes_nor_truncates_it(root, sma
     assert (sizes(root), (root / "a.txt").read_text()) == (there, "new")
     small.restore(start)
     assert (sizes(root), (root / "a.txt").read_text()) == (there, "old")
+
+
+@pytest.mark.parametrize("reason", ["undo", "restore"])
+def test_a_file_of_a_response_that_a_build_made_too_large_is_put_aside(root, small, reason):
+    (root / "a.txt").write_text("old")
+    small.take(RUN, "start", writers=Writers(process=False))
+    (root / "a.txt").write_text("new")
+    written = Writers({"a.txt": small.blob_of(b"new")}, process=False)
+    small.take(RUN, "applied", writers=written)
+    grow(root / "a.txt", TERABYTE)
+    small.take(RUN, "built", writers=PROCESS)
+
+    put_back = small.undo(RUN) if reason == "undo" else small.put_back(RUN, reason)
+
+    assert ((root / "a.txt").read_text(), put_back.paths, put_back.left_out) == ("old", ("a.txt",), ())
+    ((path, place),) = put_back.moved
+    assert (path, (root / place).stat().st_size) == ("a.txt", TERABYTE)
+
+
+def test_a_file_that_a_person_made_too_large_after_the_run_stays(root, small):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("old")
+    small.take(RUN, "start", writers=Writers(process=False))
+    (root / "a.txt").write_text("new")
+    small.take(RUN, "applied", writers=Writers({"a.txt": small.blob_of(b"new")}, process=False))
+    grow(root / "b.txt", TERABYTE)
+    assert small.undo(RUN).left_out == ()
+    small.redo()
+    grow(root / "a.txt", TERABYTE)
+
+    with pytest.raises(NotReady, match="files were changed since the run"):
+        small.undo(RUN)
+    assert (root / "a.txt").stat().st_size == TERABYTE
+    assert [path for path, _ in small.undo(RUN, force=True).moved] == ["a.txt"]
+    assert (root / "a.txt").read_text() == "old"
 
 
 def test_a_large_file_that_nobody_changed_is_not_mentioned(root, small):

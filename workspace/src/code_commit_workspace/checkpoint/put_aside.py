@@ -33,14 +33,22 @@ class PutAside:
         self._run = run
         self._folders: set[str] = set()  # those that are there
 
-    def make_room(self, written: Collection[str], removed: Collection[str], visible: Collection[str]) -> None:
+    def make_room(
+        self,
+        written: Collection[str],
+        removed: Collection[str],
+        visible: Collection[str],
+        too_large: Collection[str],
+    ) -> None:
         """Move away what would keep files from being `written` once those at `removed` are gone.
+
+        Also move those of `written` that are `too_large` for a checkpoint.
 
         Raises:
             NotReady: something cannot be moved.
         """
         for path in sorted(written):
-            obstacle = self._obstacle(path, removed)
+            obstacle = path if path in too_large else self._obstacle(path, removed)
             if obstacle and not _is_somebodys(obstacle, removed, visible):
                 self._move(obstacle)
 

@@ -230,7 +230,7 @@ class Restorer:
             tuple(sorted(edited)),
             tuple(sorted(unclaimed)),
             record,
-            left_out=history.changed_unsaved(),
+            left_out=tuple(path for path in history.changed_unsaved() if path not in aside.moved),
             moved=tuple(aside.moved.items()),
         )
 
@@ -245,7 +245,7 @@ class Restorer:
         """Put the earlier states in place, after what is in their way was put aside; write `more`."""
         writes = self._writes_of(wanted, history)
         removed = {path for path, earlier in wanted.items() if earlier.state.missing}
-        aside.make_room(wanted.keys() - removed, removed, history.files)
+        aside.make_room(wanted.keys() - removed, removed, history.files, history.snapshot.left_out)
         self._write([*writes, *more], seen)
 
     def _keep_record(
@@ -283,7 +283,7 @@ class Restorer:
     def _is_ignored(self, path: str, earlier: Earlier, history: _History) -> bool:
         status = history.files.get(path)
         if status is None:
-            return self._has_content(path)
+            return path not in history.snapshot.left_out and self._has_content(path)
         return earlier.state.missing and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
 
     def _is_file(self, path: str) -> bool:
@@ -357,13 +357,18 @@ class _History:
         return wanted
 
     def is_saved(self, path: str, earlier: Earlier) -> bool:
-        """Return whether a checkpoint has the earlier state of a path, and can have the present one."""
-        return not _is_left_out(path, self.snapshot, self.snapshots[earlier.checkpoint])
+        """Return whether a checkpoint has the earlier state of a path, and the present one is kept, too.
+
+        Where a process made a response's file too large to save, the file is put aside.
+        """
+        if _is_left_out(path, self.snapshots[earlier.checkpoint]):
+            return False
+        return self.writes.is_own(path) or not _is_left_out(path, self.snapshot)
 
     def changed_unsaved(self) -> tuple[str, ...]:
-        """Return the files that are too large to save, now or at the start, and differ between the two."""
-        then, now = self.snapshots[0].left_out, self.snapshot.left_out
-        return tuple(path for path in sorted({*then, *now}) if then.get(path) != now.get(path))
+        """Return the files that the run changed and that were too large to save, at its start or its end."""
+        then, last = self.snapshots[0].left_out, self.snapshots[-1].left_out
+        return tuple(path for path in sorted({*then, *last}) if then.get(path) != last.get(path))
 
     def changed_since(self) -> set[str]:
         """Return the paths that somebody changed since the last checkpoint, to a state that no checkpoint has."""

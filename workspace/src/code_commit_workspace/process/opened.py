@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Sequence
 
 from code_commit_workspace.path_kinds import exists, is_folder
+from code_commit_workspace.path_text import within
 from code_commit_workspace.process.hidden import credential_stores
-from code_commit_workspace.programs import within
 from code_commit_workspace.way_of_path import places_on_way
 
 # Programs that the host starts, and that git starts for commits of the user.

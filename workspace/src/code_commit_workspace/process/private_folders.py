@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.path_kinds import exists, is_folder
-from code_commit_workspace.programs import within
+from code_commit_workspace.path_text import within
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 from code_commit_workspace.tree_removal import remove_tree
 

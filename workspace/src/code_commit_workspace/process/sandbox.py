@@ -15,6 +15,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.path_kinds import exists, is_socket
+from code_commit_workspace.path_text import within
 from code_commit_workspace.process import bubblewrap
 from code_commit_workspace.process.caches import cache_variables, link_configurations
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores
@@ -25,7 +26,7 @@ from code_commit_workspace.process.private_folders import PrivateFolders, home_f
 from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.process.seccomp import why_unfiltered
 from code_commit_workspace.process.view import Project, homes, real_paths, view_of
-from code_commit_workspace.programs import find_program, within
+from code_commit_workspace.programs import find_program
 
 _TEMPORARY = ("TMPDIR", "TEMPDIR", "TMP", "TEMP")
 
