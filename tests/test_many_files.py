@@ -25,6 +25,7 @@ def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -
     response = "".join(f"^^^{path(number)}\nx{number}\n^^^end\n" for number in range(count))
     with ScriptedServer([Reply(response)]) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
+        environ["CODE_COMMIT_MAX_FILES"] = str(2 * MANY_CHECKED)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = project.command("--model=gpt-5", *flags, environ=environ, cold=True, timeout=280)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

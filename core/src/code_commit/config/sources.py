@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from code_commit.config.own_folders import config_folder
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import parse_toml, read_anywhere, read_in_project
 
@@ -120,12 +121,7 @@ def user_file() -> Path:
         NotReady: there is no home folder; or the path is relative, so that the project in the
             working directory would bring it along.
     """
-    from platformdirs import user_config_path
-
-    try:
-        path = user_config_path("code-commit", appauthor=False) / "config.toml"
-    except RuntimeError:
-        raise NotReady("this account has no home folder", hint="set HOME to one") from None
+    path = config_folder() / "config.toml"
     if not path.is_absolute():
         raise NotReady(
             f"your own configuration would be {path}, which is relative to the project",

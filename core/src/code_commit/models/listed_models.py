@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
+from code_commit.config.own_folders import cache_folder
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import read_anywhere, replace_file
@@ -69,7 +68,4 @@ def window_of(
 
 
 def _listed_file() -> Path:
-    try:
-        return user_cache_path("code-commit", appauthor=False) / "models.json"
-    except RuntimeError:
-        raise NotReady("this account has no home folder", hint="set HOME to one") from None
+    return cache_folder() / "models.json"
