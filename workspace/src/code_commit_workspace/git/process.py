@@ -31,7 +31,7 @@ _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the 
 _AT_EXIT = 0.05
 _PIECE = 1 << 16  # bytes
 
-_AT_MOST = 1.0  # seconds for other threads to start git
+_STARTS = 1.0  # seconds for other threads to start git
 
 
 class _Running:
@@ -62,8 +62,9 @@ class _Running:
 
     def end(self) -> None:
         """End all, and start no more."""
-        if os.getpid() != self._host or not self._starting.acquire(timeout=_AT_MOST):
+        if os.getpid() != self._host:
             return
+        self._starting.acquire(timeout=_STARTS)  # and keep it
         for number in (signal.SIGTERM, signal.SIGKILL) if self._groups else ():
             for group in tuple(self._groups):
                 with suppress(OSError):

@@ -114,9 +114,11 @@ class Sandbox:
             if found := self._fault_of_opening(opened, homes()):
                 raise NotReady(f"sandbox.writable: {opened} {found[0]}", hint=found[1])
 
-    def _fault_of_opening(self, opened: str, homes: Sequence[str]) -> tuple[str, str] | None:
+    def _fault_of_opening(self, opened: str, home_folders: Sequence[str]) -> tuple[str, str] | None:
         hidden = [str(path) for path in self._project.hidden]
-        return fault_of_opening(opened, homes=homes, hidden=hidden, private=str(private_place(self._root, os.environ)))
+        return fault_of_opening(
+            opened, homes=home_folders, hidden=hidden, private=str(private_place(self._root, os.environ))
+        )
 
     def why_not(self) -> str:
         """Return why the sandbox does not work on this machine, or "". The first call tries it.

@@ -150,9 +150,10 @@ def _store(root: str, home: str, cache: str) -> str:
     With its store at another path, pnpm would reinstall everything, in the sandbox and then outside.
     """
     store = pnpm_store(os.environ, home)
-    plain = is_plain_folder(store) and os.path.realpath(store) == store
-    outside = not any(within(store, area) for area in (cache, root)) if plain else False
-    return store if outside and within(store, home) else ""
+    if not is_plain_folder(store) or os.path.realpath(store) != store:
+        return ""
+    inside = any(within(store, area) for area in (cache, root))
+    return store if within(store, home) and not inside else ""
 
 
 def _fixed(project: Project) -> tuple[list[Mount], str]:
