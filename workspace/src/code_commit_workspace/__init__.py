@@ -45,6 +45,7 @@ _PUBLIC = {
     "line_file": ("LineFile",),
     "output_folder": ("OutputFolder", "counted", "output_folders", "plain_name"),
     "own_python": ("isolated_python", "python_command", "python_environment"),
+    "parent_death": ("signalled_at_our_end",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),

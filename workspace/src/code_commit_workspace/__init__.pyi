@@ -38,6 +38,7 @@ from .output_folder import plain_name as plain_name
 from .own_python import isolated_python as isolated_python
 from .own_python import python_command as python_command
 from .own_python import python_environment as python_environment
+from .parent_death import signalled_at_our_end as signalled_at_our_end
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.launch import Process as Process

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ import anyio
 from anyio.abc import Process
 
 from code_commit.plugin_api import ExitCode
-from code_commit_workspace import describe, python_command, python_environment
+from code_commit_workspace import describe, python_command, python_environment, signalled_at_our_end
 
 _KEPT = 8192  # bytes of stderr
 _GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
@@ -43,7 +41,7 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
     """
     try:
         process = await anyio.open_process(
-            [*_interrupted_at_our_end(), *python_command("code_commit", *argv)],
+            [*signalled_at_our_end(signal.SIGINT), *python_command("code_commit", *argv)],
             stdin=subprocess.DEVNULL,
             cwd=root,
             env=python_environment(os.environ),
@@ -66,16 +64,6 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
         with anyio.CancelScope(shield=True):
             await _end(process)
     return Printed(process.returncode or 0, document, stderr.decode("utf-8", "replace"))
-
-
-def _interrupted_at_our_end() -> tuple[str, ...]:
-    """Return a command prefix: if this process is killed, the system interrupts its command.
-
-    Nothing where no system does that.
-    """
-    # Not from PATH, where a build could put a program.
-    setpriv = shutil.which("setpriv", path=os.defpath) if sys.platform == "linux" else None
-    return (setpriv, "--pdeathsig", "INT", "--") if setpriv else ()
 
 
 async def _lines(process: Process, *, whole: bool) -> AsyncIterator[bytes]:

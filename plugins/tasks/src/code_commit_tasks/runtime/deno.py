@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.resources import files
 from pathlib import Path
 
 from code_commit.plugin_api import NotReady
-from code_commit_tasks.orphans import parent_death_command
+from code_commit_workspace import signalled_at_our_end
 
 _MEGABYTE = 1024 * 1024
 # No prompts, no remote code, no configuration file that could change how it runs.
@@ -42,7 +43,7 @@ def deno_command(binary: str, *, memory: int) -> list[str]:
     """Return the command that runs the bridge; the heap is limited to `memory` bytes."""
     bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
     return [
-        *parent_death_command(),
+        *signalled_at_our_end(signal.SIGKILL),
         binary,
         "run",
         *_CLOSED,

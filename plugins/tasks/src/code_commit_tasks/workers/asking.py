@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit_tasks.orphans import parent_death_command
-from code_commit_workspace import isolated_python
+from code_commit_workspace import isolated_python, signalled_at_our_end
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
@@ -32,7 +32,7 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [*parent_death_command(), *isolated_python(script, str(int(seconds) + 2))],
+            [*signalled_at_our_end(signal.SIGKILL), *isolated_python(script, str(int(seconds) + 2))],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,
