@@ -13,9 +13,9 @@ from harness import Command, Line, Measured, NotMeasured, report, run
 from project import make_project
 
 from code_commit.plugin_api import PROTECTED, Run
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
-from code_commit_workspace.project_tree import ProjectTree
 
 ROUNDS = 20
 LIMIT = 3

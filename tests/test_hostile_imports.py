@@ -141,7 +141,7 @@ def test_the_environment_has_no_relative_folder_of_code() -> None:
 
 
 # Modules that name the interpreter or `-m` for another reason.
-OWN = "workspace/src/code_commit_workspace/own_python.py"
+OWN = "workspace/src/code_commit_workspace/process/own_python.py"
 OTHERS = {
     "core/src/code_commit/cli/arguments.py": "--model",
     "core/src/code_commit/cli/doctor.py": "--model",

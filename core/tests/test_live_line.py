@@ -10,7 +10,7 @@ from code_commit.log.json_lines import data_of
 from code_commit.log.progress import PlainPainter, Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
-from code_commit_workspace import SafeStream
+from code_commit.terminal.streams import SafeStream
 
 BUILD = ("bash", "build.sh")
 BUILDING = events.ProcessStarted(BUILD, "bubblewrap", "1-build.txt")

@@ -33,7 +33,7 @@ from code_commit.plugin_api.event import (
     RunFinished,
     StateEntered,
 )
-from code_commit_workspace import to_json
+from code_commit.run_folder.json_text import to_json
 
 NOON = 1_700_000_000.0
 
@@ -360,7 +360,7 @@ import resource, sys
 from pathlib import Path
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import MessageLogged
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit.log.run_log import RunLog
 from code_commit.log.json_lines import JsonLines
 log = RunLog(Path({str(tmp_path)!r}), "chat", redactor=Redactor())

@@ -16,7 +16,7 @@ from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import find_run, is_running, open_run_file, read_records, run_document, run_folders
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import CallFinished, CallStarted, Record
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 
 NOON = 1_700_000_000.0
 STARTED = CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt")
@@ -26,7 +26,7 @@ LASTING = """
 import sys
 from pathlib import Path
 from code_commit.plugin_api.event import CallStarted
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit.log.run_log import RunLog
 log = RunLog(Path(sys.argv[1]), "chat", redactor=Redactor())
 log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))

@@ -21,8 +21,9 @@ from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record, StateEntered
 from code_commit.plugin_api.host import HOST
-from code_commit_workspace import Worker, describe
-from code_commit_workspace.redaction import Redactor
+from code_commit.threads import Worker
+from code_commit_workspace import describe
+from code_commit_workspace.keys.redaction import Redactor
 
 
 class Sink:
@@ -322,7 +323,7 @@ import os, sys
 from pathlib import Path
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import MessageLogged
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit.log.run_log import RunLog
 from code_commit.log.json_lines import JsonLines
 log = RunLog(Path(sys.argv[1]), "committing-code", redactor=Redactor())

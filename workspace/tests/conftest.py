@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import ProcessResult, Protected, SandboxSettings
-from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import disk
 
 
@@ -175,7 +175,7 @@ import sys
 from pathlib import Path
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 
 root = Path(sys.argv[1])
 runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())

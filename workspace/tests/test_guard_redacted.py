@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.records import Change
-from code_commit_workspace.redaction import Redactor
 
 KEY = "sk-canary-0123456789-'key7Q"
 LINES = f"name = 1\nkey = {KEY!r}\n# ***7Q is how it looks\n"

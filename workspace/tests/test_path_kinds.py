@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import path_kinds
+from code_commit_workspace.files import path_kinds
 
-SOURCE = Path(path_kinds.__file__).parent
+SOURCE = Path(path_kinds.__file__).parents[1]
 RAISING = frozenset({"exists", "is_block_device", "is_char_device", "is_dir", "is_fifo", "is_file", "is_mount"})
 RAISING_TOO = frozenset({"is_socket", "is_symlink"})
 PACKAGES = ("checkpoint", "git", "guard", "transaction")
-MODULES = ("opening", "private_folder", "project_tree", "rolled_up", "small_file", "tree_removal", "workspace")
+MODULES = ("opening", "workspace", "files/project_tree", "files/small_file", "files/tree_removal")
 ASKING = {name: getattr(path_kinds, name) for name in path_kinds.__all__ if name != "kind_of"}
 
 

@@ -7,16 +7,8 @@ import stat
 
 import pytest
 
-from code_commit_workspace import (
-    Change,
-    Git,
-    NotReady,
-    OutputFolder,
-    ProjectTree,
-    Workspace,
-    read_in_project,
-    read_text,
-)
+from code_commit.run_folder.output_folder import OutputFolder
+from code_commit_workspace import Change, Git, NotReady, ProjectTree, Workspace, read_in_project, read_text
 from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.transaction.apply import apply

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import CappedFile, HeadAndTail, ProcessLog
-from code_commit_workspace.redaction import Redactor
 
 NOTE = re.compile(rb"\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n")
 KEY = "sk-canary-0123456789"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
 KILLS = int(os.environ.get("CODE_COMMIT_TEST_KILLS", "6"))
@@ -229,7 +229,7 @@ HOST = """
     from pathlib import Path
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.records import SandboxSettings
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace.keys.redaction import Redactor
 
     root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     runner = ProcessRunner(root / "project", SandboxSettings(mode), redactor=Redactor())

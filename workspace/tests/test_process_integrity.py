@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
 CACHE = "mkdir -p {0}; echo '*' > {0}/.gitignore; echo Signature: 8a477f597d28d172789f06886806bc55 > {0}/CACHEDIR.TAG"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import Interrupted, NotReady
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 KEY = "sk-canary-0123456789"
 MINUTE = 60.0

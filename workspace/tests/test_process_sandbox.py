@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
 KEY = "sk-canary-0123456789"

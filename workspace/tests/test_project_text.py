@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from code_commit_workspace import NotReady, decode_text, read_text
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
 AWKWARD = "k\"e\\y/w'ith+o%dd&<one>=~ {$}:99"

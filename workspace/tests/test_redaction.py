@@ -22,8 +22,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from code_commit_workspace import key_search
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys import key_search
+from code_commit_workspace.keys.redaction import Redactor
 
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
 AWKWARD = "k\"e\\y/w'ith+o%dd&<one>=~ {$}:99"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_text import decode_text, read_text
-from code_commit_workspace.project_tree import ProjectTree, open_regular
-from code_commit_workspace.small_file import read_anywhere, read_in_project
+from code_commit_workspace.files.project_text import decode_text, read_text
+from code_commit_workspace.files.project_tree import ProjectTree, open_regular
+from code_commit_workspace.files.small_file import read_anywhere, read_in_project
 
 LINK = "it is a link"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.journal import Journal

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import parse_plan
 from code_commit_workspace.transaction.apply import apply

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.apply import apply
 from code_commit_workspace.transaction.plan import FileStep, Plan
@@ -291,7 +291,7 @@ def test_links_swapped_in_all_the_time(root):
 
 INSIDE = """
 import os, pathlib, signal, sys
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.apply import apply

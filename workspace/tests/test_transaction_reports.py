@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.apply import replace
 from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.survey import Write

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction.apply import apply
 from code_commit_workspace.transaction.recover import recover
@@ -36,7 +36,7 @@ CHANGES = {
 }
 PROGRAM = f"""
 import os, pathlib, sys
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.recover import recover

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from code_commit import __version__
 from code_commit.cli.host import CommandHost
 from code_commit.imports import import_object
-from code_commit.plugin_api import ExitCode
+from code_commit.plugin_api import ExitCode, count_of, stdout_aside
 from code_commit.plugin_api.host import HOST
 from code_commit.plugins.discovery import (
     GROUP,
@@ -26,7 +26,6 @@ from code_commit.plugins.discovery import (
 )
 from code_commit.plugins.host import interrupted_while_loading
 from code_commit_testing.examination import Problem, problems
-from code_commit_workspace import count_of, stdout_aside
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import NO_REPOSITORY, Git
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 
 # The prefixes are the names of the two folders.

@@ -14,6 +14,7 @@ from code_commit_workspace.signals import SIGNALS, note_signal
 
 _NUDGE = signal.SIGURG  # does nothing but interrupt a wait
 _NUDGES, _PAUSE = 10, 0.2  # seconds before each
+_POLL = 0.2  # seconds; limits each wait: a signal just before it is only noticed after it
 
 
 @contextmanager
@@ -86,3 +87,9 @@ def _watch(reader: int, end: Callable[[], object], outer: int) -> None:
                 os.write(outer, number)  # of an outer block
             end()
     os.close(reader)
+
+
+def wait_for(thread: threading.Thread) -> None:
+    """Wait for the end of `thread`. Ctrl-C ends the wait."""
+    while thread.is_alive():
+        thread.join(_POLL)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.path_kinds import is_folder, lexists
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, NoRepository
-from code_commit_workspace.path_kinds import is_folder, lexists
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction.home import open_home
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
@@ -72,7 +72,7 @@ def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Pat
     folder = home / _PRIVATE_GIT
     git = Git(root, repository=folder, writable=writable)
     if replace or not lexists(folder):
-        from code_commit_workspace.tree_removal import remove_tree
+        from code_commit_workspace.files.tree_removal import remove_tree
 
         try:
             if lexists(folder):

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from code_commit_workspace.project_tree import normalise_path
+from code_commit_workspace.files.project_tree import normalise_path
 
 _PERMISSIONS = 0o777
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
+from code_commit_workspace.files.project_tree import ProjectTree, parts_of
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.opening import (
     Repository,
     home_of,
@@ -27,9 +29,7 @@ from code_commit_workspace.opening import (
     recover_for_reading,
     require_open_files,
 )
-from code_commit_workspace.project_tree import ProjectTree, parts_of
 from code_commit_workspace.records import LEAST_FILE, CheckpointLimits, Protected, SandboxSettings
-from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
 
 
 @pytest.fixture(autouse=True)

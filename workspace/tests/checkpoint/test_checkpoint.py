@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 
 RUN = "2025-01-02-03-04-05-committing-code"
 

@@ -10,8 +10,8 @@ import pytest
 
 from code_commit_workspace.checkpoint import Checkpoints, Writers
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, CheckpointLimits
 from code_commit_workspace.workspace import Workspace
 

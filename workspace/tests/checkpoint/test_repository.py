@@ -9,7 +9,7 @@ import pytest
 from code_commit_workspace.checkpoint import saved, snapshot, visible
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 
 RUN = "2025-01-02-03-04-05-committing-code"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
-from code_commit_workspace.project_tree import ProjectTree
 
 
 @pytest.fixture

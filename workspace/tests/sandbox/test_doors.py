@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import ProcessResult, SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 CANARY = "canary-5f3a9c1e7b"  # in `sandbox_project` too
 pytestmark = pytest.mark.usefixtures("bubblewrap")
@@ -291,7 +291,7 @@ import subprocess, sys
 from pathlib import Path
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 
 subprocess.run(["sh", "-ec", sys.argv[2]], check=True)
 runner = ProcessRunner(Path(sys.argv[1]), SandboxSettings("require"), redactor=Redactor())

@@ -13,9 +13,9 @@ from types import ModuleType
 import pytest
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import ProcessResult, SandboxSettings
-from code_commit_workspace.redaction import Redactor
 
 CANARY = "canary-5f3a9c1e7b"  # in `sandbox_project` too
 MINUTE = 60.0
@@ -363,7 +363,7 @@ import sys
 from pathlib import Path
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.keys.redaction import Redactor
 
 root = Path(sys.argv[1])
 runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())

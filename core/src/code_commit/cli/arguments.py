@@ -15,7 +15,9 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace import align_columns, may_color, printable, terminal_columns, write_stdout
+from code_commit.terminal.screen import align_columns, may_color, terminal_columns
+from code_commit.terminal.streams import write_stdout
+from code_commit_workspace.words import printable
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (

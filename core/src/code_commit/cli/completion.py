@@ -12,7 +12,7 @@ from importlib.resources import files
 from code_commit.cli.arguments import Parser, workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
 from code_commit.plugin_api.errors import ExitCode
-from code_commit_workspace import write_stdout
+from code_commit.terminal.streams import write_stdout
 
 _DESCRIPTION = "Print a script that completes commands, flags, models, files and the names of runs."
 _EPILOG = """\

@@ -10,7 +10,8 @@ from functools import partial
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
-from code_commit_workspace import forget_partial_imports, traceback_of, write_stdout
+from code_commit.terminal.streams import write_stdout
+from code_commit_workspace import forget_partial_imports, traceback_of
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -20,7 +21,7 @@ def run_command(argv: Sequence[str]) -> int:
         code = _select(argv, out)()
         write_stdout(sys.stdout, "")
     except BrokenPipeError:
-        from code_commit_workspace import discard_output
+        from code_commit.terminal.streams import discard_output
 
         discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
         return ExitCode.NOT_REACHED

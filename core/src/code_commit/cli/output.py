@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode
-from code_commit_workspace import SafeStream, align_columns, printable, terminal_columns, write_stdout
+from code_commit.terminal.screen import align_columns, terminal_columns
+from code_commit.terminal.streams import SafeStream, write_stdout
+from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry

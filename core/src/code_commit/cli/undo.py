@@ -16,7 +16,8 @@ from code_commit.cli.host import CommandHost
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
-from code_commit_workspace import count_by_folder, count_of, printable, uninterrupted
+from code_commit_workspace import uninterrupted
+from code_commit_workspace.words import count_by_folder, count_of, printable
 
 if TYPE_CHECKING:
     from code_commit_workspace import Checkpoints

@@ -22,8 +22,10 @@ from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
-from code_commit_workspace import SafeStream, check_private_folder, read_answer, uninterrupted
-from code_commit_workspace.path_kinds import is_folder
+from code_commit.terminal.answers import read_answer
+from code_commit.terminal.streams import SafeStream
+from code_commit_workspace import check_private_folder, uninterrupted
+from code_commit_workspace.files.path_kinds import is_folder
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from code_commit.config.proxy import is_this_machine
 from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, VARIABLE, Source, sources, user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
     ProjectTree,
-    is_this_machine,
     parse_key,
     proxy_passwords,
     read_anywhere,

@@ -11,7 +11,10 @@ from code_commit.imports import import_without
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
 from code_commit.plugin_api.run_files import EVENTS
-from code_commit_workspace import LineFile, Redactor, SafeStream, to_json
+from code_commit.run_folder.json_text import to_json
+from code_commit.run_folder.line_file import LineFile
+from code_commit.terminal.streams import SafeStream
+from code_commit_workspace import Redactor
 
 with import_without("rich"):  # for structlog's developer tracebacks
     import structlog

@@ -12,7 +12,9 @@ from typing import IO, Any, TextIO, cast
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
-from code_commit_workspace import SafeStream, can_repaint, count_of, join_paths, may_color, printable
+from code_commit.terminal.screen import can_repaint, may_color
+from code_commit.terminal.streams import SafeStream
+from code_commit_workspace.words import count_of, join_paths, printable
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker

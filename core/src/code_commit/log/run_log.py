@@ -19,7 +19,9 @@ from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import OutputFolder, Redactor, counted, describe, json_document, to_json, uninterrupted
+from code_commit.run_folder.json_text import json_document, to_json
+from code_commit.run_folder.output_folder import OutputFolder, counted
+from code_commit_workspace import Redactor, describe, uninterrupted
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 

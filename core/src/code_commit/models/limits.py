@@ -18,7 +18,7 @@ from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.prompt_size import sendable_text
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 from code_commit.plugin_api.tokens import most_tokens
-from code_commit_workspace import count_of
+from code_commit_workspace.words import count_of
 
 HINTS: Mapping[str, str] = {
     "auth": "check that the key is for this service, and that its account may use the service and the model",

@@ -12,7 +12,8 @@ from code_commit.plugin_api.conversation import Completion, Finish, Message, Pro
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
-from code_commit_workspace import describe, join_surrogates
+from code_commit.run_folder.json_text import join_surrogates
+from code_commit_workspace import describe
 
 
 def _checked(value: Any) -> Completion:

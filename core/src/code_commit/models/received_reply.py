@@ -9,13 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from code_commit.log.kept_stream import KeptStream
 from code_commit.log.run_log import CallFiles, RunLog
 from code_commit.models.leaked_thinking import ThinkingFilter, visible_text
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, request_text
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
 from code_commit.plugin_api.tokens import estimate_tokens
-from code_commit_workspace import KeptStream, counted, join_surrogates
+from code_commit.run_folder.json_text import join_surrogates
+from code_commit.run_folder.output_folder import counted
 
 Print = Callable[[str], None]
 _EVENT_SECONDS = 1.0  # between events for programs

@@ -57,6 +57,9 @@ from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
 from .host import Host as Host
 from .host import Output as Output
+from .host import can_repaint as can_repaint
+from .host import stdout_aside as stdout_aside
+from .host import write_stdout as write_stdout
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
@@ -89,6 +92,7 @@ from .reply import reply_objects as reply_objects
 from .reply import service_error as service_error
 from .reply import token_count as token_count
 from .reply import with_ids as with_ids
+from .rolled_up import RolledUp as RolledUp
 from .run import PROTECTED as PROTECTED
 from .run import Change as Change
 from .run import Ending as Ending
@@ -103,6 +107,7 @@ from .run import Run as Run
 from .run import RunSummary as RunSummary
 from .run import Tree as Tree
 from .run import Trial as Trial
+from .run import Worker as Worker
 from .run import decode_text as decode_text
 from .run import protected_list as protected_list
 from .run import read_text as read_text
@@ -118,6 +123,9 @@ from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
+from .words import count_of as count_of
+from .words import join_paths as join_paths
+from .words import printable as printable
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -1,10 +1,14 @@
 """The `Host` that a command gets: the project, its settings and runs, and the plugins."""
 
+# ruff: noqa: PLC0414 - of the terminal, for plugins
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from code_commit.terminal.screen import can_repaint as can_repaint
+from code_commit.terminal.streams import stdout_aside as stdout_aside
+from code_commit.terminal.streams import write_stdout as write_stdout
 from code_commit_workspace import NotReady
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Self
 from code_commit.plugin_api.conversation import Opaque, Part, Request, Text, ToolCall, ToolResult, request_text
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.tokens import estimate_sampled, estimate_tokens
-from code_commit_workspace import Tree, count_of
+from code_commit_workspace import Tree
+from code_commit_workspace.words import count_of
 
 _MARGIN = 1.5  # of an estimate: real tokenizers differ
 _NAMED = 3  # largest parts

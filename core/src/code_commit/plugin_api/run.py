@@ -8,6 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from code_commit.plugin_api.errors import ExitCode
+from code_commit.threads import Worker as Worker
+from code_commit.threads import run_concurrently as run_concurrently
 from code_commit_workspace import Change as Change
 from code_commit_workspace import PathRule as PathRule
 from code_commit_workspace import ProcessResult as ProcessResult
@@ -16,7 +18,6 @@ from code_commit_workspace import Refusal as Refusal
 from code_commit_workspace import Tree as Tree
 from code_commit_workspace import decode_text as decode_text
 from code_commit_workspace import read_text as read_text
-from code_commit_workspace import run_concurrently as run_concurrently
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -13,7 +13,10 @@ from typing import Any, BinaryIO
 from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
-from code_commit_workspace import close_arrays, is_locked, open_regular, output_folders, plain_name, read_json_lines
+from code_commit.run_folder.json_array import close_arrays
+from code_commit.run_folder.json_text import read_json_lines
+from code_commit.run_folder.output_folder import output_folders, plain_name
+from code_commit_workspace import is_locked, open_regular
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"

@@ -10,7 +10,7 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
-from code_commit_workspace import count_of
+from code_commit_workspace.words import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})

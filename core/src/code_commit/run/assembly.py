@@ -28,7 +28,8 @@ from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
 from code_commit.plugins.host import PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace, disable_ptrace
+from code_commit.run.ptrace import disable_ptrace
+from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]

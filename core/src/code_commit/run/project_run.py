@@ -20,6 +20,9 @@ from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
 from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
+from code_commit.terminal.answers import read_answer
+from code_commit.terminal.screen import may_color
+from code_commit.terminal.streams import write_stdout
 from code_commit_workspace import (
     Change,
     ChangeSetRefused,
@@ -28,13 +31,10 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
-    may_color,
     may_write_files,
-    printable,
-    read_answer,
     uninterrupted,
-    write_stdout,
 )
+from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.run import Model, Trial

@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import Workspace, join_paths
+from code_commit_workspace import Workspace
+from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint.restore import PutBack

@@ -11,7 +11,8 @@ from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.event import ChangesUndone
 from code_commit.run.put_back import describe_put_back, trial_marker
-from code_commit_workspace import Change, Workspace, Writers, join_paths, uninterrupted
+from code_commit_workspace import Change, Workspace, Writers, uninterrupted
+from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint.restore import PutBack

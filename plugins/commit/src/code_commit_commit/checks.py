@@ -13,9 +13,11 @@ from code_commit.plugin_api import (
     NotReady,
     PromptSize,
     Request,
+    RolledUp,
     Text,
     Usage,
     cost_of,
+    count_of,
     read_text,
 )
 from code_commit_commit.commands.first_build import interpreter_of, run_first_build
@@ -23,7 +25,7 @@ from code_commit_commit.current_code import CurrentCode, collect_current_code, d
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
 from code_commit_commit.window import PromptTooLong, RequireFit, code_part, require_file_fits, require_fit_of
-from code_commit_workspace import RolledUp, Workspace, count_of
+from code_commit_workspace import Workspace
 
 _REPLY = 10_000  # tokens, for the price
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import LimitReached, NotReady
+from code_commit.plugin_api import LimitReached, NotReady, RolledUp, count_of
 from code_commit_commit.left_out import exclude_paths
 from code_commit_commit.rollup_text import LARGEST, Batch, Rollup, add, batches
 from code_commit_commit.window import LARGE, RequireFit, require_code_fits
-from code_commit_workspace import RolledUp, count_of
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import Change, MessageLogged, NotReady
+from code_commit.plugin_api import Change, MessageLogged, NotReady, join_paths, printable
 from code_commit_commit.replacements import differs
 from code_commit_workspace import (
     find_in_repository,
     git_status,
-    join_paths,
     overlooked_by_git,
-    printable,
     require_settled,
     skipped_by_commit,
     unknown_author,

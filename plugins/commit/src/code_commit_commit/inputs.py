@@ -15,15 +15,17 @@ from code_commit.plugin_api import (
     MessageLogged,
     NotReady,
     QueryRead,
+    RolledUp,
     UsageError,
     decode_text,
+    join_paths,
     read_text,
 )
 from code_commit_commit.current_code import CurrentCode, collect_current_code, describe_difference, new_files
 from code_commit_commit.prompts import Context
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
-from code_commit_workspace import RolledUp, join_paths, require_no_link_out
+from code_commit_workspace import require_no_link_out
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree

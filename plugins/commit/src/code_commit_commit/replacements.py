@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import Change, Json
-from code_commit_workspace import count_of
+from code_commit.plugin_api import Change, Json, count_of
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from code_commit.plugin_api import RolledUp
 from code_commit_commit.rollup_text import LARGEST
-from code_commit_workspace import RolledUp
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import ProcessResult, Run, Tree

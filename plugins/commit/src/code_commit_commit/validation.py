@@ -15,6 +15,8 @@ from code_commit.plugin_api import (
     MessageLogged,
     Refusal,
     ResponseRefused,
+    count_of,
+    join_paths,
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
@@ -23,7 +25,6 @@ from code_commit_commit.replacements import deleted, differs, written
 from code_commit_commit.response import MalformedResponse, NoBlock, TooManyFiles, parse_changes
 from code_commit_commit.targets import mistaken_targets
 from code_commit_commit.unseen import Unseen, find_unseen
-from code_commit_workspace import count_of, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run

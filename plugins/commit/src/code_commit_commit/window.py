@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree
+from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree, count_of
 from code_commit_commit.prompts import file_replacements
 from code_commit_commit.rollup_text import Rollup
-from code_commit_workspace import count_of
 
 LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
 _HEADER = re.compile(rb"\n--- (?P<path>[^\n]{1,4096}) ---(?=\n)")

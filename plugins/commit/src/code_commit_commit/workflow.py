@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
     ResponseRefused,
     Result,
     Text,
+    count_of,
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.kept_form import KeptForms
@@ -29,7 +30,6 @@ from code_commit_commit.replacements import Replacements, count, differs, paths
 from code_commit_commit.response import watch_response
 from code_commit_commit.validation import UnusableResponse, read_changes
 from code_commit_commit.window import code_part, failure_part, query_part, replacements_part
-from code_commit_workspace import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 
-from code_commit.plugin_api import Model, NotReady, PromptPart, PromptSize, Tree, read_text
-from code_commit_workspace import RolledUp, join_paths
+from code_commit.plugin_api import Model, NotReady, PromptPart, PromptSize, RolledUp, Tree, join_paths, read_text
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 SPECIFICATION = "UserSpecification.md"

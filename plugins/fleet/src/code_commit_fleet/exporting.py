@@ -10,11 +10,11 @@ import re
 import tempfile
 from pathlib import Path
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError, count_of
 from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit
 from code_commit_fleet.status import folder_of
-from code_commit_workspace import Git, GitError, count_of, open_regular
+from code_commit_workspace import Git, GitError, open_regular
 
 _COLUMNS = (
     "unit",

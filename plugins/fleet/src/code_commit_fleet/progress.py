@@ -8,10 +8,9 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from code_commit.plugin_api import Host
+from code_commit.plugin_api import Host, can_repaint, count_of
 from code_commit_fleet.fleet_folder import REACHED, Tried
 from code_commit_fleet.plan import Plan, Unit
-from code_commit_workspace import can_repaint, count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

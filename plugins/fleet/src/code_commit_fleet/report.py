@@ -15,13 +15,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from code_commit.plugin_api import ExitCode, Host
+from code_commit.plugin_api import ExitCode, Host, printable
 from code_commit_fleet.comparison import Interval, Sample, price_of_success, success_rate
 from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Plan, Unit
 from code_commit_fleet.status import folder_of
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import printable
 
 FILE = "report.html"
 WAITING = "waiting"

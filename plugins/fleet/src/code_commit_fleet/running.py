@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
     Usage,
     UsageError,
     cost_of,
+    count_of,
     exit_code_of,
 )
 from code_commit_fleet.bundle import unpack
@@ -30,7 +31,7 @@ from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import Redactor, count_of, describe, likely_keys, no_room, remove_tree
+from code_commit_workspace import Redactor, describe, likely_keys, no_room, remove_tree
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster

@@ -6,10 +6,9 @@ import argparse
 from collections import Counter
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, UsageError
+from code_commit.plugin_api import ExitCode, Host, UsageError, count_of
 from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Plan, Unit
-from code_commit_workspace import count_of
 
 
 def folder_of(host: Host, file: str) -> FleetFolder:

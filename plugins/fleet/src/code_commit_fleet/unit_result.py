@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from code_commit.plugin_api import run_folders
 from code_commit_fleet import bundle
 from code_commit_fleet.unit_process import Ended
-from code_commit_workspace import Redactor, as_on_terminal, open_regular, output_folders
+from code_commit_workspace import Redactor, as_on_terminal, open_regular
 
 LONGEST = 2000  # characters of an error
 _MOST_FILES = 1000  # names of files in a record
@@ -87,7 +88,7 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
 def run_folder(project: Path, ended: Ended) -> Path | None:
     """Return the folder of the run that `ended`: a repository may contain others, and links."""
     runs = [event.get("run") for event in _events(ended.stdout)]
-    return next((each for each in output_folders(project / "logs") if each.name in runs[-1:]), None)
+    return next((each for each in run_folders(project) if each.name in runs[-1:]), None)
 
 
 def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:

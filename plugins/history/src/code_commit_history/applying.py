@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from code_commit.plugin_api import Host, NotReady, Tree, open_run_file, read_records
+from code_commit.plugin_api import Host, NotReady, Tree, join_paths, open_run_file, read_records
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
 from code_commit_history.story import read_story
-from code_commit_workspace import ProjectTree, Workspace, join_paths
+from code_commit_workspace import ProjectTree, Workspace
 
 _WORKFLOW = "committing-code"
 _QUERY, _CODE = "input-query.txt", "input-codeRollup.txt"  # in the run folder

@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     Record,
     Text,
     Usage,
+    count_of,
     find_run,
     open_run_file,
     parts_from_json,
@@ -28,7 +29,6 @@ from code_commit.plugin_api import (
     request_text,
 )
 from code_commit_history.past_runs import PastRun, read_run
-from code_commit_workspace import count_of
 
 _REFUSED_KEY = "contains an API key"  # ends the summary of a run that the host refused for a key in a response
 

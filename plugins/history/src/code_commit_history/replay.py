@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
     Interrupted,
     Invocation,
     NotReady,
+    count_of,
     open_run_file,
 )
 from code_commit_history.changes import whole_change
@@ -28,7 +29,7 @@ from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
 from code_commit_history.runs.words import cut
 from code_commit_history.story import Story, read_story
-from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, count_of, remove_tree
+from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _CONFIG = Path("agent-config")
 _INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings

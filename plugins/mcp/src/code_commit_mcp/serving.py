@@ -15,11 +15,11 @@ from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from code_commit.plugin_api import ExitCode, Host
+from code_commit.plugin_api import ExitCode, Host, count_of
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
-from code_commit_workspace import call_on_interruption, count_of
+from code_commit_workspace import call_on_interruption
 
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters

@@ -10,10 +10,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.util.types import AttributeValue
 
-from code_commit.plugin_api import Record
+from code_commit.plugin_api import Record, Worker, count_of
 from code_commit_otel.identity import RunIds
 from code_commit_otel.spans import RunSpans
-from code_commit_workspace import Worker, count_of
 
 _GRACE = 1.0  # seconds; the exporter's own time limit may come first, with a better message
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered
+from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask, is_words, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS
@@ -17,7 +17,6 @@ from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
-from code_commit_workspace import count_of
 
 _STATE_FILE = "chat.json"
 

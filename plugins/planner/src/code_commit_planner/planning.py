@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from code_commit.plugin_api import Outcome, Result, Run, StateEntered
+from code_commit.plugin_api import Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner import completing, implementing, messages, refining, reviewing, starting
 from code_commit_planner.machine import FINAL, Event, State, next_state
 from code_commit_planner.notices import Spent
@@ -13,7 +13,6 @@ from code_commit_planner.plan_folder import TODO, PlanFolder
 from code_commit_planner.repository import Repository
 from code_commit_planner.spending import describe_spent, spent
 from code_commit_toolbox.toolbox import open_toolbox
-from code_commit_workspace import count_of
 
 STEPS: Mapping[State, Callable[[Plan], Event]] = {
     State.STARTUP: starting.startup,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from code_commit.plugin_api import Run, Usage, cost_of, read_records, run_document
-from code_commit_workspace import count_of
+from code_commit.plugin_api import Run, Usage, cost_of, count_of, read_records, run_document
 
 _PRICES_FROM = 1.0  # seconds of model calls; for less, loading the prices is not worth the time
 

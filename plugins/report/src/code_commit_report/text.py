@@ -14,8 +14,8 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from code_commit.plugin_api import open_run_file
-from code_commit_workspace import as_on_terminal, count_of
+from code_commit.plugin_api import count_of, open_run_file
+from code_commit_workspace import as_on_terminal
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from code_commit.plugin_api import count_of
 from code_commit_report.run_view import RunView
-from code_commit_workspace import count_of
 
 WIDTH = 1000
 _MIN_WIDTH = 2  # every bar must be visible

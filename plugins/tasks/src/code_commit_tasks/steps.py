@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run
+from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run, count_of
 from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
 from code_commit_tasks.events import AttemptJudged, StepEnded, TaskDivided
 from code_commit_tasks.prompts import Failure, describe_requirement, step_prompt, task_prompt
@@ -15,7 +15,6 @@ from code_commit_tasks.step_context import sections
 from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_workspace import count_of
 
 _UNREACHED = "the model could not be reached"
 _REASON_SHOWN = 300  # characters of a reason in messages

@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from code_commit.plugin_api import MessageLogged, NotReady, Outcome, QueryRead, Result, Run
+from code_commit.plugin_api import MessageLogged, NotReady, Outcome, QueryRead, Result, Run, count_of
 from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.functions import open_functions
@@ -21,7 +21,7 @@ from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
-from code_commit_workspace import count_of, require_no_link_out
+from code_commit_workspace import require_no_link_out
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build

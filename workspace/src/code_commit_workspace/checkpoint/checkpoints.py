@@ -15,8 +15,8 @@ from code_commit_workspace.checkpoint.green_builds import GreenBuilds
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.writers import Writers
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import CheckpointLimits
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.transaction.home import open_home
 
 _FILE, _NEW = "green-builds.json", ".green-builds.json.new"

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home
-from code_commit_workspace.tree_removal import remove_tree
 
 _FOLDER_NAME = "put-aside"
 

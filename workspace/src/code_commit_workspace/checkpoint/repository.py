@@ -13,9 +13,9 @@ from pathlib import Path
 
 from code_commit_workspace.checkpoint.git_objects import blob_id, write_commit, write_ref
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.path_kinds import exists, is_file, is_folder, is_link
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.path_kinds import exists, is_file, is_folder, is_link
-from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.home import open_folder, open_home
 
 REFS = "refs/runs/"  # run, `/`, label

@@ -16,10 +16,10 @@ from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step, Writers
 from code_commit_workspace.errors import Interrupted, NotReady
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.terminal import join_paths
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.apply import replace
 from code_commit_workspace.transaction.survey import Write
+from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
 _AT_ONCE = 500  # files that a copy holds in memory at once

@@ -13,10 +13,10 @@ from code_commit_workspace.checkpoint.limits import too_large
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.checkpoint.visible import Modes, modes_of, statuses, visible
 from code_commit_workspace.checkpoint.writers import Writers
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import CheckpointLimits
-from code_commit_workspace.terminal import join_paths
+from code_commit_workspace.words import join_paths
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists
-from code_commit_workspace.path_text import within
+from code_commit_workspace.files.path_kinds import exists
+from code_commit_workspace.files.path_text import within
 from code_commit_workspace.transaction.home import FOLDER
 
 _LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from code_commit_workspace.files.way_of_path import replaceable_places
 from code_commit_workspace.git.config_file import Entry
-from code_commit_workspace.way_of_path import replaceable_places
 
 _DATA = re.compile(
     r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|compression|eol|excludesfile|filemode|fsync|fsyncmethod"

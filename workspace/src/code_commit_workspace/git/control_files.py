@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import blocks_readers, kind_of
-from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.files.path_kinds import blocks_readers, kind_of
+from code_commit_workspace.files.project_tree import open_regular
 
 _IN_TREE = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".mailmap"})
 _IN_GIT_FOLDER = (

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.git.control_files import require_plain
-from code_commit_workspace.path_kinds import is_file, is_folder, is_link
-from code_commit_workspace.project_tree import open_regular
 
 _HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
 SMALL = 4 * 1024 * 1024

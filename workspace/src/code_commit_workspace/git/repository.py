@@ -14,13 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.path_text import within
 from code_commit_workspace.git.common_folder import CommonFolder
 from code_commit_workspace.git.config import Settings, choose, config_text, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
 from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_git_file
 from code_commit_workspace.git.process import failure, run_git
-from code_commit_workspace.path_text import within
 
 _SECONDS = 30.0  # to read the user's files
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from code_commit_workspace.errors import Interrupted, describe, traceback_of
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.amount import MOST_FILES, too_many
 from code_commit_workspace.guard.ignored import Ignored
@@ -17,12 +18,11 @@ from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.unsaved import UnsavedFiles
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 from code_commit_workspace.sync_result import require_sync
 
 if TYPE_CHECKING:
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace.keys.redaction import Redactor
 
 # git reads these at any depth, so they are always protected.
 _GIT_NAMES = (

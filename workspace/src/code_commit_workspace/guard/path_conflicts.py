@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from code_commit_workspace.folding import folded
+from code_commit_workspace.files.folding import folded
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.guard.names import quote
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal, Tree
 
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from code_commit_workspace.files.path_kinds import kind_of
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard.names import quote
-from code_commit_workspace.path_kinds import kind_of
-from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal, Tree
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from code_commit_workspace.folding import folded
+from code_commit_workspace.files.folding import folded
 from code_commit_workspace.guard.names import quote
 from code_commit_workspace.records import Change, Protected, Refusal, Tree
 

@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 
+from code_commit_workspace.files.path_kinds import kind_of
+from code_commit_workspace.files.project_tree import ProjectTree, normalise_path
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath
 from code_commit_workspace.guard.places import PathLookup, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.path_kinds import kind_of
-from code_commit_workspace.project_tree import ProjectTree, normalise_path
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")

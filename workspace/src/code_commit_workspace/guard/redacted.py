@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from code_commit_workspace.records import Change, Refusal, Tree
 
 if TYPE_CHECKING:
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace.keys.redaction import Redactor
 
 
 class RedactedText:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists, is_folder
+from code_commit_workspace.files.path_kinds import exists, is_folder
 from code_commit_workspace.process.launch import Process
 
 _SECONDS_TO_PROVE = 20

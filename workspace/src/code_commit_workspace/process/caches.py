@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.path_kinds import exists
+from code_commit_workspace.files.path_kinds import exists
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 
 # Tools that keep configuration and caches in one folder: its name in the home folder, in the private folder, and the

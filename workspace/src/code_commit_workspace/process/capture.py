@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.terminal_text import TerminalRows
-from code_commit_workspace.redaction import Redactor
 
 _TAIL_ON_DISK = 1024 * 1024
 

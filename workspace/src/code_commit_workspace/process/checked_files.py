@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit_workspace.path_kinds import is_file
+from code_commit_workspace.files.path_kinds import is_file
 
 _MANY = 64  # with more folders at one depth, ask git which of them it ignores
 _CACHE_MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})

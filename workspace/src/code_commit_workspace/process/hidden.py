@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from code_commit_workspace.path_kinds import is_socket
+from code_commit_workspace.files.path_kinds import is_socket
 
 # In a home folder. Files that builds read, such as `.npmrc`, are not among them.
 _STORES = (

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from code_commit_workspace.path_kinds import is_file, is_folder, is_link, is_plain_folder
+from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link, is_plain_folder
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.process.checked_files import (
     CheckedFiles,
     FindIgnored,
@@ -22,7 +23,6 @@ from code_commit_workspace.process.checked_files import (
     folder_of,
 )
 from code_commit_workspace.process.hard_links import files_below
-from code_commit_workspace.project_tree import open_regular
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"

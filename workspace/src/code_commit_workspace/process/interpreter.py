@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists, is_file, is_link
+from code_commit_workspace.files.path_kinds import exists, is_file, is_link
 
 BLANKS = " \t"  # what the kernel splits at
 _FIRST_BLANKS = re.compile("[ \t]+")

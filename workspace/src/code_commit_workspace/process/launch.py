@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
-from code_commit_workspace.own_python import isolated_python
+from code_commit_workspace.process.own_python import isolated_python
 from code_commit_workspace.process.seccomp import filter_here
-from code_commit_workspace.terminal import count_of
+from code_commit_workspace.words import count_of
 
 # Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
 _SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from code_commit_workspace.path_text import within
+from code_commit_workspace.files.path_text import within
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 # File systems with the processes and messages of the host, and where the sandbox has its own.

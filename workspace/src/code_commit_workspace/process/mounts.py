@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import is_folder
+from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.process.private_folders import make_mount_point
 
 MOST_WORDS = 8000

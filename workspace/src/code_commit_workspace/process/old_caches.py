@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.process.private_folders import PROJECT, in_use, locked
-from code_commit_workspace.tree_removal import remove_tree
 
 _DAY = 24 * 60 * 60.0
 _KEPT = 30 * _DAY

@@ -13,10 +13,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists, is_folder
-from code_commit_workspace.path_text import within
+from code_commit_workspace.files.path_kinds import exists, is_folder
+from code_commit_workspace.files.path_text import within
+from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.transaction.home import FOLDER, open_folder
-from code_commit_workspace.tree_removal import remove_tree
 
 PROJECT = "project"
 """The file in a project's private folders with the path of the project."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from code_commit_workspace.path_kinds import exists, is_file
-from code_commit_workspace.path_text import within
+from code_commit_workspace.files.path_kinds import exists, is_file
+from code_commit_workspace.files.path_text import within
 
 _READ_ONLY = re.compile(r"EROFS|read-only file ?system", re.IGNORECASE)
 # npm, pnpm, Yarn and Maven report nothing more.

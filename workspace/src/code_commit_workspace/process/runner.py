@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
+from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
-from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.path_kinds import is_folder
+from code_commit_workspace.interruption import uninterrupted, wait_for
+from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.checked_files import FindIgnored
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
+from code_commit_workspace.process.programs import require_program
+from code_commit_workspace.process.proxy_variables import is_proxy, without_password
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
-from code_commit_workspace.programs import require_program
-from code_commit_workspace.proxy import is_proxy, without_password
 from code_commit_workspace.records import ProcessResult, SandboxSettings, describe_ending
-from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.threads import wait_for
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists, is_folder
+from code_commit_workspace.files.path_kinds import exists, is_folder
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import exists, is_socket
-from code_commit_workspace.path_text import within
+from code_commit_workspace.files.path_kinds import exists, is_socket
+from code_commit_workspace.files.path_text import within
 from code_commit_workspace.process import bubblewrap
 from code_commit_workspace.process.caches import cache_variables, link_configurations
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores
@@ -23,10 +23,10 @@ from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
+from code_commit_workspace.process.programs import find_program
 from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.process.seccomp import why_unfiltered
 from code_commit_workspace.process.view import Project, homes, real_paths, view_of
-from code_commit_workspace.programs import find_program
 
 _TEMPORARY = ("TMPDIR", "TEMPDIR", "TMP", "TEMP")
 

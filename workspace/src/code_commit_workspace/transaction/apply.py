@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import disk
 from code_commit_workspace.transaction.disk import Step, no_step

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 
-from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.transaction.disk import NEW_FILE, digest_of, give
 
 

@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 
 Step = Callable[[str], None]  # called before each change on disk; a test may raise or kill there
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home, unlock
-from code_commit_workspace.tree_removal import remove_tree
 
 STAGING, ACTIVE, DONE = "staging", "active", "done"
 

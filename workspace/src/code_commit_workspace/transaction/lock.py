@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.path_kinds import kind_of
+from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
 _NAME = "lock"

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from code_commit_workspace.project_tree import open_regular
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.transaction.plan import PLAN, FileStep, Plan, check_path
 
 _PLAN_LIMIT = 256 << 20  # bytes; our own plans are far smaller

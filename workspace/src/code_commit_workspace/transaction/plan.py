@@ -9,8 +9,8 @@ import stat
 from dataclasses import dataclass
 from typing import Literal
 
-from code_commit_workspace.folding import folded
-from code_commit_workspace.project_tree import parts_of
+from code_commit_workspace.files.folding import folded
+from code_commit_workspace.files.project_tree import parts_of
 from code_commit_workspace.transaction.disk import flush_files, write_file
 
 PLAN = "plan"  # its file in the folder of a stage

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.terminal import count_of
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.disk import Step, no_step
 from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal
+from code_commit_workspace.words import count_of
 
 
 def in_force(home: Path) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from code_commit_workspace.errors import CodeCommitError, NotReady
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction import contents, disk
 from code_commit_workspace.transaction.disk import Step
 from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal

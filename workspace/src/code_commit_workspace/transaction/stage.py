@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction import disk
 from code_commit_workspace.transaction.disk import Step
 from code_commit_workspace.transaction.plan import FileStep, Plan, write_plan

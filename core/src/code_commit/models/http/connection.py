@@ -15,9 +15,10 @@ from typing import Any
 
 import httpx
 
+from code_commit.config.proxy import https_proxy
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import Redactor, https_proxy
+from code_commit_workspace import Redactor
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0

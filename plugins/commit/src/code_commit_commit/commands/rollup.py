@@ -6,10 +6,9 @@ import gc
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from code_commit.plugin_api import ExitCode, Host, UsageError
+from code_commit.plugin_api import ExitCode, Host, UsageError, count_of, printable
 from code_commit_commit.left_out import DEFAULT_REASONS
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
-from code_commit_workspace import count_of, printable
 
 _SHOWN_PATHS = 5
 _SHOWN_REASONS = 10

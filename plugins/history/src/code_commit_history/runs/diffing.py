@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
+from code_commit.plugin_api import ExitCode, Host, NotReady, find_run, join_paths
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import join_paths, require_no_link_out
+from code_commit_workspace import require_no_link_out
 
 _NAMED = 20  # paths in one message
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, run_folders
+from code_commit.plugin_api import ExitCode, Host, NotReady, count_of, run_folders
 from code_commit_history.past_runs import list_runs
-from code_commit_workspace import count_of, remove_tree
+from code_commit_workspace import remove_tree
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:

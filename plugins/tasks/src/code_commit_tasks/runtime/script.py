@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import NotReady, count_of
 from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, ProcessTooSlow
-from code_commit_workspace import count_of
 
 _MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"

@@ -1,0 +1,82 @@
+"""Convert values to strict JSON, and read lines of JSON that a hostile or killed process may have written."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from code_commit_workspace.files.project_tree import open_regular
+
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_LONGEST_LINE = 64 * 1024 * 1024  # bytes
+
+
+def to_json(value: object) -> Any:
+    """Return `value` as dict, list, str, int, float, bool or None. A path becomes a string.
+
+    Lone surrogates, which UTF-8 cannot encode, become escapes. Python uses them for invalid bytes in file names.
+
+    Raises:
+        TypeError: it is neither JSON nor a path.
+        ValueError: a number in it is not finite.
+    """
+    text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
+    return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
+
+
+def json_document(value: object) -> str:
+    """Return `value` as an indented JSON text. A number that is not finite, as Python reads 1e999, becomes a string.
+
+    Raises:
+        TypeError: it is not JSON.
+    """
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json_document(json.loads(json.dumps(value), parse_constant=str))
+
+
+def join_surrogates(text: str) -> str:
+    """Return `text` with each surrogate pair as one character: JSON strings may split a character between them."""
+    if text.isascii():
+        return text
+    return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def read_json_lines(path: Path) -> Iterator[Any]:
+    """Yield the value of each line of a file. Lines that are not JSON, incomplete or very long are skipped.
+
+    Raises:
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
+    with open_regular(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
+                while line and not line.endswith(b"\n"):
+                    line = file.readline(_LONGEST_LINE)
+                continue
+            try:
+                value = decode(line.decode())
+            except (ValueError, RecursionError):
+                continue
+            yield value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not a JSON number")
+    return value

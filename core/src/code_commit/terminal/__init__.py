@@ -1,0 +1,1 @@
+"""The terminal: what it shows, what it can show, what a person answers."""

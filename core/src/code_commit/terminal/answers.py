@@ -1,0 +1,96 @@
+"""Read a person's answers from stdin, which may be a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from code_commit_workspace.interruption import call_on_interruption
+
+_PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
+_EDIT = "e"
+
+
+@call_on_interruption()
+def read_answer(show: Callable[[], object], root: Path | None = None, draft: str | None = None) -> str | None:
+    """Ask a question with `show` and return the answer from stdin without its line ending; None at the end of input.
+
+    Input that was typed on a terminal before the question is dropped: it cannot be an answer.
+
+    An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a backslash at the end of a
+    line continues it, and on a terminal `e` opens `draft` in an editor, but never a program in `root`.
+    """
+    _drop_typed_input()
+    show()
+    while True:
+        answer = _read_block()
+        while draft is not None and answer is not None and answer.endswith("\\"):
+            more = _read_block()
+            answer = f"{answer[:-1]}\n{more or ''}" if more is not None else answer[:-1]
+        if draft is None or answer is None or answer.strip() != _EDIT or not (_on_terminal() and sys.stdout.isatty()):
+            return answer
+        try:
+            from code_commit.terminal.editor import edited
+
+            return edited(draft, root or Path.cwd())
+        except (OSError, ValueError) as error:
+            sys.stdout.write(f"The editor failed: {error}\n")
+            sys.stdout.flush()
+
+
+def _drop_typed_input() -> None:
+    if _on_terminal():
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def _on_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _read_block() -> str | None:
+    """Read a line, and the rest of a pasted block."""
+    lines = [line := _read_line()]
+    while line and _on_terminal() and _has_more():
+        lines.append(line := _read_line())
+    return b"".join(lines).decode("utf-8", "replace").rstrip("\r\n") if lines[0] else None
+
+
+def _read_line() -> bytes:
+    """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input."""
+    try:
+        return sys.stdin.buffer.readline() if sys.stdin else b""  # None: the caller closed it
+    except OSError:
+        return b""
+
+
+def _has_more() -> bool:
+    """Return whether another line, or the beginning of one, follows without a pause."""
+    import select
+
+    return bool(select.select([sys.stdin], [], [], _PASTE)[0]) or _has_unfinished_line()
+
+
+def _has_unfinished_line() -> bool:
+    """Return whether a pasted block ends in the middle of a line.
+
+    A terminal that edits lines reports only complete ones, so turn that off for a moment.
+    """
+    import fcntl
+    import termios
+
+    try:
+        edited = termios.tcgetattr(sys.stdin)
+        raw = [*edited[:3], edited[3] & ~termios.ICANON, *edited[4:]]
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, raw)
+        try:
+            waiting = fcntl.ioctl(sys.stdin, termios.FIONREAD, b"\0" * 4)
+        finally:
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, edited)
+    except (OSError, termios.error):
+        return False
+    return any(waiting)

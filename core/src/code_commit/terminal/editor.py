@@ -1,0 +1,31 @@
+"""Let a person write a text in their editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from code_commit_workspace.process.programs import find_program
+
+
+def edited(draft: str, root: Path) -> str:
+    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited text.
+
+    Raises:
+        OSError, ValueError: there is no editor, or it failed; the message says why.
+    """
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    name = command[0] if command else ""
+    program = name if "/" in name else find_program(name, root)
+    if not program:
+        raise ValueError("no editor was found; set the variable EDITOR")
+    with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
+        file = Path(folder, "answer.md")
+        file.write_text(draft, "utf-8")
+        ended = subprocess.run([program, *command[1:], str(file)], check=False).returncode
+        if ended:
+            raise ValueError(f"{command[0]} ended with exit code {ended}")
+        return file.read_text("utf-8", "replace").rstrip()

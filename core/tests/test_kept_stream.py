@@ -1,0 +1,138 @@
+"""What arrives in a stream is kept without keys, by a thread of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from code_commit.log.kept_stream import KeptStream
+from code_commit_workspace import Redactor
+
+KEY = "sk-canary-0123456789-key7Q"
+
+
+class Kept:
+    """What a stream keeps and shows; a piece of text or an event opens `arrived`."""
+
+    def __init__(self, *keys: str) -> None:
+        self.events, self.text, self.shown, self.added = b"", b"", "", ""
+        self.arrived = threading.Semaphore(0)
+        self.stream = KeptStream(Redactor(keys), self.keep_events, self.keep_text, self.show)
+
+    def keep_events(self, data: bytes) -> None:
+        self.events += data
+        self.arrived.release()
+
+    def keep_text(self, data: bytes) -> None:
+        self.text += data
+
+    def show(self, text: str, added: str) -> None:
+        self.shown += text
+        self.added += added
+
+
+def test_events_and_texts_are_kept_as_they_come_before_the_end():
+    earlier, kept = {*threading.enumerate()}, Kept(KEY)
+    kept.stream.add_event(b'{"a": 1}')
+    kept.stream.add_text("wörd\n", "text", keep=True)
+    kept.stream.add_text("thought", "thinking", keep=False)
+    assert kept.arrived.acquire(timeout=60)
+    assert (kept.events, kept.text.decode(), kept.shown) == (b'[\n{"a": 1}', "wörd\n", "wörd\n")
+    assert (kept.added, kept.stream.holds_key) == ("wörd\nthought", False)
+    [thread] = {*threading.enumerate()} - earlier
+    assert (thread.name, thread.daemon) == ("stream", True)
+    kept.stream.end()
+    assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (b'[\n{"a": 1}\n]\n', True, True)
+
+
+def test_a_stream_without_anything_keeps_nothing_and_starts_no_thread():
+    earlier, kept = {*threading.enumerate()}, Kept()
+    kept.stream.end()
+    assert (kept.events, kept.text, kept.stream.has_events) == (b"", b"", False)
+    assert {*threading.enumerate()} <= earlier
+
+
+def test_a_key_over_many_events_is_kept_in_no_form():
+    kept = Kept(KEY)
+    for character in f"say {KEY}, so":
+        kept.stream.add_event(json.dumps({"text": character}).encode())
+        kept.stream.add_text(character, "text", keep=True)
+    kept.stream.end()
+    assert (kept.text, kept.stream.holds_key) == (b"say ***7Q, so", True)
+    texts = [each["text"] for each in json.loads(kept.events) if isinstance(each, dict)]
+    assert "".join(texts) in {f"say {KEY[:count]}, so" for count in range(4)}
+
+
+def test_an_error_of_what_keeps_is_raised_at_the_end_and_blocks_nobody():
+    def full(_: bytes) -> None:
+        raise OSError("no space")
+
+    stream = KeptStream(Redactor(), full, full, lambda text, added: None)
+    for _ in range(40):
+        stream.add_event(b'"%s"' % (b"x" * 100_000))
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space"):
+            stream.end()
+
+
+def test_an_interrupt_before_the_thread_starts_loses_nothing(monkeypatch):
+    def interrupted(_: threading.Thread) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    kept = Kept()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kept.stream.add_event(b"{}")
+    kept.stream.end()
+    assert kept.events == b"[\n{}\n]\n"
+
+
+def test_a_text_that_is_not_kept_is_only_shown():
+    kept = Kept()
+    kept.stream.add_text("thought", "thinking", keep=False)
+    kept.stream.end()
+    assert (kept.events, kept.text, kept.shown, kept.added) == (b"", b"", "", "thought")
+    assert (kept.stream.has_events, kept.stream.has_text) == (False, False)
+
+
+@pytest.mark.parametrize("kind", ["event", "text"])
+def test_no_more_than_a_mebibyte_waits(kind):
+    begun, go, added = threading.Event(), threading.Event(), []
+
+    def keep(_: bytes) -> None:
+        begun.set()
+        assert go.wait(60)
+
+    def add() -> None:
+        for number in range(100):
+            if kind == "event":
+                stream.add_event(b"x" * 100_000)
+            else:
+                stream.add_text("x" * 100_000, "text", keep=True)
+            added.append(number)
+
+    stream = KeptStream(Redactor(), keep, keep, lambda text, added: None)
+    stream.add_text("first", "text", keep=True)
+    assert begun.wait(60)
+    adder = threading.Thread(target=add, daemon=True)
+    adder.start()
+    while len(added) < 10:
+        adder.join(0.01)
+    adder.join(0.1)  # it would be over by then
+    assert (adder.is_alive(), len(added)) == (True, 10)
+    go.set()
+    adder.join(60)
+    assert len(added) == 100
+    stream.end()
+
+
+def test_a_fast_stream_waits_until_it_is_kept():
+    kept, event = Kept(), b'"%s"' % (b"x" * 1000)
+    for _ in range(5000):
+        kept.stream.add_event(event)
+    kept.stream.end()
+    assert kept.events.count(event) == 5000
+    kept.stream.add_event(event)  # too late, and nobody waits

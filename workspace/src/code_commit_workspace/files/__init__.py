@@ -1,0 +1,1 @@
+"""Files of a project: read without trusting them, write whole, remove."""

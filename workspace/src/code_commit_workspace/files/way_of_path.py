@@ -1,0 +1,78 @@
+"""Find what decides where a path ends: each link and folder on the way to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from code_commit_workspace.files.path_text import within
+from code_commit_workspace.process.mount_table import other_names, read_mount_table
+
+_MOST_LINKS = 40  # as Linux
+
+
+def places_on_way(path: str) -> Iterator[str]:
+    """Yield the real path of each folder and link on the way to an absolute `path`.
+
+    The last one is where the path ends, existing or not.
+    """
+    done = "/"
+    links = 0
+    ahead = [*reversed(Path(path).parts[1:])]
+    while ahead:
+        part = ahead.pop()
+        if part == "..":
+            done = os.path.dirname(done)  # noqa: PTH120 - a text
+            continue
+        here = os.path.join(done, part)  # noqa: PTH118 - a text
+        yield here
+        target = _target(here) if links < _MOST_LINKS else None
+        if target is None:
+            done = here
+            continue
+        links += 1
+        if target.is_absolute():
+            done = "/"
+        ahead += reversed([name for name in target.parts if name != "/"])
+    yield done
+
+
+def replaceable_places(path: Path, folder: Path) -> Iterator[Path]:
+    """Yield the places on the way to `path` that whoever may write in `folder` can replace.
+
+    These are files, folders and links in `folder`, existing or not: by replacing one, they decide
+    what is at `path`. Other names of the folder and of these places, through links or mounts, count
+    as well.
+    """
+    try:
+        writable = folder.stat()
+    except (OSError, ValueError):
+        return
+    table = read_mount_table()
+    real = os.path.realpath(folder)
+    known: dict[Path, bool] = {}
+    absolute = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - keeps `..`
+    for place in map(Path, places_on_way(absolute)):
+        for above in place.parents:
+            if above not in known:
+                known[above] = _is_same(above, writable)
+        if any(known[above] for above in place.parents):
+            yield place
+            continue
+        names = other_names(str(place), table)
+        yield from (Path(name) for name in names if name != real and within(name, real))
+
+
+def _target(path: str) -> Path | None:
+    try:
+        return Path(path).readlink()
+    except (OSError, ValueError):
+        return None  # not a link
+
+
+def _is_same(path: Path, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), status)
+    except (OSError, ValueError):
+        return False

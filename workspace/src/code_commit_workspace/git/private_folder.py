@@ -1,0 +1,117 @@
+"""Check the folder for keys and settings: none of it may come from git."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.small_file import read_in_project
+from code_commit_workspace.records import Protected
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER
+
+_LIMIT = 16 * 1024 * 1024
+
+
+def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
+    """Check that `.gitignore` keeps the private folder out of git, and that git tracks nothing in it.
+
+    Call this before you read any setting or key of the project: one that came with a repository is somebody else's.
+    If git fails, the check fails. `hint` says how to add the line, if not by hand.
+
+    Raises:
+        NotReady: the line in `.gitignore` is missing, git tracks something in the folder, or git failed.
+    """
+    require_gitignore_line(root, private_folder, hint=hint)
+    _require_untracked(root, private_folder)
+
+
+def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
+    """Check that `.gitignore` in `root` ignores the private folder.
+
+    Raises:
+        NotReady: the file or the line is missing, or a later line negates it.
+    """
+    hint = hint or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
+    accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
+    content = read_in_project(root, ".gitignore", limit=_LIMIT)
+    if content is None:
+        raise NotReady(f"{root / '.gitignore'} is missing; it must have the line /{private_folder}", hint=hint)
+    lines = [_pattern(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    wanted = [number for number, line in enumerate(lines) if line in accepted]
+    if not wanted:
+        raise NotReady(f"{root / '.gitignore'} has no line /{private_folder}", hint=hint)
+    for number, line in enumerate(lines[wanted[-1] :], start=wanted[-1] + 1):
+        if line.startswith("!") and _takes_back(line, private_folder):
+            raise NotReady(
+                f"line {number} of {root / '.gitignore'} negates the line /{private_folder}",
+                hint=f"move the line /{private_folder} to the end of the file",
+            )
+
+
+def _require_untracked(root: Path, private_folder: str) -> None:
+    from code_commit_workspace.git import Git, GitError
+
+    try:
+        # A repository around the project's own can track files in the folder, too.
+        for git in Git(root).with_those_around():
+            listing = git.run(["ls-files", "-z", "--", *_alike(private_folder)])
+            _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
+    except GitError as error:
+        raise NotReady(
+            f"git cannot check whether it tracks {private_folder}: {error}", hint="fix the repository, then run again"
+        ) from error
+    if os.path.lexists(root / private_folder / ".git"):
+        raise NotReady(
+            f"{private_folder} is a git repository itself, so it may not be yours",
+            hint=f"check its files; if they are yours, delete {private_folder}/.git",
+        )
+
+
+def _alike(name: str) -> list[str]:
+    """Return patterns for every path that some file system may take for `name`, and for some others."""
+    start = re.sub(r"([*?\[\\])", r"\\\1", name)
+    within = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
+    return [pattern + below for pattern in within for below in ("", "/**")]
+
+
+def _require_others(paths: Sequence[str], private_folder: str) -> None:
+    """Check that no file system takes one of the tracked `paths` for one in the folder.
+
+    Raises:
+        NotReady: one does.
+    """
+    if not paths:
+        return
+    from code_commit_workspace.guard.protected import ProtectedNames
+
+    names = ProtectedNames([Protected(private_folder)])
+    for path in paths:
+        if names.find(path):
+            quoted = shlex.quote(path)
+            raise NotReady(
+                f"git tracks {path}, so it came with the repository and may not be yours",
+                hint=f"check the file; if it is yours, run `git rm --cached -- {quoted}`",
+            )
+
+
+def _pattern(line: bytes) -> str:
+    """Return the pattern as git reads the line: without CR and trailing blanks."""
+    text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+    stripped = text.rstrip(" ")
+    return text if stripped.endswith("\\") else stripped
+
+
+def _takes_back(negation: str, private_folder: str) -> bool:
+    """Return whether a negated pattern matches the folder; git cannot re-include only a file in an ignored folder."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines([negation[1:]]).match_file(f"{private_folder}/")
+    except ValueError:  # git ignores an invalid pattern
+        return False
+    except re.error:  # pathspec does not escape everything that git allows in brackets
+        return True

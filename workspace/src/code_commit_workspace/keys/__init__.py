@@ -1,0 +1,1 @@
+"""Keys: find them in any form, and hide them."""

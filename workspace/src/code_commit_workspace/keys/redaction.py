@@ -1,0 +1,216 @@
+"""Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file names.
+
+`key_search` finds them, in all forms of `key_forms`. A key is replaced by `***` and its last two characters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from code_commit_workspace.errors import NotReady
+
+if TYPE_CHECKING:
+    from code_commit_workspace.keys.key_search import KeySearch
+
+_SHORTEST_KEY = 8
+_KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
+_PIECE = 1 << 18  # bytes to search at once, which bounds memory
+
+
+def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield values that may be keys, judging by the names of their variables.
+
+    Use this only for error texts: the plugin that uses a key may not have declared its variable yet.
+    """
+    for name, value in environ.items():
+        if name.endswith(_KEY_ENDINGS):
+            with suppress(NotReady):
+                yield parse_key(value, name)
+
+
+def parse_key(text: str, where: str) -> str:
+    """Return `text` as a key, without one final newline. `where` names its source.
+
+    Raises:
+        NotReady: it is not a key. The error shows no part of it.
+    """
+    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+    hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
+    if not key.strip():
+        raise NotReady(f"the key in {where} is empty", hint=hint)
+    if "\n" in key or "\r" in key:
+        raise NotReady(f"the key in {where} has more than one line", hint=hint)
+    for position, letter in enumerate(key, start=1):
+        if not " " <= letter <= "~":
+            raise NotReady(f"the key in {where} has a character that is not printable ASCII at {position}", hint=hint)
+    if key != key.strip(" "):
+        raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
+    if len(key) < _SHORTEST_KEY:
+        raise NotReady(f"the key in {where} is too short", hint=hint)
+    return key
+
+
+class Redactor:
+    """Removes live keys. Without keys, everything passes unchanged, at no cost.
+
+    All methods take linear time and are thread-safe.
+    """
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._keys: frozenset[str] = frozenset()
+        self._built: tuple[frozenset[str], KeySearch | None] = (self._keys, None)
+        for key in keys:
+            self.add(key)
+
+    @property
+    def search(self) -> KeySearch | None:
+        """The search for the live keys; None without keys. It is built when it is used: keys come one by one."""
+        keys, search = self._built
+        if keys is not self._keys:
+            from code_commit_workspace.keys.key_search import KeySearch
+
+            keys = self._keys
+            search = KeySearch(sorted(keys))
+            self._built = (keys, search)  # at once, so that other threads always see a complete one
+        return search
+
+    def add(self, key: str) -> None:
+        """Add a live key: at least 8 characters of printable ASCII.
+
+        Raises:
+            ValueError: it is shorter, and replacing it would damage clean text, or has other characters.
+        """
+        if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
+            raise ValueError("a key is at least 8 characters of printable ASCII")
+        if key not in self._keys:
+            self._keys |= {key}
+
+    def text(self, text: str) -> str:
+        """Return `text` without any live key."""
+        if not self.holds_key(text):
+            return text
+        return self._redacted(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def data(self, data: bytes) -> bytes:
+        """Return `data` without any live key; bytes that are not text stay as they are."""
+        return self._redacted(data) if self.holds_key(data) else data
+
+    def json(self, value: Any) -> Any:
+        """Return the JSON `value` without any live key in its strings and object names."""
+        if self.search is None:
+            return value
+        return self._json(value)
+
+    def _json(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self._json(name): self._json(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._json(item) for item in value]
+        return value
+
+    def document(self, data: bytes) -> bytes:
+        """Return `data` without any live key; redact JSON string by string. Without keys, return the same object."""
+        if self.search is None:
+            return data
+        with suppress(ValueError, RecursionError):
+            value = json.loads(data)
+            redacted = self._json(value)
+            if redacted != value:
+                data = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return self.data(data)
+
+    def holds_key(self, value: str | bytes) -> bool:
+        """Return whether `value` contains a live key, in any form."""
+        search = self.search
+        if search is None or len(value) < _SHORTEST_KEY:
+            return False
+        return any(map(search.finds, _pieces(value, search.reach)))
+
+    def marks(self, data: bytes) -> frozenset[bytes]:
+        """Return the replacements for the live keys in `data`; empty without keys."""
+        search = self.search
+        if search is None or not self.holds_key(data):
+            return frozenset()
+        return frozenset(span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece))
+
+    def stream(self) -> RedactingStream:
+        """Return a redactor for data in pieces; it finds keys across their borders."""
+        return RedactingStream(self)
+
+    def _redacted(self, data: bytes) -> bytes:
+        stream = self.stream()
+        pieces = [stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)]
+        return b"".join((*pieces, stream.finish()))
+
+
+def hide_parts(text: str, key: str | None) -> str:
+    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both ends of a key."""
+    hidden = bytearray(len(text))
+    for form in {key, json.dumps(key)[1:-1]} if key else ():
+        for start in range(max(1, len(form) - _SHORTEST_KEY + 1)):
+            part = form[start : start + _SHORTEST_KEY]
+            found = text.find(part)
+            while found >= 0:
+                hidden[found : found + len(part)] = b"*" * len(part)
+                found = text.find(part, found + 1)
+    if not any(hidden):
+        return text
+    return re.sub("\0+", "***", "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)))
+
+
+class RedactingStream:
+    """Redacts data in pieces. The joined output equals `Redactor.data` of the joined input.
+
+    It holds back only a possible beginning of a key. `found` is whether it has seen a key.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.found = False
+        self._held = b""
+        self._done = 0  # bytes of `_held` that the returned output already covers
+        self._at_line_start = True  # whether `_held` begins a line
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece and return what is final."""
+        return self._next(self._held + data, is_last=False)
+
+    def finish(self) -> bytes:
+        """End the stream and return the rest."""
+        return self._next(self._held, is_last=True)
+
+    def _next(self, data: bytes, *, is_last: bool) -> bytes:
+        search = self._redactor.search
+        keep = len(data)
+        shown: list[bytes] = []
+        done = self._done
+        if search is not None and data:
+            if not is_last:
+                keep = search.unfinished(data, at_line_start=self._at_line_start)
+            for span in search.spans(data, at_line_start=self._at_line_start):
+                if span.start >= keep:  # more data may make it longer
+                    break
+                self.found = True
+                if span.start >= done:
+                    shown += (data[done : span.start], span.mark)
+                done = max(done, span.end)
+        if done < keep:
+            shown.append(data[done:keep])
+        self._held = data[keep:]
+        self._done = max(done - keep, 0)
+        if keep:
+            self._at_line_start = data[keep - 1 : keep] == b"\n"
+        return b"".join(shown)
+
+
+def _pieces(value: str | bytes, reach: int) -> Iterator[bytes]:
+    """Yield `value` in pieces that overlap by `reach`."""
+    for start in range(0, len(value), _PIECE):
+        piece = value[start : start + _PIECE + reach]
+        yield piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")
