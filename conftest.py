@@ -15,14 +15,27 @@ from typing import Any
 
 import pytest
 
-# Tests that a script runs in the background, or `nohup`, ignore these signals, and so do the processes that they start.
-for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+# Tests that a script runs in the background, or `nohup`, ignore these signals, and so do the
+# processes that they start.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
 
 _SERVICES = ("GEMINI", "GOOGLE_GEMINI", "OPENAI", "ANTHROPIC")
 _PREFIXES = ("CODE_COMMIT_", "GIT_", *(f"{service}_" for service in _SERVICES))
-_NAMES = {"NO_COLOR", "FORCE_COLOR", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+_NAMES = {
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +49,9 @@ def _cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path, _cache_home: Path) -> None:
+def _plain_environment(
+    monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path, _cache_home: Path
+) -> None:
     """Remove this machine's settings from this process and those that it starts."""
     for name in os.environ:
         if name.startswith(_PREFIXES) or name in _NAMES:
@@ -65,7 +80,10 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sandbox_fault() -> str:
-    """Why bubblewrap does not work here, or an empty text. Our sandbox is not asked: its faults must fail tests."""
+    """Why bubblewrap does not work here, or an empty text.
+
+    Our sandbox is not asked: its faults must fail tests.
+    """
     program = shutil.which("bwrap")
     if program is None:
         return "it is not installed"
@@ -95,23 +113,36 @@ def bubblewrap(sandbox_fault: str) -> None:
 def _load_profile() -> None:
     import hypothesis
 
-    # No test asserts a time, and a busy machine is not a failure. In CI, the examples are many and always the same.
+    # No test asserts a time, and a busy machine is not a failure. In CI, the examples are many and
+    # always the same.
     ci = "CI" in os.environ
     hypothesis.settings.register_profile(
-        "code-commit", deadline=None, print_blob=True, derandomize=ci, max_examples=100 if ci else 30, database=None
+        "code-commit",
+        deadline=None,
+        print_blob=True,
+        derandomize=ci,
+        max_examples=100 if ci else 30,
+        database=None,
     )
     hypothesis.settings.load_profile("code-commit")
 
 
 def pytest_pycollect_makemodule(module_path: Path) -> None:
-    """Load the profile of hypothesis before the first module that uses it. Its import takes most of a second."""
+    """Load the profile of hypothesis before the first module that uses it.
+
+    Its import takes most of a second.
+    """
     if b"hypothesis" in module_path.read_bytes():
         _load_profile()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Unregister the plugin of hypothesis if no test used it: for the summary, it would import it after all."""
-    if "hypothesis" not in sys.modules and (plugin := session.config.pluginmanager.get_plugin("hypothesispytest")):
+    """Unregister the plugin of hypothesis if no test used it: for the summary, it would import it
+    after all.
+    """
+    if "hypothesis" not in sys.modules and (
+        plugin := session.config.pluginmanager.get_plugin("hypothesispytest")
+    ):
         session.config.pluginmanager.unregister(plugin)
 
 

@@ -18,10 +18,14 @@ class CheckoutMetadata(MetadataHookInterface):
     """Fill in `dependencies` and `optional-dependencies`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        folders = {project["name"]: (folder, project) for folder, project in _projects(Path(self.root))}
+        folders = {
+            project["name"]: (folder, project) for folder, project in _projects(Path(self.root))
+        }
 
         def references(requirements: Iterable[str]) -> list[str]:
-            """Return references to the folders of these distributions and their dependencies: no index has them."""
+            """Return references to the folders of these distributions and their dependencies: no
+            index has them.
+            """
             found: dict[str, str] = {}
             waiting = list(requirements)
             while waiting:
@@ -34,9 +38,13 @@ class CheckoutMetadata(MetadataHookInterface):
 
         extras = folders["code-commit"][1]["optional-dependencies"]
         metadata["dependencies"] = references(["code-commit"])
-        metadata["optional-dependencies"] = {extra: references(names) for extra, names in extras.items()}
+        metadata["optional-dependencies"] = {
+            extra: references(names) for extra, names in extras.items()
+        }
 
 
 def _projects(root: Path) -> list[tuple[Path, dict[str, Any]]]:
     files = [*root.glob("*/pyproject.toml"), *root.glob("plugins/*/pyproject.toml")]
-    return [(file.parent, tomllib.loads(file.read_text("utf-8"))["project"]) for file in sorted(files)]
+    return [
+        (file.parent, tomllib.loads(file.read_text("utf-8"))["project"]) for file in sorted(files)
+    ]

@@ -35,7 +35,8 @@ def _compare(folder: Path, name: str, *, files: int, size: int) -> Line:
     numbers = itertools.count()
 
     def fresh() -> Path:
-        # ext4 passes over each inode that was deleted in the last minute, so removing many here would slow both ways.
+        # ext4 passes over each inode that was deleted in the last minute, so removing many here
+        # would slow both ways.
         if files < MANY:
             shutil.rmtree(folder / "copy", ignore_errors=True)
             return _copy(project, folder / "copy")
@@ -46,19 +47,26 @@ def _compare(folder: Path, name: str, *, files: int, size: int) -> Line:
     ways = [lambda: _time_inside(fresh(), folder / "response.txt"), lambda: run(git)]
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(ROUNDS):
-        for way in (0, 1) if turn % 2 else (1, 0):  # what one leaves to the disk slows neither more often
+        # What one leaves to the disk slows neither more often.
+        for way in (0, 1) if turn % 2 else (1, 0):
             times[way].append(ways[way]())
-    # The median of pairs: the disk's speed changes from minute to minute, and both of a pair meet the same.
+    # The median of pairs: the disk's speed changes from minute to minute, and both of a pair meet
+    # the same.
     return Measured(name, *median_pair(*times), 2, "git apply, sync")
 
 
 def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
-    """Add files to the project; write beside it a response that changes each file, and the same change as a patch."""
+    """Add files to the project; write beside it a response that changes each file, and the same
+    change as a patch.
+    """
     with (folder / "response.txt").open("w") as response:
         for number in range(files):
             path = project / f"data/{number % 10}/file_{number}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [f"line {n} of file {number}, as it was before anybody changed it\n" for n in range(size // 60)]
+            lines = [
+                f"line {n} of file {number}, as it was before anybody changed it\n"
+                for n in range(size // 60)
+            ]
             path.write_text("".join(lines))
             tenth = len(lines) // CHANGED
             lines[:tenth] = [f"line {n} of file {number}, changed\n" for n in range(tenth)]
@@ -80,9 +88,13 @@ def _copy(project: Path, copy: Path) -> Path:
 
 
 def _time_inside(project: Path, response: Path) -> float:
-    """Run the three steps in a separate process; return their time, without the start of the process."""
+    """Run the three steps in a separate process; return their time, without the start of the
+    process.
+    """
     command = [sys.executable, str(ONCE), str(project), str(response)]
-    done = subprocess.run(command, env=plain_environment(), check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, env=plain_environment(), check=True, stdout=subprocess.PIPE, text=True
+    )
     return float(done.stdout)
 
 

@@ -1,7 +1,8 @@
 """A whole commit with two model calls and two builds that take no time, against a naive loop.
 
-The page of a run is measured separately: with the plugin installed, each run writes one. Its price list and templates
-load while the model works, which matters if the model takes a quarter of a second.
+The page of a run is measured separately: with the plugin installed, each run writes one. Its price
+list and templates load while the model works, which matters if the model takes a quarter of a
+second.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def main() -> list[Line]:
             rounds=ROUNDS,
         )
         lines = [
-            Measured("two calls, two builds", seconds["commit"], seconds["naive"], 1.25, "a naive loop"),
+            Measured(
+                "two calls, two builds", seconds["commit"], seconds["naive"], 1.25, "a naive loop"
+            ),
             _page(commit, copies),
             _against_aider(seconds, Path(scratch, "aider"), copies),
         ]
@@ -51,7 +54,10 @@ def _page(commit: Sequence[str], copies: Callable[[], Path]) -> Line:
     with answering([BREAKS, MENDS], after=0.25) as url:
         service = {"OPENAI_BASE_URL": url}
         seconds = medians(
-            {"page": Command(commit, service, copies), "none": Command([*commit, *WITHOUT_PAGE], service, copies)},
+            {
+                "page": Command(commit, service, copies),
+                "none": Command([*commit, *WITHOUT_PAGE], service, copies),
+            },
             rounds=ROUNDS,
         )
     return Measured(name, seconds["page"], seconds["none"], 1.25, "the same run without")
@@ -63,11 +69,27 @@ def _against_aider(seconds: Mapping[str, float], home: Path, copies: Callable[[]
     if aider is None:
         return NotMeasured(name, "aider is not on PATH")
     home.mkdir()
-    with answering(["src/answer.txt\n```\nwrong\n```\n", "src/answer.txt\n```\nright\n```\n"]) as url:
-        service = ["--model", "openai/gpt-5", "--openai-api-base", url, "--openai-api-key", "bench-key-0123456789"]
+    with answering(
+        ["src/answer.txt\n```\nwrong\n```\n", "src/answer.txt\n```\nright\n```\n"]
+    ) as url:
+        service = [
+            "--model",
+            "openai/gpt-5",
+            "--openai-api-base",
+            url,
+            "--openai-api-key",
+            "bench-key-0123456789",
+        ]
         quiet = ["--yes-always", "--no-check-update", "--no-show-release-notes"]
         alike = ["--edit-format", "whole", "--no-stream", "--no-auto-commits"]
-        task = ["--auto-test", "--test-cmd", "bash build.sh", "--message", "Give the right answer.", "src/answer.txt"]
+        task = [
+            "--auto-test",
+            "--test-cmd",
+            "bash build.sh",
+            "--message",
+            "Give the right answer.",
+            "src/answer.txt",
+        ]
         command = Command([aider, *service, *quiet, *alike, *task], {"HOME": str(home)}, copies)
         peer = medians({"aider": command}, rounds=3)["aider"]
     return Measured(name, seconds["commit"], peer, 0.5, "aider")

@@ -1,5 +1,5 @@
-"""What a fleet adds to its units: time against xargs, time for a unit that does nothing, memory of the driver;
-and whether two workers do twice the work of one."""
+"""What a fleet adds to its units: time against xargs, time for a unit that does nothing, memory of
+the driver; and whether two workers do twice the work of one."""
 
 from __future__ import annotations
 
@@ -34,10 +34,14 @@ def _measured() -> list[Line]:
     nothing = (run(fleet(str(EMPTY), "0", "0")) - run(fleet("1", "0", "0"))) / EMPTY
     empty = peak_memory(fleet(str(EMPTY), "0", "0"))
     large = peak_memory(fleet("200", "0", "5000000"))
-    one, two = (printed(Command([sys.executable, str(WORKERS), f"{count}", "32", "2"])) for count in (1, 2))
+    one, two = (
+        printed(Command([sys.executable, str(WORKERS), f"{count}", "32", "2"])) for count in (1, 2)
+    )
     return [
         Measured("two workers, 32 units that wait for 2 s", two, one, 1 / 1.8, "one worker"),
-        Measured("64 units of 1 s on 8 slots", seconds["fleet"], seconds["xargs"], 1.15, "xargs -P 8"),
+        Measured(
+            "64 units of 1 s on 8 slots", seconds["fleet"], seconds["xargs"], 1.15, "xargs -P 8"
+        ),
         Measured(f"a unit of {EMPTY} that do nothing", nothing, 0.010, 1, "10 ms"),
         Measured(f"the driver of {EMPTY} units", empty, 300, 1, "300 MB", "MB"),
         Measured("the driver of 200 results of 5 MB", large, 150, 1, "150 MB", "MB"),

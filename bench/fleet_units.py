@@ -54,7 +54,9 @@ def main(count: int, seconds: float, size: int) -> None:
 
         limits = Limits(None, None, 0, {}, 600, 600, 600)
         driver = Driver(cluster, folder, limits, order=order, take=take, report=lambda *_: None)
-        driver.run(Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count))
+        driver.run(
+            Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count)
+        )
         assert len({each.unit for each in folder.tries() if each.outcome == "reached"}) == count
 
 

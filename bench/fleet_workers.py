@@ -1,4 +1,5 @@
-"""Print the seconds that a cluster of separate worker processes takes for units that wait, its start not counted.
+"""Print the seconds that a cluster of separate worker processes takes for units that wait, its
+start not counted.
 
     python fleet_workers.py WORKERS UNITS SECONDS
 
@@ -31,7 +32,10 @@ def main(workers: int, count: int, seconds: float) -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         LocalCluster(
-            n_workers=workers, threads_per_worker=SLOTS, dashboard_address="127.0.0.1:0", local_directory=scratch
+            n_workers=workers,
+            threads_per_worker=SLOTS,
+            dashboard_address="127.0.0.1:0",
+            local_directory=scratch,
         ) as started,
         remote_cluster(started.scheduler_address, wait=60, insecure=True, report=print) as cluster,
     ):
@@ -49,7 +53,9 @@ def main(workers: int, count: int, seconds: float) -> None:
         limits = Limits(None, None, 0, {}, 600, 600, 600)
         driver = Driver(cluster, folder, limits, order=order, take=take, report=lambda *_: None)
         began = time.perf_counter()
-        driver.run(Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count))
+        driver.run(
+            Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count)
+        )
         print(time.perf_counter() - began)
         assert len({each.unit for each in folder.tries() if each.outcome == "reached"}) == count
 

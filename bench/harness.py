@@ -1,4 +1,6 @@
-"""Measure time and memory of whole processes against a peer or limit of the same run, and report them."""
+"""Measure time and memory of whole processes against a peer or limit of the same run, and report
+them.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def _amount(value: float, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A process to time. `prepare` runs before each round, untimed, and returns the folder to run in."""
+    """A process to time.
+
+    `prepare` runs before each round, untimed, and returns the folder to run in.
+    """
 
     argv: Sequence[str]
     environment: Mapping[str, str] | None = None
@@ -83,7 +88,9 @@ def medians(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]
 
 
 def least(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
-    """Return the least wall time of each command in seconds: other programs on the machine only add to it."""
+    """Return the least wall time of each command in seconds: other programs on the machine only add
+    to it.
+    """
     return {name: min(times) for name, times in _times(commands, rounds).items()}
 
 
@@ -121,7 +128,11 @@ def printed(command: Command) -> float:
     Raises:
         SystemExit: as `run`.
     """
-    return float(_finish(command, command.argv, command.prepare() if command.prepare else None).splitlines()[-1])
+    return float(
+        _finish(command, command.argv, command.prepare() if command.prepare else None).splitlines()[
+            -1
+        ]
+    )
 
 
 def peak_memory(command: Command) -> float:
@@ -130,10 +141,12 @@ def peak_memory(command: Command) -> float:
     Raises:
         SystemExit: as `run`.
     """
-    # Until exec, the kernel counts the parent's memory as the process's own. So a small process starts it, and prints
-    # the number as its last line.
+    # Until exec, the kernel counts the parent's memory as the process's own. So a small process
+    # starts it, and prints the number as its last line.
     output = _finish(
-        command, [sys.executable, str(PEAK), *command.argv], command.prepare() if command.prepare else None
+        command,
+        [sys.executable, str(PEAK), *command.argv],
+        command.prepare() if command.prepare else None,
     )
     return int(output.splitlines()[-1]) * 1024 / MEGABYTE
 
@@ -155,8 +168,18 @@ def _finish(command: Command, argv: Sequence[str], folder: Path | None) -> bytes
 
 
 def plain_environment() -> dict[str, str]:
-    """Return the environment without anything that changes a run: settings, keys, service addresses, proxies."""
-    changing = ("CODE_COMMIT_", "GIT_", "GEMINI_", "GOOGLE_GEMINI_", "OPENAI_", "ANTHROPIC_", "PYTHON")
+    """Return the environment without anything that changes a run: settings, keys, service
+    addresses, proxies.
+    """
+    changing = (
+        "CODE_COMMIT_",
+        "GIT_",
+        "GEMINI_",
+        "GOOGLE_GEMINI_",
+        "OPENAI_",
+        "ANTHROPIC_",
+        "PYTHON",
+    )
     return {
         name: value
         for name, value in os.environ.items()

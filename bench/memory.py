@@ -1,4 +1,6 @@
-"""Peak memory of whole runs: 60 MB for a small one, plus four times the larger of prompt and response."""
+"""Peak memory of whole runs: 60 MB for a small one, plus four times the larger of prompt and
+response.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def main() -> list[Line]:
     lines: list[Line] = [
         Measured("a small run", small, SMALL, 1, "60 MB", "MB"),
         Measured(f"a prompt of {LARGE} MB", prompt, LIMIT, 1, "60 MB and 4 times the prompt", "MB"),
-        Measured(f"a response of {LARGE} MB", response, LIMIT, 1, "60 MB and 4 times the response", "MB"),
+        Measured(
+            f"a response of {LARGE} MB", response, LIMIT, 1, "60 MB and 4 times the response", "MB"
+        ),
     ]
     report("memory", lines)
     return lines
@@ -36,7 +40,9 @@ def _peak(folder: Path, answers: list[str], rollup: str = "src/answer.txt: none\
     project = make_project(folder / "project", rollup=rollup)
     with answering(answers) as url:
         command = [code_commit(), "--model", "openai/large"]  # nobody knows its window
-        return peak_memory(Command(command, {"OPENAI_BASE_URL": url}, fresh_copies(project, folder / "copies")))
+        return peak_memory(
+            Command(command, {"OPENAI_BASE_URL": url}, fresh_copies(project, folder / "copies"))
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The peer of a whole commit: imports the given libraries and does the job without error handling.
 
-Like code-commit, it asks git what is ignored and saves the tree before and after each attempt. It has no plugins, no
-isolation, no undo, no redaction, no retries and no recovery.
+Like code-commit, it asks git what is ignored and saves the tree before and after each attempt. It
+has no plugins, no isolation, no undo, no redaction, no retries and no recovery.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Settings(pydantic_settings.BaseSettings):
 def main() -> int:
     settings = Settings()
     pluggy.PluginManager("naive")
-    assert pathspec.PathSpec.from_lines("gitwildmatch", ["/agent-config"]).match_file("agent-config/query.txt")
+    assert pathspec.PathSpec.from_lines("gitwildmatch", ["/agent-config"]).match_file(
+        "agent-config/query.txt"
+    )
     query = Path("agent-config/query.txt").read_text()
     rollup = Path("agent-config/codeRollup.txt").read_text()
     key = Path("agent-config/openai-key.txt").read_text().strip()
@@ -44,7 +46,8 @@ def main() -> int:
     Path("logs/.gitignore").write_text("*")
     with (folder / "events.jsonl").open("w") as events:
         log = structlog.wrap_logger(
-            structlog.WriteLogger(events), processors=[structlog.processors.JSONRenderer(sort_keys=True)]
+            structlog.WriteLogger(events),
+            processors=[structlog.processors.JSONRenderer(sort_keys=True)],
         )
         keep = snapshots()
         keep()
@@ -55,18 +58,24 @@ def main() -> int:
             (folder / f"{attempt}-query.txt").write_text(prompt)
             log.info("call.started", attempt=attempt)
             text = ask(settings, key, prompt, folder / f"{attempt}-query-response")
-            files = dict(re.findall(r"^\^\^\^(\S+)\n(.*?)^\^\^\^end$", text, re.MULTILINE | re.DOTALL))
+            files = dict(
+                re.findall(r"^\^\^\^(\S+)\n(.*?)^\^\^\^end$", text, re.MULTILINE | re.DOTALL)
+            )
             refuse_ignored(files)
             write(files)
             replaced |= files
             log.info("changes.applied", paths=sorted(files))
-            build = subprocess.run(["bash", "build.sh"], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+            build = subprocess.run(
+                ["bash", "build.sh"], capture_output=True, stdin=subprocess.DEVNULL, check=False
+            )
             output = (build.stdout + build.stderr).decode()
             (folder / f"{attempt}-build.txt").write_text(f"{build.returncode}\n{output}")
             keep()
             log.info("process.finished", exit_code=build.returncode)
             if build.returncode == 0:
-                (folder / "run.json").write_text(json.dumps({"outcome": "reached", "attempts": attempt}))
+                (folder / "run.json").write_text(
+                    json.dumps({"outcome": "reached", "attempts": attempt})
+                )
                 return 0
     return 1
 
@@ -107,7 +116,9 @@ def snapshots() -> Callable[[], None]:
 
     def keep() -> None:
         subprocess.run(["git", "add", "-A"], env=environment, check=True)
-        subprocess.run(["git", "write-tree"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["git", "write-tree"], env=environment, check=True, stdout=subprocess.DEVNULL
+        )
 
     return keep
 

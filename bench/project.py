@@ -39,7 +39,9 @@ def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Pat
 
 
 def fresh_copies(project: Path, below: Path) -> Callable[[], Path]:
-    """Return a function that makes a new copy of `project` at each call, and drops the previous one."""
+    """Return a function that makes a new copy of `project` at each call, and drops the previous
+    one.
+    """
     numbers = itertools.count()
 
     def copy() -> Path:

@@ -12,7 +12,8 @@ from project import IDENTITY, make_project
 
 SIZE = 8_000  # bytes, about the size of a source file
 FOLDER = 50  # files in it
-# Files, the most that the ratio may be, and rounds. The start of Python is a third of the time for 10,000 files.
+# Files, the most that the ratio may be, and rounds. The start of Python is a third of the time for
+# 10,000 files.
 PROJECTS = [(10_000, 3, 15), (60_000, 2, 8)]
 PEER = "git ls-files -z | xargs -0 cat >agent-config/codeRollup.txt"
 
@@ -40,7 +41,10 @@ def _line(files: int, limit: float, rounds: int) -> Line:
 
 def _large(project: Path, files: int) -> Path:
     make_project(project)
-    lines = [f"    line {number} of a file, as long as a line of code is\n" for number in range(SIZE // 50)]
+    lines = [
+        f"    line {number} of a file, as long as a line of code is\n"
+        for number in range(SIZE // 50)
+    ]
     for number in range(files):
         path = project / f"src/{number // FOLDER}/file_{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)

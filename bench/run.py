@@ -1,6 +1,7 @@
 """Run all benchmarks, each against a peer measured in the same run.
 
-Exits with 1 if a limit is exceeded. A line whose peer is not installed is counted and named, but is no failure.
+Exits with 1 if a limit is exceeded. A line whose peer is not installed is counted and named, but is
+no failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What the sandbox adds to a process that does nothing: in milliseconds, and against bubblewrap with the same mounts.
+"""What the sandbox adds to a process that does nothing: in milliseconds, and against bubblewrap
+with the same mounts.
 
-Processor time counts, the least of many starts: other programs on the machine add to the time of a clock. The design
-allows 10 ms, with the filter of system calls and the keyring. bubblewrap alone took 7.9 ms where it was designed, and a
-process without it 1.2 ms.
+Processor time counts, the least of many starts: other programs on the machine add to the time of a
+clock. The design allows 10 ms, with the filter of system calls and the keyring. bubblewrap alone
+took 7.9 ms where it was designed, and a process without it 1.2 ms.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def _lines(nested: int) -> list[Line]:
             (each / ".git/hooks").mkdir(parents=True)
             (each / ".git/config").write_text("[core]\n")
         inside, outside = (
-            ProcessRunner(root, SandboxSettings(mode), redactor=Redactor()) for mode in ("require", "off")
+            ProcessRunner(root, SandboxSettings(mode), redactor=Redactor())
+            for mode in ("require", "off")
         )
         try:
             inside.sandbox_in_use  # noqa: B018 - it raises
@@ -64,14 +66,18 @@ def _lines(nested: int) -> list[Line]:
             for runner in (inside, outside):
                 runner.remove_private_folders()
     added = ours - none
-    against_bubblewrap = Measured(name, added, peer - bare, LIMIT, "bubblewrap alone, with the same mounts")
+    against_bubblewrap = Measured(
+        name, added, peer - bare, LIMIT, "bubblewrap alone, with the same mounts"
+    )
     if nested:
         return [against_bubblewrap]
     return [Measured("sandbox, added to a process", added, MOST, 1.0, "10 ms"), against_bubblewrap]
 
 
 def _run(command: Sequence[str]) -> None:
-    """Run `command`, and wait for the process that bubblewrap leaves behind: only then does its time count."""
+    """Run `command`, and wait for the process that bubblewrap leaves behind: only then does its
+    time count.
+    """
     subprocess.run(command, check=True)
     with suppress(ChildProcessError):
         while True:

@@ -1,4 +1,6 @@
-"""A service on loopback that speaks OpenAI's protocol and answers immediately from a repeating list."""
+"""A service on loopback that speaks OpenAI's protocol and answers immediately from a repeating
+list.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else the body waits until the client has acknowledged the head
+        # Else the body waits until the client has acknowledged the head.
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
@@ -46,7 +49,13 @@ def _completion(text: str) -> bytes:
             "object": "chat.completion",
             "created": 0,
             "model": "gpt-5",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
             "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
         }
     ).encode()

@@ -44,7 +44,9 @@ def _against_llm() -> Line:
     llm = shutil.which("llm")
     if llm is None:
         return NotMeasured("--help", "llm is not on PATH")
-    seconds = medians({"ours": Command([code_commit(), "--help"]), "llm": Command([llm, "--help"])}, rounds=5)
+    seconds = medians(
+        {"ours": Command([code_commit(), "--help"]), "llm": Command([llm, "--help"])}, rounds=5
+    )
     return Measured("--help", seconds["ours"], seconds["llm"], 0.5, "llm")
 
 
@@ -55,10 +57,16 @@ def _crowd(folder: Path) -> Path:
         information = folder / f"bystander_{number}-1.0.dist-info"
         information.mkdir()
         description = "A line of the description, as long as lines of descriptions are.\n" * 100
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n\n{description}")
-        (information / "RECORD").write_text("".join(f"bystander_{number}/{n}.py,,\n" for n in range(100)))
+        (information / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n\n{description}"
+        )
+        (information / "RECORD").write_text(
+            "".join(f"bystander_{number}/{n}.py,,\n" for n in range(100))
+        )
         if number % 4 == 0:
-            (information / "entry_points.txt").write_text(f"[console_scripts]\n{name} = bystander_{number}:main\n")
+            (information / "entry_points.txt").write_text(
+                f"[console_scripts]\n{name} = bystander_{number}:main\n"
+            )
     return folder
 
 

@@ -1,13 +1,15 @@
 """A streamed reply: CPU of an event, and its first token on a terminal.
 
-The CPU is that of the whole process, the system's part included, without that of the same reply as a whole. It is
-measured for events that come many at once, as from a fast or a distant service, against a program that does no more
-than to parse them; and for events that come alone, in a segment each, a millisecond apart: then the system wakes two
-threads for each event, and the peer is httpx alone.
+The CPU is that of the whole process, the system's part included, without that of the same reply as
+a whole. It is measured for events that come many at once, as from a fast or a distant service,
+against a program that does no more than to parse them; and for events that come alone, in a segment
+each, a millisecond apart: then the system wakes two threads for each event, and the peer is httpx
+alone.
 
-The design allows 20 µs for each of many events, on its own machine, and no time of the peer there is on record. So no
-ratio follows from it. The limit here is chosen: two and a half times the peer, which does the least that a reader of
-the stream does. Runs on one machine gave 1.8 to 2.2: two threads take turns, and not always at the same events.
+The design allows 20 µs for each of many events, on its own machine, and no time of the peer there
+is on record. So no ratio follows from it. The limit here is chosen: two and a half times the peer,
+which does the least that a reader of the stream does. Runs on one machine gave 1.8 to 2.2: two
+threads take turns, and not always at the same events.
 """
 
 from __future__ import annotations
@@ -57,22 +59,45 @@ TOKENS = re.compile(rb"\d tokens")
 def main() -> list[Line]:
     """Measure and print."""
     many = [f"word{number} " if number % 12 else "\n" for number in range(WORDS)]
-    pieces = ["^^^src/answer.txt\n", "right\n", "^^^end\n", "^^^src/much.txt\n", *many, "\n^^^end\n"]
+    pieces = [
+        "^^^src/answer.txt\n",
+        "right\n",
+        "^^^end\n",
+        "^^^src/much.txt\n",
+        *many,
+        "\n^^^end\n",
+    ]
     with tempfile.TemporaryDirectory() as scratch, streaming(pieces[:3]) as (url, server):
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
         first = statistics.median(_first_token(url, server, copies()) for _ in range(ROUNDS))
     many_at_once = _event(pieces, PARSING, rounds=ROUNDS)
     alone = _event(pieces[: ALONE - 1] + pieces[-1:], READING, rounds=ROUNDS_ALONE, apart=0.001)
     lines: list[Line] = [
-        Measured("CPU of an event, many at once", *many_at_once, MANY_RATIO, "httpx and json.loads", "µs"),
-        Measured("CPU of an event that comes alone", *alone, ALONE_RATIO, "httpx alone, which parses nothing", "µs"),
-        Measured("the first token on a terminal", first, SHOWN, 1, f"{SHOWN * 1000:g} ms after its arrival"),
+        Measured(
+            "CPU of an event, many at once", *many_at_once, MANY_RATIO, "httpx and json.loads", "µs"
+        ),
+        Measured(
+            "CPU of an event that comes alone",
+            *alone,
+            ALONE_RATIO,
+            "httpx alone, which parses nothing",
+            "µs",
+        ),
+        Measured(
+            "the first token on a terminal",
+            first,
+            SHOWN,
+            1,
+            f"{SHOWN * 1000:g} ms after its arrival",
+        ),
     ]
     report("streaming", lines)
     return lines
 
 
-def _event(pieces: Sequence[str], peer: str, *, rounds: int, apart: float = 0) -> tuple[float, float]:
+def _event(
+    pieces: Sequence[str], peer: str, *, rounds: int, apart: float = 0
+) -> tuple[float, float]:
     """Return the microseconds of CPU of an event: of code-commit, and of the program `peer`."""
     with tempfile.TemporaryDirectory() as scratch, streaming(pieces, apart=apart) as (url, _):
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
@@ -86,9 +111,11 @@ def _event(pieces: Sequence[str], peer: str, *, rounds: int, apart: float = 0) -
             *(Command([*reading, how], None, copies) for how in ("", "stream")),
         ]
         taken = [[_cpu_of(command) for command in commands] for _ in range(rounds)]
-    # The median of the rounds: least values would come from different ones, and their difference from none.
+    # The median of the rounds: least values would come from different ones, and their difference
+    # from none.
     ours, peers = zip(
-        *((streamed - whole, read - whole_read) for whole, streamed, whole_read, read in taken), strict=True
+        *((streamed - whole, read - whole_read) for whole, streamed, whole_read, read in taken),
+        strict=True,
     )
     return statistics.median(ours) / len(pieces) * 1e6, statistics.median(peers) / len(pieces) * 1e6
 
@@ -101,11 +128,17 @@ def _cpu_of(command: Command) -> float:
 
 
 def _first_token(url: str, server: Streamed, folder: Path) -> float:
-    """Return the seconds from the first token, which the service holds back a moment, to its count on the terminal."""
+    """Return the seconds from the first token, which the service holds back a moment, to its count
+    on the terminal.
+    """
     ours, theirs = pty.openpty()
     environment = {**plain_environment(), "OPENAI_BASE_URL": url, "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(
-        [code_commit(), "--model", "openai/large"], cwd=folder, env=environment, stdout=theirs, stderr=theirs
+        [code_commit(), "--model", "openai/large"],
+        cwd=folder,
+        env=environment,
+        stdout=theirs,
+        stderr=theirs,
     ):
         os.close(theirs)
         shown, seen = b"", 0.0
@@ -124,7 +157,10 @@ def _first_token(url: str, server: Streamed, folder: Path) -> float:
 
 
 class Streamed:
-    """When the first token of the latest streamed reply was sent. The next one waits until `shown`."""
+    """When the first token of the latest streamed reply was sent.
+
+    The next one waits until `shown`.
+    """
 
     def __init__(self, pieces: Sequence[str]) -> None:
         self.pieces = pieces
@@ -134,7 +170,8 @@ class Streamed:
 
 @contextmanager
 def streaming(pieces: Sequence[str], *, apart: float = 0) -> Iterator[tuple[str, Streamed]]:
-    """Serve the text of `pieces`, streamed with an event for each if that is asked for; yield the base URL.
+    """Serve the text of `pieces`, streamed with an event for each if that is asked for; yield the
+    base URL.
 
     The events come at once, or `apart` seconds from each other.
     """
@@ -171,7 +208,9 @@ def streaming(pieces: Sequence[str], *, apart: float = 0) -> Iterator[tuple[str,
 
         def _whole(self) -> None:
             message = {"role": "assistant", "content": "".join(pieces)}
-            body = json.dumps(_chunk_body([{"index": 0, "finish_reason": "stop", "message": message}])).encode()
+            body = json.dumps(
+                _chunk_body([{"index": 0, "finish_reason": "stop", "message": message}])
+            ).encode()
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -194,9 +233,18 @@ def _chunk(text: str | None) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def _chunk_body(choices: Sequence[Mapping[str, Any]], kind: str = "chat.completion") -> Mapping[str, Any]:
+def _chunk_body(
+    choices: Sequence[Mapping[str, Any]], kind: str = "chat.completion"
+) -> Mapping[str, Any]:
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
-    return {"id": "bench", "object": kind, "created": 0, "model": "large", "choices": choices, "usage": usage}
+    return {
+        "id": "bench",
+        "object": kind,
+        "created": 0,
+        "model": "large",
+        "choices": choices,
+        "usage": usage,
+    }
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Count how often the truncation rule refuses what people wrote, by replaying the history of git repositories.
+"""Count how often the truncation rule refuses what people wrote, by replaying the history of git
+repositories.
 
     python bench/truncation_history.py PATH... [--show]
 
-Each file that a commit added or changed counts as one replacement, and the files of a commit as one response. People
-intended what they committed, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
+Each file that a commit added or changed counts as one replacement, and the files of a commit as one
+response. People intended what they committed, so each refusal is a false positive. Merges are left
+out. PATH may be a bare repository.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Blobs:
 
     def __init__(self, repository: str) -> None:
         self._process = subprocess.Popen(
-            ["git", "-C", repository, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ["git", "-C", repository, "cat-file", "--batch"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def __enter__(self) -> Self:
@@ -75,7 +79,16 @@ class Blobs:
 
 def replacements(repository: str) -> Iterator[Replacement]:
     """Yield what each commit wrote, latest first."""
-    log = ["log", "--no-merges", "--no-renames", "--diff-filter=AM", "--raw", "-z", "--no-abbrev", "--format=%x01%H"]
+    log = [
+        "log",
+        "--no-merges",
+        "--no-renames",
+        "--diff-filter=AM",
+        "--raw",
+        "-z",
+        "--no-abbrev",
+        "--format=%x01%H",
+    ]
     done = subprocess.run(["git", "-C", repository, *log], check=True, capture_output=True)
     commit = ""
     fields = iter(done.stdout.split(b"\0"))
@@ -86,7 +99,9 @@ def replacements(repository: str) -> Iterator[Replacement]:
             _, mode, old, new, status = field.split()
             path = next(fields).decode("utf-8", "replace")
             if mode not in _LINKS:
-                yield Replacement(commit, path, None if status == b"A" else old.decode(), new.decode())
+                yield Replacement(
+                    commit, path, None if status == b"A" else old.decode(), new.decode()
+                )
 
 
 def measure(repository: str, *, show: bool) -> tuple[int, Counter[str]]:
@@ -112,7 +127,9 @@ def measure(repository: str, *, show: bool) -> tuple[int, Counter[str]]:
 
 def main() -> None:
     """Print one line per repository."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("repositories", nargs="+", metavar="PATH")
     parser.add_argument("--show", action="store_true", help="print each refusal")
     arguments = parser.parse_args()

@@ -1,4 +1,6 @@
-"""One TypeScript answer that calls one tool, checked and run by the host, against a bare `deno run`."""
+"""One TypeScript answer that calls one tool, checked and run by the host, against a bare `deno
+run`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def main() -> list[Line]:
     try:
         from code_commit_tasks.runtime.deno import deno_binary
     except ImportError:
-        lines: list[Line] = [NotMeasured("an answer that calls one tool", "code-commit-tasks is not installed")]
+        lines: list[Line] = [
+            NotMeasured("an answer that calls one tool", "code-commit-tasks is not installed")
+        ]
     else:
         with tempfile.TemporaryDirectory() as scratch:
             lines = [_measured(Path(scratch), deno_binary())]
@@ -44,7 +48,10 @@ def main() -> list[Line]:
 def _measured(scratch: Path, deno: str) -> Line:
     bare = scratch / "bare.ts"
     bare.write_text(BARE)
-    command = Command([deno, "run", "--no-config", str(bare)], {"DENO_DIR": str(scratch), "DENO_NO_UPDATE_CHECK": "1"})
+    command = Command(
+        [deno, "run", "--no-config", str(bare)],
+        {"DENO_DIR": str(scratch), "DENO_NO_UPDATE_CHECK": "1"},
+    )
     answer = _answer(make_project(scratch / "project"))
     ours, peer = [], []
     for turn in range(ROUNDS + 1):
@@ -56,12 +63,18 @@ def _measured(scratch: Path, deno: str) -> Line:
             ours.append(seconds)
             peer.append(bare_seconds)
     return Measured(
-        "an answer that calls one tool", statistics.median(ours), statistics.median(peer), LIMIT, "a bare deno run"
+        "an answer that calls one tool",
+        statistics.median(ours),
+        statistics.median(peer),
+        LIMIT,
+        "a bare deno run",
     )
 
 
 def _answer(root: Path) -> Any:
-    """Return a function that runs the answer as a task does, with the host's guard, in the project at `root`."""
+    """Return a function that runs the answer as a task does, with the host's guard, in the project
+    at `root`.
+    """
     from code_commit_tasks.functions import open_functions
     from code_commit_tasks.runtime.script import ScriptLimits, run_script
     from code_commit_toolbox.settings import ToolboxSettings
@@ -82,7 +95,9 @@ def _answer(root: Path) -> Any:
     limits = ScriptLimits(seconds=60, memory=512 * 1024 * 1024, calls=10)
 
     def answer() -> None:
-        found = run_script(CODE, declared, lambda name, given: functions(context, name, given).answer, limits)
+        found = run_script(
+            CODE, declared, lambda name, given: functions(context, name, given).answer, limits
+        )
         assert str(found).endswith(" lines"), found
 
     return answer

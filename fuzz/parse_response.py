@@ -3,8 +3,9 @@
     uv pip install atheris ./core
     python fuzz/parse_response.py fuzz/corpus -max_total_time=60
 
-The corpus grows in the first named folder. The parser must return changes or report what is wrong; its changes, written
-out again, must parse to the same changes; and content must be text of the response.
+The corpus grows in the first named folder. The parser must return changes or report what is wrong;
+its changes, written out again, must parse to the same changes; and content must be text of the
+response.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def one_input(data: bytes) -> None:
         assert content in text
         assert not content or content.endswith("\n")
         written.append(f"^^^{change.given}\n{content}^^^end\n")
-    if not any("\r" in path for path in paths):  # at the end of a path line, it would be part of the line ending
+    # At the end of a path line, it would be part of the line ending.
+    if not any("\r" in path for path in paths):
         assert parse_changes("".join(written)) == changes
 
 

@@ -1,4 +1,6 @@
-"""Search for keys in everything that a run writes, for the tests that send keys where they must not stay."""
+"""Search for keys in everything that a run writes, for the tests that send keys where they must not
+stay.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,13 @@ _NOT_SEARCHED = ("agent-config/.code-commit/journal", "agent-config/.code-commit
 def forms_of(piece: str) -> Iterator[str]:
     """Yield `piece` unchanged, and as in JSON, in URLs, in base64 at each alignment, and in hex."""
     raw = piece.encode()
-    yield from (piece, json.dumps(piece)[1:-1], quote(piece, safe=""), quote(piece), quote_plus(piece))
+    yield from (
+        piece,
+        json.dumps(piece)[1:-1],
+        quote(piece, safe=""),
+        quote(piece),
+        quote_plus(piece),
+    )
     yield from (raw.hex(), raw.hex().upper())
     for before in range(3):
         first, after = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
@@ -49,11 +57,17 @@ def traces_in(content: bytes, key: str) -> list[str]:
 
 
 def everything_written(project: Project, finished: Finished) -> Iterator[tuple[str, bytes]]:
-    """Yield everything that a run printed or wrote: its streams, and all files in and around the project with names."""
+    """Yield everything that a run printed or wrote: its streams, and all files in and around the
+    project with names.
+    """
     yield "stdout", finished.stdout.encode()
     yield "stderr", finished.stderr.encode()
     for path in sorted(project.root.parent.rglob("*")):
-        name = path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else str(path)
+        name = (
+            path.relative_to(project.root).as_posix()
+            if path.is_relative_to(project.root)
+            else str(path)
+        )
         if name.startswith(_NOT_SEARCHED):
             continue
         yield f"the name {name}", name.encode()
@@ -68,7 +82,9 @@ Traces = Callable[..., dict[str, list[str]]]
 def key_traces() -> Traces:
     """Return a function that searches everything a run wrote for a key, except the files `kept`."""
 
-    def search(project: Project, finished: Finished, key: str, *, kept: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    def search(
+        project: Project, finished: Finished, key: str, *, kept: tuple[str, ...] = ()
+    ) -> dict[str, list[str]]:
         return {
             where: traces
             for where, content in everything_written(project, finished)
@@ -80,10 +96,16 @@ def key_traces() -> Traces:
 
 @pytest.fixture
 def run(project: Project, key_traces: Traces) -> Callable[..., Finished]:
-    """Return a function that runs the command with a key for each provider, and checks that no output contains one."""
+    """Return a function that runs the command with a key for each provider, and checks that no
+    output contains one.
+    """
 
     def run(
-        key: str, *arguments: str, server: ScriptedServer | None = None, kept: tuple[str, ...] = (), **options: Any
+        key: str,
+        *arguments: str,
+        server: ScriptedServer | None = None,
+        kept: tuple[str, ...] = (),
+        **options: Any,
     ) -> Finished:
         known = dict.fromkeys(KEY_VARIABLES, key) | (server.environment() if server else {})
         environ = {**known, "CODE_COMMIT_HTTP__RETRIES": "0", **options.pop("environ", {})}

@@ -1,10 +1,11 @@
-"""Link the bytecode of libraries between the environments of tox: compiling it takes seconds in each of them.
+"""Link the bytecode of libraries between the environments of tox: compiling it takes seconds in
+each of them.
 
     python tests/share_bytecode.py FOLDER
 
-uv links each file of a library from its cache into the environments. What one environment compiled from such a file is
-kept in FOLDER under the file's inode, and linked into the others that have the file. Python checks bytecode as always:
-it must fit the time and the size of its source.
+uv links each file of a library from its cache into the environments. What one environment compiled
+from such a file is kept in FOLDER under the file's inode, and linked into the others that have the
+file. Python checks bytecode as always: it must fit the time and the size of its source.
 """
 
 from __future__ import annotations

@@ -47,14 +47,22 @@ def provider(request):
 @pytest.fixture
 def agent(provider, tmp_path):
     """Return a function that runs an agent on scripted replies in one of the protocols."""
-    project = Project.create(tmp_path, files={"a.txt": "one\n", "b.txt": "two\n", "m.py": "print(1)\n"})
+    project = Project.create(
+        tmp_path, files={"a.txt": "one\n", "b.txt": "two\n", "m.py": "print(1)\n"}
+    )
     plugins = [install_plugin(tmp_path / "plugins", "agent", WORKFLOW)]
     model, variable = PROVIDERS[provider]
 
     def work(*replies: Reply):
         with ScriptedServer(replies) as server:
-            environ = {variable: "sk-canary-0123456789-key7Q", "CODE_COMMIT_SANDBOX": "off", **server.environment()}
-            finished = project.command("--agent", "--model", model, "--json", environ=environ, plugins=plugins)
+            environ = {
+                variable: "sk-canary-0123456789-key7Q",
+                "CODE_COMMIT_SANDBOX": "off",
+                **server.environment(),
+            }
+            finished = project.command(
+                "--agent", "--model", model, "--json", environ=environ, plugins=plugins
+            )
             return project, finished.events[-1]["data"], [each.json for each in server.requests]
 
     return work
@@ -68,10 +76,16 @@ def results_in(provider: str, request: dict[str, Any]) -> list[str]:
     """Return the results of the last calls, in the order that the service receives them."""
     if provider == "openai":
         messages = request["messages"]
-        last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
+        last = max(
+            place for place, message in enumerate(messages) if message["role"] == "assistant"
+        )
         return [message["content"] for message in messages[last + 1 :] if message["role"] == "tool"]
     if provider == "anthropic":
-        return [block["content"] for block in request["messages"][-1]["content"] if block["type"] == "tool_result"]
+        return [
+            block["content"]
+            for block in request["messages"][-1]["content"]
+            if block["type"] == "tool_result"
+        ]
     responses = [part["functionResponse"]["response"] for part in request["contents"][-1]["parts"]]
     return [next(iter(response.values())) for response in responses]
 
@@ -85,7 +99,9 @@ def test_new_words_stand_apart_from_those_before_a_kill(agent, provider):
 
 
 def test_parallel_calls_are_answered_together_and_in_order(agent, provider):
-    both = Reply(tool_calls=(called(1, "read_file", path="a.txt"), called(2, "read_file", path="b.txt")))
+    both = Reply(
+        tool_calls=(called(1, "read_file", path="a.txt"), called(2, "read_file", path="b.txt"))
+    )
     change = Reply(
         "Now I know.",
         tool_calls=(
@@ -93,7 +109,9 @@ def test_parallel_calls_are_answered_together_and_in_order(agent, provider):
             called(4, "code_search", searches=[{"pattern": "print($A)", "language": "python"}]),
         ),
     )
-    project, ending, requests = agent(both, change, Reply(tool_calls=(called(5, "final_output", summary="changed"),)))
+    project, ending, requests = agent(
+        both, change, Reply(tool_calls=(called(5, "final_output", summary="changed"),))
+    )
     assert (ending["summary"], ending["data"]["text"]) == ("FINISHED", "changed")
     assert results_in(provider, requests[1]) == ["one\n", "two\n"]
     assert "m.py:1: print(1)" in results_in(provider, requests[2])[1]
@@ -115,7 +133,9 @@ def test_forbidden_or_malformed_calls_return_an_error(agent, provider):
     assert [answer["is_error"] for answer in ending["data"]["answers"]] == [True] * 4
     texts = results_in(provider, requests[1])
     for text, words in zip(
-        texts, ("no tool 'shell'", "not a JSON object", "'path' is a required", "cannot be written"), strict=True
+        texts,
+        ("no tool 'shell'", "not a JSON object", "'path' is a required", "cannot be written"),
+        strict=True,
     ):
         assert words in text
     assert not (project.root / "owned").exists()
@@ -137,7 +157,9 @@ def test_thinking_and_signatures_go_back(agent, provider):
 
 
 def test_an_incomplete_reply_runs_nothing(agent, provider):
-    cut = Reply(tool_calls=(called(1, "write_file", path="cut.txt", content="hal"),), finish=Finish.LENGTH)
+    cut = Reply(
+        tool_calls=(called(1, "write_file", path="cut.txt", content="hal"),), finish=Finish.LENGTH
+    )
     project, ending, requests = agent(cut, Reply("done"))
     assert ending["summary"] == "FINISHED"
     assert "Not run" in results_in(provider, requests[1])[0]
@@ -147,8 +169,14 @@ def test_an_incomplete_reply_runs_nothing(agent, provider):
 def test_the_conversation_is_marked_for_the_cache(agent, provider):
     if provider != "anthropic":
         pytest.skip("the other services need no marks")
-    look = [Reply(tool_calls=(called(number, "read_file", path="ab"[number % 2] + ".txt"),)) for number in range(4)]
+    look = [
+        Reply(tool_calls=(called(number, "read_file", path="ab"[number % 2] + ".txt"),))
+        for number in range(4)
+    ]
     _, _, requests = agent(*look, Reply("done"))
-    marked = [["cache_control" in message["content"][-1] for message in request["messages"]] for request in requests]
+    marked = [
+        ["cache_control" in message["content"][-1] for message in request["messages"]]
+        for request in requests
+    ]
     assert marked[0] == [True]
     assert marked[3] == [True, False, False, False, True, False, True]

@@ -28,7 +28,9 @@ SERVICES = {
     "claude-sonnet-4-5": MARKS,
     "gemini-2.5-pro": {"minimum": 1024, "step": 1},
 }
-REQUIREMENTS = "".join(f"{number}. The value {number} is {number * number}.\n" for number in range(600))
+REQUIREMENTS = "".join(
+    f"{number}. The value {number} is {number * number}.\n" for number in range(600)
+)
 REPLIES = 40
 CODE = "".join(f"value_{number} = {number}\n" for number in range(400))
 
@@ -40,12 +42,16 @@ class Work:
         self.replies: list[Reply | str] = []
 
     def calls(self, name: str, **arguments: Any) -> None:
-        self.replies.append(Reply(tool_calls=(ToolCall(f"call_{len(self.replies)}", name, arguments),)))
+        self.replies.append(
+            Reply(tool_calls=(ToolCall(f"call_{len(self.replies)}", name, arguments),))
+        )
 
 
 @pytest.fixture
 def billed(tmp_path):
-    """Return a function that runs coach and player, and returns their bill as a multiple of that of a perfect cache."""
+    """Return a function that runs coach and player, and returns their bill as a multiple of that of
+    a perfect cache.
+    """
     files = {f"code_{number}.py": f"# {number}\n{CODE}" for number in range(REPLIES)}
     project = Project.create(tmp_path, files=files)
     project.write({"requirements.md": REQUIREMENTS})
@@ -56,11 +62,24 @@ def billed(tmp_path):
         billing = Billing(**SERVICES[model])
         with ScriptedServer(billing.answering(*work.replies)) as server:
             names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-            environ = {**dict.fromkeys(names, "sk-0123456789"), **server.environment(), "OWN_ADDRESS": server.address}
-            arguments = ("--autonomous", "--max-turns=10", "--model", model, "--json", "--sandbox=off")
+            environ = {
+                **dict.fromkeys(names, "sk-0123456789"),
+                **server.environment(),
+                "OWN_ADDRESS": server.address,
+            }
+            arguments = (
+                "--autonomous",
+                "--max-turns=10",
+                "--model",
+                model,
+                "--json",
+                "--sandbox=off",
+            )
             finished = project.command(*arguments, environ=environ, plugins=plugins)
         assert len(billing.bills) == len(work.replies), finished.stderr
-        cost, least = (sum(bill.cost() for bill in bills) for bills in (billing.bills, billing.perfect))
+        cost, least = (
+            sum(bill.cost() for bill in bills) for bills in (billing.bills, billing.perfect)
+        )
         shortened = [event for event in finished.events if event["kind"] == "toolbox.shortened"]
         return cost / least, len(shortened)
 

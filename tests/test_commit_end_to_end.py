@@ -1,4 +1,6 @@
-"""The commit workflow from outside: the command, a real server on loopback, a real git, a real build."""
+"""The commit workflow from outside: the command, a real server on loopback, a real git, a real
+build.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def project(tmp_path):
     return Project.create(tmp_path, build=BUILD)
 
 
-def run(project: Project, server: ScriptedServer, *arguments: str, provider: str = "openai", **options):
+def run(
+    project: Project, server: ScriptedServer, *arguments: str, provider: str = "openai", **options
+):
     model, variable, *_ = PROVIDERS[provider]
     environ = {variable: KEY, **server.environment(), **options.pop("environ", {})}
     return project.command("--model", model, *arguments, environ=environ, **options)
@@ -43,14 +47,22 @@ def files_of(project: Project) -> dict[str, str]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_fail_repair_pass(project, provider):
-    with ScriptedServer([Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]
+    ) as server:
         finished = run(project, server, "--json", provider=provider)
         requests = server.requests
     assert (finished.exit_code, project.read("a.txt")) == (0, "good\n")
-    assert [request.headers[PROVIDERS[provider][2]] for request in requests] == [PROVIDERS[provider][3]] * 2
+    assert [request.headers[PROVIDERS[provider][2]] for request in requests] == [
+        PROVIDERS[provider][3]
+    ] * 2
     assert all(KEY not in request.path for request in requests)
     # Installed log sinks add their own files.
-    left = {path.name for path in project.run_folder.iterdir() if not path.name.endswith((".html", ".diff"))}
+    left = {
+        path.name
+        for path in project.run_folder.iterdir()
+        if not path.name.endswith((".html", ".diff"))
+    }
     assert sorted(left) == [
         "1-build.txt",
         "1-initial-query-response.json",
@@ -81,14 +93,24 @@ def test_fail_repair_pass(project, provider):
     assert document["tokens"]["input"] == 20
     kinds = [event["kind"] for event in finished.events]
     assert (kinds[0], kinds[-1]) == ("run.started", "run.finished")
-    assert kinds.count("call.finished") == kinds.count("process.finished") == kinds.count("changes.applied") == 2
+    assert (
+        kinds.count("call.finished")
+        == kinds.count("process.finished")
+        == kinds.count("changes.applied")
+        == 2
+    )
     assert finished.events[-1]["data"]["exit_code"] == 0
 
 
 def test_git_shows_only_the_change(project):
-    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("new/b.txt", "b\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "good\n") + replaced("new/b.txt", "b\n"))]
+    ) as server:
         assert run(project, server).exit_code == 0
-    assert project.git("status", "--porcelain", "--untracked-files=all").splitlines() == [" M a.txt", "?? new/b.txt"]
+    assert project.git("status", "--porcelain", "--untracked-files=all").splitlines() == [
+        " M a.txt",
+        "?? new/b.txt",
+    ]
 
 
 def test_a_build_that_fails_after_three_repairs_is_exit_1(project):
@@ -110,11 +132,18 @@ def test_a_build_that_a_signal_ends_is_red(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--sandbox", "off", "--repairs", "0")
     assert finished.exit_code == 1
-    assert "the build is red: build.sh was ended by signal 9 (SIGKILL) after 1 attempt" in finished.stderr
+    assert (
+        "the build is red: build.sh was ended by signal 9 (SIGKILL) after 1 attempt"
+        in finished.stderr
+    )
 
 
 def test_a_file_named_in_two_ways_is_one_file_with_one_latest_replacement(project):
-    script = [Reply(replaced("./a.txt", "bad first\n")), Reply(replaced("a.txt", "bad second\n")), Reply("no")]
+    script = [
+        Reply(replaced("./a.txt", "bad first\n")),
+        Reply(replaced("a.txt", "bad second\n")),
+        Reply("no"),
+    ]
     with ScriptedServer(script) as server:
         run(project, server, "--repairs", "2")
         shown = server.requests[2].prompt.partition("[file replacements]\n")[2]
@@ -132,7 +161,9 @@ def test_on_failure_restore_restores_the_tree(project):
 
 def test_undo_reverts_a_run_and_refuses_files_that_changed_since(project):
     before = files_of(project)
-    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("c/d.txt", "x\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "good\n") + replaced("c/d.txt", "x\n"))]
+    ) as server:
         assert run(project, server).exit_code == 0
     project.write({"c/d.txt": "mine\n"})
     refused = project.command("undo")
@@ -188,7 +219,9 @@ def test_a_path_beyond_the_limits_is_refused(project, path, reason):
 
 def test_a_path_and_a_name_within_the_limits_are_written(project):
     deep, long = "d/" * 100 + "x", "l/" + "x" * 255
-    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced(deep, "x\n") + replaced(long, "x\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "good\n") + replaced(deep, "x\n") + replaced(long, "x\n"))]
+    ) as server:
         assert run(project, server).exit_code == 0
     assert project.read(deep) == project.read(long) == "x\n"
 
@@ -215,9 +248,13 @@ def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, rea
 
 
 def test_a_response_that_changes_nothing_is_built_and_repaired(project):
-    with ScriptedServer([Reply(replaced("a.txt", "old\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "old\n")), Reply(replaced("a.txt", "good\n"))]
+    ) as server:
         assert run(project, server).exit_code == 0
-        output = server.requests[1].prompt.partition("[build.sh output]\n")[2].partition("[query]")[0]
+        output = (
+            server.requests[1].prompt.partition("[build.sh output]\n")[2].partition("[query]")[0]
+        )
     assert "build.sh ended with exit code 1" in output
     assert (project.run_folder / "1-build.txt").exists()
 
@@ -226,7 +263,10 @@ def test_only_unusable_responses_are_exit_5(project):
     with ScriptedServer([Reply("no")] * 2) as server:
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
-    assert "no response can be applied after 2 attempts: there is no file replacement" in finished.stderr
+    assert (
+        "no response can be applied after 2 attempts: there is no file replacement"
+        in finished.stderr
+    )
     assert "hint: answer the model in the query" in finished.stderr
 
 
@@ -254,7 +294,10 @@ def test_a_reply_that_calls_a_function_is_called_so(project, provider):
         prompt = server.requests[1].prompt
     assert finished.exit_code == 0
     for text in (finished.stderr, prompt):
-        assert "it called a function (`write_file`). There are no functions: reply with text only" in text
+        assert (
+            "it called a function (`write_file`). There are no functions: reply with text only"
+            in text
+        )
 
 
 @pytest.mark.fast_rows(3)  # the tests of replies and of the network have the others
@@ -290,7 +333,9 @@ def test_status_429_is_retried(project):
 
 def test_dry_run_shows_the_change_and_writes_nothing(project):
     before = files_of(project)
-    with ScriptedServer([Reply(replaced("a.txt", "good\n") + "^^^build2.sh\n^^^delete\n")]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "good\n") + "^^^build2.sh\n^^^delete\n")]
+    ) as server:
         finished = run(project, server, "--dry-run")
     assert finished.exit_code == 0
     assert "-old\n+good\n" in finished.stdout
@@ -344,7 +389,9 @@ def test_a_reply_with_a_live_key_is_refused_and_the_key_is_not_stored(project):
 
 
 def test_replay_returns_recorded_answers_and_reports_changed_prompts(project):
-    with ScriptedServer([Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+    with ScriptedServer(
+        [Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]
+    ) as server:
         assert run(project, server).exit_code == 0
     name = project.run_folder.name
     project.git("checkout", "-q", ".")
@@ -367,14 +414,22 @@ def test_a_model_cannot_replace_a_key_by_its_mark(project):
         first, second = server.requests
     assert "key = ***7Q\n" in first.prompt
     assert "***7Q stands for a secret in the file" in second.prompt
-    assert (finished.exit_code, project.read("config.ini"), project.read("a.txt")) == (0, config, "good\n")
+    assert (finished.exit_code, project.read("config.ini"), project.read("a.txt")) == (
+        0,
+        config,
+        "good\n",
+    )
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]])
 def test_a_file_and_a_folder_swap_places(project, flags):
     shown = "--- a.txt ---\nold\n--- one ---\nx\n--- two/x ---\ny\n"
     project.write({"one": "x\n", "two/x": "y\n", "agent-config/codeRollup.txt": shown})
-    changes = "^^^one\n^^^delete\n^^^two/x\n^^^delete\n" + replaced("one/y", "1\n") + replaced("two", "2\n")
+    changes = (
+        "^^^one\n^^^delete\n^^^two/x\n^^^delete\n"
+        + replaced("one/y", "1\n")
+        + replaced("two", "2\n")
+    )
     with ScriptedServer([Reply(changes + replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, *flags)
     assert finished.exit_code == 0, finished.stderr

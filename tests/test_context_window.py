@@ -1,4 +1,6 @@
-"""The model's context window: every call of every workflow is checked before it is sent, within little memory."""
+"""The model's context window: every call of every workflow is checked before it is sent, within
+little memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from code_commit.plugin_api import Usage, estimate_tokens
 from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
 
 LINE = "A line of code, no shorter and no longer than most lines of code in most projects are.\n"
-KEYS = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789-key7Q"}
+KEYS = {
+    "OPENAI_API_KEY": "sk-canary-0123456789-key7Q",
+    "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789-key7Q",
+}
 BAD, GOOD = "^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"
 WINDOW = 12_000  # tokens
 # A provider whose model reads little.
@@ -27,7 +32,8 @@ def code_commit_providers():
     [definition] = loopback_provider.code_commit_providers()
     return [replace(definition, windows={{"loopback-1": {WINDOW}}})]
 """
-# Starts a command from a small process, and prints its peak memory in kB: until exec, a parent's memory counts, too.
+# Starts a command from a small process, and prints its peak memory in kB: until exec, a parent's
+# memory counts, too.
 PEAK = """
 import os, sys
 child = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
@@ -39,10 +45,14 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.fixture
 def small(tmp_path):
-    """Return a function that runs the command with the small model, and returns the number of requests, too."""
+    """Return a function that runs the command with the small model, and returns the number of
+    requests, too.
+    """
     plugins = [install_plugin(tmp_path / "plugins", "small", SMALL)]
 
-    def small(project: Project, *arguments: str, replies: list[Reply | str]) -> tuple[Finished, int]:
+    def small(
+        project: Project, *arguments: str, replies: list[Reply | str]
+    ) -> tuple[Finished, int]:
         with ScriptedServer(replies) as server:
             environ = {"LOOPBACK_BASE_URL": server.url("openai")}
             command = ("--model", "loopback-1", "--sandbox", "off", *arguments)
@@ -70,12 +80,16 @@ def test_replacements_that_fill_a_repair_are_named(small, tmp_path):
     project = Project.create(tmp_path, build="false\n")
     finished, requests = small(project, replies=[f"^^^a.txt\n{LINE * 2000}^^^end\n", GOOD])
     assert (finished.exit_code, requests) == (6, 1)
-    assert "shorten the file replacements so far, or choose another model; most of the prompt" in finished.stderr
+    assert (
+        "shorten the file replacements so far, or choose another model; most of the prompt"
+        in finished.stderr
+    )
 
 
 def test_a_repair_after_a_response_that_was_not_applied_names_no_build(small, tmp_path):
     project = Project.create(tmp_path, build="false\n")
-    project.write({"agent-config/query.txt": LINE * 350})  # the reason of the refusal does not fit in any more
+    # The reason of the refusal does not fit in any more.
+    project.write({"agent-config/query.txt": LINE * 350})
     refused = "".join(f"^^^{'x' * 200}{number}/../y\nz\n^^^end\n" for number in range(400))
     settings = '[plugins.commit]\nrefused_path = "repair"\n'
     project.write({"agent-config/config.toml": settings})
@@ -86,9 +100,17 @@ def test_a_repair_after_a_response_that_was_not_applied_names_no_build(small, tm
 
 
 CALLS = {
-    "consistency": ({"agent-config/codeRollup.txt": LINE * 2000}, ("--consistency-check",), "the code"),
+    "consistency": (
+        {"agent-config/codeRollup.txt": LINE * 2000},
+        ("--consistency-check",),
+        "the code",
+    ),
     "autonomous": ({"requirements.md": LINE * 2000}, ("--autonomous",), "the prompt"),
-    "task": ({"task.txt": LINE * 2000}, ("--task-file", "task.txt"), "the task with its steps so far"),
+    "task": (
+        {"task.txt": LINE * 2000},
+        ("--task-file", "task.txt"),
+        "the task with its steps so far",
+    ),
 }
 
 
@@ -100,7 +122,8 @@ def test_every_workflow_refuses_a_first_prompt_that_does_not_fit(small, tmp_path
     finished, requests = small(project, *arguments, replies=[Reply("never sent")])
     assert (finished.exit_code, requests) == (3, 0), finished.stderr
     assert re.search(
-        rf"error: the prompt has about [\d,]+ tokens, and loopback-1 reads at most {WINDOW:,}\n", finished.stderr
+        rf"error: the prompt has about [\d,]+ tokens, and loopback-1 reads at most {WINDOW:,}\n",
+        finished.stderr,
     )
     assert f"; most of the prompt is {largest}\n" in finished.stderr
 
@@ -108,9 +131,20 @@ def test_every_workflow_refuses_a_first_prompt_that_does_not_fit(small, tmp_path
 def peak(project: Project, *arguments: str) -> tuple[int, int, str]:
     """Return the exit code, the peak memory in MB, and stderr of the command."""
     with ScriptedServer() as server:
-        command = [sys.executable, "-c", PEAK, sys.executable, "-P", "-m", "code_commit", *arguments]
+        command = [
+            sys.executable,
+            "-c",
+            PEAK,
+            sys.executable,
+            "-P",
+            "-m",
+            "code_commit",
+            *arguments,
+        ]
         environ = project.environment({**KEYS, **server.environment()})
-        done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=project.root, env=environ, capture_output=True, text=True, check=False
+        )
         assert server.requests == []
     return done.returncode, int(done.stdout.split()[-1]) // 1024, done.stderr
 
@@ -124,7 +158,11 @@ LARGE = {
     "rollup": ("agent-config/codeRollup.txt", (), "--exclude /src/`, or choose"),
     "query": ("agent-config/query.txt", (), "shorten the query"),
     "query file": ("long.txt", ("--query-file", "long.txt"), "shorten the query"),
-    "report": ("agent-config/codeRollup.txt", ("--consistency-check",), "most of the prompt is the code"),
+    "report": (
+        "agent-config/codeRollup.txt",
+        ("--consistency-check",),
+        "most of the prompt is the code",
+    ),
     "code": (None, ("--query", "Do it."), "--exclude /src/`, or choose"),
     "doctor": ("agent-config/codeRollup.txt", ("doctor", "--no-build"), ""),
 }
@@ -145,7 +183,10 @@ def test_a_prompt_that_cannot_fit_is_refused_within_80_mb(tmp_path, case):
 
 
 def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
-    mixed = {f"src/{number}.py": LINE * 500 if number % 3 else "é界🚀;{}[]==\n" * 3000 for number in range(60)}
+    mixed = {
+        f"src/{number}.py": LINE * 500 if number % 3 else "é界🚀;{}[]==\n" * 3000
+        for number in range(60)
+    }
     project = Project.create(tmp_path, files=mixed, rollup=None)
     printed = json.loads(project.command("rollup", "--json").stdout)["tokens"]
     assert printed == estimate_tokens(project.read("agent-config/codeRollup.txt"))
@@ -162,7 +203,9 @@ def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
     assert int(named[1].replace(",", "")) == pytest.approx(in_run, rel=0.02)
     again = json.loads(project.command("rollup", "--json").stdout)["tokens"]
     assert again == in_run
-    doctor = json.loads(project.command("doctor", "--json", "--no-build", "--model", "gemini-2.5-pro").stdout)
+    doctor = json.loads(
+        project.command("doctor", "--json", "--no-build", "--model", "gemini-2.5-pro").stdout
+    )
     asked = next(line["data"]["tokens"] for line in doctor["checks"] if "tokens" in line["data"])
     assert 0 <= in_prompt - asked < 20  # the query
 
@@ -183,6 +226,9 @@ def test_a_prompt_that_the_server_cut_is_noticed(tmp_path, usage, warned):
     with ScriptedServer([Reply(BAD, usage=usage), Reply(GOOD, usage=usage)]) as server:
         finished = project.command("--model", "gpt-5", environ={**KEYS, **server.environment()})
     assert finished.exit_code == 0, finished.stderr
-    cut = re.findall(r"warning: gpt-5 read 2,048 tokens of a prompt that has about [5-7]\d,\d{3}: ", finished.stderr)
+    cut = re.findall(
+        r"warning: gpt-5 read 2,048 tokens of a prompt that has about [5-7]\d,\d{3}: ",
+        finished.stderr,
+    )
     assert len(cut) == warned  # once in a run
     assert ("OLLAMA_CONTEXT_LENGTH or num_ctx" in finished.stderr) == warned

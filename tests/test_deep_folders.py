@@ -1,4 +1,6 @@
-"""Folders nested deeper than Python recurses, in a project and in what builds leave behind, hinder no command."""
+"""Folders nested deeper than Python recurses, in a project and in what builds leave behind, hinder
+no command.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def make_deep(folder: Path, depth: int = DEPTH) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return a temporary folder that is gone after the test: pytest itself cannot remove what is this deep."""
+    """Return a temporary folder that is gone after the test: pytest itself cannot remove what is
+    this deep.
+    """
     made = tmp_path / "made"
     made.mkdir()
     yield made
@@ -45,31 +49,48 @@ def server() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow  # six commands; the others prove that no step recurses
-def test_a_deep_project_is_changed_replayed_and_restored(folder: Path, server: dict[str, str]) -> None:
+def test_a_deep_project_is_changed_replayed_and_restored(
+    folder: Path, server: dict[str, str]
+) -> None:
     project = Project.create(folder)
     make_deep(project.root)
     project.git("add", "-A")
     scratch = folder / "scratch"
     scratch.mkdir()
     environ = {**server, "TMPDIR": str(scratch)}
-    commands = (["rollup"], ["--model=gpt-5"], ["replay", "latest"], ["undo"], ["init"], ["runs", "prune", "--keep=0"])
+    commands = (
+        ["rollup"],
+        ["--model=gpt-5"],
+        ["replay", "latest"],
+        ["undo"],
+        ["init"],
+        ["runs", "prune", "--keep=0"],
+    )
     for command in commands:
         done = project.command(*command, environ=environ)
         assert done.exit_code == 0, (command, done.stderr)
     assert not list(scratch.glob("code-commit-replay-*"))
 
 
-def test_a_file_that_a_build_made_a_deep_folder_comes_back(folder: Path, server: dict[str, str]) -> None:
-    project = Project.create(folder, build=f"rm a.txt; mkdir a.txt; python3 -c '{MAKE % DEPTH}' a.txt\n")
+def test_a_file_that_a_build_made_a_deep_folder_comes_back(
+    folder: Path, server: dict[str, str]
+) -> None:
+    project = Project.create(
+        folder, build=f"rm a.txt; mkdir a.txt; python3 -c '{MAKE % DEPTH}' a.txt\n"
+    )
     done = project.command("--model=gpt-5", environ=server)
     assert (done.exit_code, (project.root / "a.txt").is_dir()) == (0, True), done.stderr
     undone = project.command("undo")
     assert (undone.exit_code, project.read("a.txt")) == (0, "old\n"), undone.stderr
 
 
-def test_what_a_build_leaves_in_its_private_folders_is_removed(folder: Path, server: dict[str, str]) -> None:
+def test_what_a_build_leaves_in_its_private_folders_is_removed(
+    folder: Path, server: dict[str, str]
+) -> None:
     """Also folders that their owner may not open, at any depth."""
-    project = Project.create(folder, build=f"python3 -c '{MAKE % DEEPER}' /tmp; chmod 0 /tmp/d/d/d/d; chmod 0 /tmp/d\n")
+    project = Project.create(
+        folder, build=f"python3 -c '{MAKE % DEEPER}' /tmp; chmod 0 /tmp/d/d/d/d; chmod 0 /tmp/d\n"
+    )
     cache = folder / "cache"
     for _ in range(2):
         done = project.command("--model=gpt-5", environ={**server, "XDG_CACHE_HOME": str(cache)})

@@ -25,7 +25,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 pytest.importorskip(
-    "hatchling", reason="hatchling builds the distributions; the environments `all` and `lowest` have it"
+    "hatchling",
+    reason="hatchling builds the distributions; the environments `all` and `lowest` have it",
 )
 
 ROOT = Path(__file__).parents[1]
@@ -93,7 +94,11 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(build, folder: Path
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    packed = {name for name in build(folder).namelist() if ".dist-info/" not in name and ".data/" not in name}
+    packed = {
+        name
+        for name in build(folder).namelist()
+        if ".dist-info/" not in name and ".data/" not in name
+    }
     assert packed == files
     assert f"{import_name(folder)}/py.typed" in packed
     assert {name.split("/")[0] for name in packed} == {import_name(folder)}
@@ -104,7 +109,12 @@ def test_the_host_brings_its_man_page(build) -> None:
     [page] = [name for name in wheel.namelist() if ".data/" in name]
     assert page.endswith(".data/data/share/man/man1/code-commit.1")
     assert wheel.read(page) == (ROOT / "core/man/code-commit.1").read_bytes()
-    assert not [name for folder in DISTRIBUTIONS[2:] for name in build(folder).namelist() if ".data/" in name]
+    assert not [
+        name
+        for folder in DISTRIBUTIONS[2:]
+        for name in build(folder).namelist()
+        if ".data/" in name
+    ]
 
 
 @each_distribution
@@ -121,7 +131,10 @@ def test_the_metadata_is_complete(build, folder: Path) -> None:
 @each_distribution
 def test_every_dependency_has_a_lower_bound_and_no_upper_one(folder: Path) -> None:
     extras = project(folder).get("optional-dependencies", {}).values()
-    for text in [*project(folder).get("dependencies", []), *(line for lines in extras for line in lines)]:
+    for text in [
+        *project(folder).get("dependencies", []),
+        *(line for lines in extras for line in lines),
+    ]:
         requirement = Requirement(text)
         operators = {clause.operator for clause in requirement.specifier}
         assert operators == ({">=", "<"} if requirement.name in BOUNDED else {">="}), text
@@ -148,7 +161,10 @@ def test_a_plugin_is_found_by_its_entry_point(build, folder: Path) -> None:
 
 
 def extras() -> dict[str, set[str]]:
-    return {extra: names(texts) for extra, texts in project(ROOT / "core")["optional-dependencies"].items()}
+    return {
+        extra: names(texts)
+        for extra, texts in project(ROOT / "core")["optional-dependencies"].items()
+    }
 
 
 @each_plugin
@@ -183,14 +199,25 @@ def test_the_root_has_the_extras_of_the_host_as_folders(build) -> None:
 
     def needed(wanted: set[str]) -> dict[str, str]:
         """Return these distributions and the ones of this checkout that they need."""
-        more = set().union(*(names(project(folders[name])["dependencies"]) & folders.keys() for name in wanted))
-        return needed(wanted | more) if more - wanted else {name: folders[name].as_uri() for name in wanted}
+        more = set().union(
+            *(names(project(folders[name])["dependencies"]) & folders.keys() for name in wanted)
+        )
+        return (
+            needed(wanted | more)
+            if more - wanted
+            else {name: folders[name].as_uri() for name in wanted}
+        )
 
-    assert given == {"": needed({"code-commit"}), **{extra: needed(wanted) for extra, wanted in extras().items()}}
+    assert given == {
+        "": needed({"code-commit"}),
+        **{extra: needed(wanted) for extra, wanted in extras().items()},
+    }
 
 
 def test_the_root_has_the_command_and_its_own_name(build) -> None:
-    """`uv tool install` links only the commands of the named package; pip and uv fail if a member has the same name."""
+    """`uv tool install` links only the commands of the named package; pip and uv fail if a member
+    has the same name.
+    """
     [points] = [name for name in build(ROOT).namelist() if name.endswith("entry_points.txt")]
     assert "code-commit = code_commit.__main__:main" in build(ROOT).read(points).decode()
     assert project(ROOT)["name"] not in {project(folder)["name"] for folder in DISTRIBUTIONS}
@@ -213,7 +240,10 @@ def environment(tmp_path: Path) -> Path:
 
 @pytest.mark.slow  # pip alone takes seconds
 def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
-    """With pip. The environments of tox install every set of distributions, by name as well, with uv."""
+    """With pip.
+
+    The environments of tox install every set of distributions, by name as well, with uv.
+    """
     pip = [
         environment / "bin/python",
         "-m",
@@ -271,15 +301,26 @@ def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     """It also imports what it declares."""
     package = folder / "src" / import_name(folder)
     files = [
-        path for path in package.rglob("*.py") if not {"project", "templates"} & {*path.relative_to(package).parts}
+        path
+        for path in package.rglob("*.py")
+        if not {"project", "templates"} & {*path.relative_to(package).parts}
     ]
     modules = {name for file in files for name in imports(ast.parse(file.read_text("utf-8")))}
     beside = {file.stem for file in files}  # what a program that runs alone imports
     modules -= {*sys.stdlib_module_names, package.name}
     used = {module: distributions(module) for module in modules}
     extras = project(folder).get("optional-dependencies", {})
-    declared = names([*project(folder).get("dependencies", []), *(extras.get("mcp", []) if folder in PLUGINS else [])])
-    assert {module: found for module, found in used.items() if not found & declared and module not in beside} == {}
+    declared = names(
+        [
+            *project(folder).get("dependencies", []),
+            *(extras.get("mcp", []) if folder in PLUGINS else []),
+        ]
+    )
+    assert {
+        module: found
+        for module, found in used.items()
+        if not found & declared and module not in beside
+    } == {}
     assert declared - set().union(*used.values()) - {"code-commit"} == set()
 
 
@@ -301,7 +342,9 @@ def test_every_list_of_plugins_is_complete() -> None:
     *current, others, label = (re.split(r", |-", each) for each in sets)
     for folder in PLUGINS:
         assert all(folder.name in each for each in (chain(*current), others, label))
-        assert re.search(rf"^    {folder.name}: code-commit-{folder.name}(\[\w+\])?$", matrix, re.MULTILINE)
+        assert re.search(
+            rf"^    {folder.name}: code-commit-{folder.name}(\[\w+\])?$", matrix, re.MULTILINE
+        )
         assert f" -e ./plugins/{folder.name}\n" in matrix
         assert f"code-commit-{folder.name} @ ./plugins/{folder.name}\n" in constraints
         assert f"plugins/{folder.name}/tests" in matrix

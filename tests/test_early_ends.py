@@ -24,7 +24,9 @@ def project(tmp_path: Path) -> Project:
     return Project.create(tmp_path, files={"a.txt": "old\n"})
 
 
-def run(project: Project, *replies: Reply, protocol: str = "openai", early: bool = True, **environ: str) -> Finished:
+def run(
+    project: Project, *replies: Reply, protocol: str = "openai", early: bool = True, **environ: str
+) -> Finished:
     """Run the command on `replies`, which stream."""
     keys = {f"{name.upper()}_API_KEY": KEY for name in MODELS}
     settings = {
@@ -67,7 +69,9 @@ def test_a_reply_is_stopped_at_a_live_key(project):
 
 
 def test_by_default_replies_are_read_to_their_end(project):
-    finished = run(project, Reply(WRONG + LONG, stream=Stream(piece=10_000)), Reply(GOOD), early=False)
+    finished = run(
+        project, Reply(WRONG + LONG, stream=Stream(piece=10_000)), Reply(GOOD), early=False
+    )
     assert finished.exit_code == 0, finished.stderr
     assert first_call(finished)["finish"] == "stop"
     assert (project.run_folder / RESPONSE).read_text() == WRONG + LONG
@@ -75,7 +79,10 @@ def test_by_default_replies_are_read_to_their_end(project):
 
 def test_a_stopped_reply_counts_in_full_for_the_limit_of_cost(project):
     project.write(
-        {"agent-config/config.toml": '[providers.openai.default]\nmodel = "gpt-5"\nmax_tokens = 1000\n'}  # up to $0.01
+        # Up to $0.01.
+        {
+            "agent-config/config.toml": '[providers.openai.default]\nmodel = "gpt-5"\nmax_tokens = 1000\n'
+        }
     )
     finished = run(project, Reply(WRONG), Reply(GOOD), CODE_COMMIT_MAX_COST="0.018")
     assert finished.exit_code == 6, finished.stderr
@@ -114,13 +121,22 @@ def outcome(tmp_path: Path, reply: Reply, **options: bool) -> object:
     finished = run(project, reply, Reply(GOOD), **options)
     prompts = [file.read_text() for file in sorted(project.run_folder.glob("*-query.txt"))]
     messages = re.findall(r"^(?:error|hint|warning): .*", finished.stderr, re.MULTILINE)
-    words = [re.sub(r"\d{4}-\d\d-\d\d-[\w-]+|--- \w{16} ---", "...", text) for text in (*messages, *prompts)]
-    files = {path: project.read(path) for path in ("a.txt", "b.txt", "d.txt") if (project.root / path).exists()}
+    words = [
+        re.sub(r"\d{4}-\d\d-\d\d-[\w-]+|--- \w{16} ---", "...", text)
+        for text in (*messages, *prompts)
+    ]
+    files = {
+        path: project.read(path)
+        for path in ("a.txt", "b.txt", "d.txt")
+        if (project.root / path).exists()
+    }
     return finished.exit_code, finished.events[-1]["data"]["summary"], words, files
 
 
 @pytest.mark.fast_rows(8)
-@pytest.mark.parametrize(("number", "named", "finish"), [(n, *each) for n, each in enumerate(REPLIES)])
+@pytest.mark.parametrize(
+    ("number", "named", "finish"), [(n, *each) for n, each in enumerate(REPLIES)]
+)
 def test_the_outcome_is_that_of_the_whole_reply(tmp_path, number, named, finish):
     text = "".join(PIECES[name] for name in named.split())
     stream = Stream(piece=(1, 7, 30, 1000)[number % 4])

@@ -18,10 +18,13 @@ ROOT = Path(__file__).parents[1]
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 ENVIRONMENT = os.environ.get("TOX_ENV_NAME", "")
 
-pytestmark = pytest.mark.skipif(not ENVIRONMENT, reason="only tox knows which distributions to expect")
+pytestmark = pytest.mark.skipif(
+    not ENVIRONMENT, reason="only tox knows which distributions to expect"
+)
 
 
-# The sets that are not named after a plugin. The tests of the host run the default workflow with one provider.
+# The sets that are not named after a plugin. The tests of the host run the default workflow with
+# one provider.
 SETS = {"host": set(), "core": {"commit", "history", "openai"}, "all": PLUGINS, "lowest": PLUGINS}
 
 
@@ -38,7 +41,10 @@ def expected_plugins() -> set[str]:
 def needed_plugins(plugin: str) -> set[str]:
     """Return the other plugins that a plugin or its tests need."""
     declared = project(ROOT / "plugins" / plugin)
-    needed = [*declared["dependencies"], *declared.get("optional-dependencies", {}).get("testing", [])]
+    needed = [
+        *declared["dependencies"],
+        *declared.get("optional-dependencies", {}).get("testing", []),
+    ]
     names = {canonicalize_name(Requirement(text).name) for text in needed}
     return {name for name in PLUGINS if f"code-commit-{name}" in names}
 
@@ -67,9 +73,15 @@ def test_exactly_the_expected_distributions_are_installed() -> None:
 
 def test_entry_points_match_the_expected_plugins() -> None:
     groups = ("code_commit", "code_commit.path_rules")
-    owners = {point.dist.name for group in groups for point in importlib.metadata.entry_points(group=group)}
+    owners = {
+        point.dist.name
+        for group in groups
+        for point in importlib.metadata.entry_points(group=group)
+    }
     folders = map(project, expected_folders())
-    assert owners == {each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)}
+    assert owners == {
+        each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)
+    }
 
 
 def modules(package: Path) -> dict[str, bytes]:
@@ -77,13 +89,17 @@ def modules(package: Path) -> dict[str, bytes]:
 
 
 def test_each_distribution_is_a_build_of_this_checkout() -> None:
-    """If it is an old one, `uv cache clean` its name: uv does not see that a file was removed or renamed."""
+    """If it is an old one, `uv cache clean` its name: uv does not see that a file was removed or
+    renamed.
+    """
     distributions = installed()
     for folder in expected_folders():
         name = project(folder)["name"]
         module = name.replace("-", "_")
         package = Path(str(distributions[name].locate_file(module)))
-        assert not {ROOT / part for part in ("workspace", "core", "testing", "plugins")} & set(package.parents), name
+        assert not {ROOT / part for part in ("workspace", "core", "testing", "plugins")} & set(
+            package.parents
+        ), name
         assert modules(package) == modules(folder / "src" / module), name
 
 
@@ -97,7 +113,9 @@ def direct_requirements() -> Iterator[Requirement]:
 
 
 def lower_bound(requirement: Requirement) -> Version:
-    bounds = [clause.version for clause in requirement.specifier if clause.operator in {">=", "~=", "=="}]
+    bounds = [
+        clause.version for clause in requirement.specifier if clause.operator in {">=", "~=", "=="}
+    ]
     assert len(bounds) == 1, f"{requirement} has no lower bound"
     return Version(bounds[0])
 

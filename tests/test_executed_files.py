@@ -22,8 +22,12 @@ EXECUTED = [
 ]
 
 
-def warnings(tmp_path: Path, replies: Sequence[Reply], *arguments: str, build: str = "true\n") -> list[str]:
-    project = Project.create(tmp_path, build=build, files={"a.txt": "old\n", ".gitlab-ci.yml": "old\n"})
+def warnings(
+    tmp_path: Path, replies: Sequence[Reply], *arguments: str, build: str = "true\n"
+) -> list[str]:
+    project = Project.create(
+        tmp_path, build=build, files={"a.txt": "old\n", ".gitlab-ci.yml": "old\n"}
+    )
     project.write({"requirements.md": "Good.\n"})
     with ScriptedServer(replies) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}

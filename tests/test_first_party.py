@@ -1,7 +1,7 @@
 """The host's file of first-party names matches the plugins.
 
-After a first-party plugin gains or loses a flag, model, command, role or key variable, update the file with
-`python tests/test_first_party.py`, in an environment with all plugins.
+After a first-party plugin gains or loses a flag, model, command, role or key variable, update the
+file with `python tests/test_first_party.py`, in an environment with all plugins.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_the_file_matches_the_plugins():
-    assert json.loads(FILE.read_text(encoding="utf-8")) == facts(), "run `python tests/test_first_party.py`"
+    assert json.loads(FILE.read_text(encoding="utf-8")) == facts(), (
+        "run `python tests/test_first_party.py`"
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,10 @@ def test_the_owner_of_a_name_is_found(kind, name, distribution):
 def test_a_missing_plugin_shows_how_to_install_it(kind, name, extra):
     nothing = Registry(PluginHost([]))
     error = explain_missing(nothing, kind, name)
-    assert f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"' in error.hint
+    assert (
+        f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"'
+        in error.hint
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The recipes for clusters in the documentation and the examples start workers as Dask and the fleet need them."""
+"""The recipes for clusters in the documentation and the examples start workers as Dask and the
+fleet need them.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,17 @@ def test_dask_reads_the_commands_of_the_page():
     text = (ROOT / "docs/fleet.md").read_text("utf-8").replace("\\\n", " ").replace(" ...\n", "\n")
     text = text.replace("~/.config/code-commit/key.pem", str(FOLDER)).replace("ca.pem", str(FOLDER))
     lines = re.findall(
-        r"^(?:ExecStart=/opt/code-commit/bin/)?(dask .+)$", text.replace("cert.pem", str(FOLDER)), re.MULTILINE
+        r"^(?:ExecStart=/opt/code-commit/bin/)?(dask .+)$",
+        text.replace("cert.pem", str(FOLDER)),
+        re.MULTILINE,
     )
     scheduler, *workers = [read_by_dask(shlex.split(line)) for line in lines]
     assert scheduler["protocol"] == "tls"
     assert len(workers) == 2
     for worker in workers:
         assert (worker["scheduler"], worker["nthreads"]) == ("tls://scheduler:8786", 8)
-        assert worker["death_timeout"] == "60"  # without it, a worker waits forever for a scheduler that never comes
+        # Without it, a worker waits forever for a scheduler that never comes.
+        assert worker["death_timeout"] == "60"
 
 
 def test_the_recipe_for_kubernetes():
@@ -45,7 +50,10 @@ def test_the_recipe_for_kubernetes():
     scheduler, worker = (each["spec"]["template"] for each in deployments)
     assert service["spec"]["selector"] == scheduler["metadata"]["labels"]
     for each in deployments:
-        assert each["spec"]["selector"]["matchLabels"] == each["spec"]["template"]["metadata"]["labels"]
+        assert (
+            each["spec"]["selector"]["matchLabels"]
+            == each["spec"]["template"]["metadata"]["labels"]
+        )
         [container] = each["spec"]["template"]["spec"]["containers"]
         [mount] = container["volumeMounts"]
         for variable in container["env"]:
@@ -82,6 +90,7 @@ def test_the_recipe_for_slurm_gives_what_its_cluster_takes(monkeypatch):
     stand_in = types.SimpleNamespace(SLURMCluster=lambda **arguments: given.update(arguments))
     monkeypatch.setitem(sys.modules, "dask_jobqueue", stand_in)
     runpy.run_path(str(FOLDER / "slurm_cluster.py"))["start"](3)
-    assert (given["n_workers"], given["cores"], given["processes"]) == (3, 8, 1)  # one process with 8 threads a job
+    # One process with 8 threads a job.
+    assert (given["n_workers"], given["cores"], given["processes"]) == (3, 8, 1)
     key = Path(given["security"].tls_worker_key)
     assert key.is_relative_to(Path.home() / ".config/code-commit")

@@ -16,11 +16,15 @@ from code_commit_testing import Project, Reply, ScriptedServer
 FOLDER = Path(__file__).parents[1] / "examples/fleet-exercises"
 EXERCISES = sorted(path.name for path in (FOLDER / "exercises").iterdir())
 SOLVED = {"gpt-4.1": set(EXERCISES[:18]), "gpt-4.1-mini": set(EXERCISES[::2][:9])}
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="the exercises in JavaScript need Node.js")
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="the exercises in JavaScript need Node.js"
+)
 
 
 def answer(request) -> Reply:
-    """Return the reference for the exercises that the model can solve, else an answer that changes nothing of use."""
+    """Return the reference for the exercises that the model can solve, else an answer that changes
+    nothing of use.
+    """
     header = re.search(r"^--- README\.md ---\n# (\S+)$", request.prompt, re.MULTILINE)
     exercise = header[1] if header else ""
     text = "^^^notes.txt\nI do not know.\n^^^end\n"
@@ -46,9 +50,13 @@ def test_each_exercise_begins_red_and_its_reference_is_green(tmp_path) -> None:
         if name.startswith("javascript") and shutil.which("node") is None:
             continue
         build = ["bash", "build.sh"]
-        assert subprocess.run(build, cwd=folder / name, capture_output=True, check=False).returncode, name
+        assert subprocess.run(
+            build, cwd=folder / name, capture_output=True, check=False
+        ).returncode, name
         shutil.copytree(FOLDER / "references" / name, folder / name, dirs_exist_ok=True)
-        assert not subprocess.run(build, cwd=folder / name, capture_output=True, check=False).returncode, name
+        assert not subprocess.run(
+            build, cwd=folder / name, capture_output=True, check=False
+        ).returncode, name
 
 
 @needs_node
@@ -59,13 +67,15 @@ def test_the_page_tells_the_known_strength(tmp_path) -> None:
     with ScriptedServer() as server:
         server.script(*[answer] * 40)
         environ = {**server.environment(), "OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
-        done = project.command("fleet", "run", "fleet.toml", environ=environ, cwd=folder, timeout=280)
+        done = project.command(
+            "fleet", "run", "fleet.toml", environ=environ, cwd=folder, timeout=280
+        )
     assert done.exit_code == 1, done.stderr  # not all were reached
     page = (folder / "fleet.fleet/report.html").read_text("utf-8")
     rows = {}
-    for row in re.findall(r"<tr>.*?</tr>", page[page.index('id="models"') : page.index('id="failures"')], re.DOTALL)[
-        1:
-    ]:
+    for row in re.findall(
+        r"<tr>.*?</tr>", page[page.index('id="models"') : page.index('id="failures"')], re.DOTALL
+    )[1:]:
         cells = [
             " ".join(html.unescape(re.sub("<[^>]*>", " ", cell)).split())
             for cell in re.findall("<td.*?</td>", row, re.DOTALL)

@@ -26,7 +26,9 @@ def contents(project):
 
 def run_that_changes_nothing(project):
     with ScriptedServer(["^^^src/0000.txt\nnew\n^^^end\n"]) as server:
-        assert project.command("--model", "gpt-5", "--dry-run", environ=environ(server)).exit_code == 0
+        assert (
+            project.command("--model", "gpt-5", "--dry-run", environ=environ(server)).exit_code == 0
+        )
 
 
 def kill_while_applying(project):
@@ -38,7 +40,9 @@ def kill_while_applying(project):
             project.start("--model", "gpt-5", environ=environ(server)) as process,
         ):
             while process.poll() is None:
-                if (project.root / JOURNAL).exists() and (project.root / "src/0000.txt").read_text() == "new\n":
+                if (project.root / JOURNAL).exists() and (
+                    project.root / "src/0000.txt"
+                ).read_text() == "new\n":
                     os.kill(process.pid, signal.SIGKILL)
                     break
                 time.sleep(0.0005)
@@ -68,7 +72,14 @@ def project(killed, tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["replay", "FIRST"], ["rollup"], ["runs", "diff"], ["check", "a"], ["undo"], ["runs", "prune", "--keep", "9"]],
+    [
+        ["replay", "FIRST"],
+        ["rollup"],
+        ["runs", "diff"],
+        ["check", "a"],
+        ["undo"],
+        ["runs", "prune", "--keep", "9"],
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_a_command_reads_the_restored_project(project, arguments):

@@ -42,7 +42,9 @@ class Hostile:
         files = dict.fromkeys(names, code)
         files["evil.pth"] = f"import os; {code}"
         for info in ("evil-1.0.dist-info", "evil.egg-info"):
-            files[f"{info}/METADATA"] = files[f"{info}/PKG-INFO"] = "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
+            files[f"{info}/METADATA"] = files[f"{info}/PKG-INFO"] = (
+                "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
+            )
             files[f"{info}/entry_points.txt"] = ENTRY_POINTS
         below = {f"{part}/{name}": text for part in ("lib", "bin") for name, text in files.items()}
         files |= dict.fromkeys(["pyvenv.cfg", "setup.cfg"], "home = .\n")
@@ -82,7 +84,9 @@ def test_a_run_and_its_supervisor(hostile: Hostile) -> None:
     assert hostile.imported == []
 
 
-@pytest.mark.parametrize("words", [["code-commit"], ["python", "-P", "-m", "code_commit"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["code-commit"], ["python", "-P", "-m", "code_commit"]], ids=" ".join
+)
 def test_the_mcp_server(hostile: Hostile, words: list[str]) -> None:
     program, *arguments = words
     installed = Path(sys.executable).with_name(program)
@@ -116,7 +120,9 @@ def test_a_unit_of_a_fleet(hostile: Hostile, monkeypatch: pytest.MonkeyPatch, pa
     folders = {"PYTHONPATH": path, "PYTHONUSERBASE": "lib", "PYTHONPYCACHEPREFIX": "lib"}
     for name, value in (hostile.project.environment() | VARIABLES | folders).items():
         monkeypatch.setenv(name, value)
-    ended = run_code_commit(["runs", "list"], hostile.project.root, deadline=float("inf"), stopped=lambda: False)
+    ended = run_code_commit(
+        ["runs", "list"], hostile.project.root, deadline=float("inf"), stopped=lambda: False
+    )
     assert ended.exit_code == 0, ended.stderr
     assert hostile.imported == []
 
@@ -134,9 +140,19 @@ def test_workers_and_code_search(hostile: Hostile, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_environment_has_no_relative_folder_of_code() -> None:
-    absolute = {"PYTHONPATH": "/a:/b", "PYTHONUSERBASE": "/c", "OTHER": ".:x", "PYTHONUNBUFFERED": "1"}
+    absolute = {
+        "PYTHONPATH": "/a:/b",
+        "PYTHONUSERBASE": "/c",
+        "OTHER": ".:x",
+        "PYTHONUNBUFFERED": "1",
+    }
     assert python_environment(absolute) == absolute
-    relative = {"PYTHONPATH": ":/a::b:./c:", "PYTHONHOME": "x", "PYTHONPYCACHEPREFIX": ".", "PYTHONUSERBASE": ""}
+    relative = {
+        "PYTHONPATH": ":/a::b:./c:",
+        "PYTHONHOME": "x",
+        "PYTHONPYCACHEPREFIX": ".",
+        "PYTHONUSERBASE": "",
+    }
     assert python_environment(relative) == {"PYTHONPATH": "/a"}
 
 

@@ -23,7 +23,9 @@ def tree_of(source: Path) -> ast.Module:
 
 
 def names_git(node: ast.AST) -> bool:
-    """Return whether this is a command line that starts with git, or a call with its name as an argument."""
+    """Return whether this is a command line that starts with git, or a call with its name as an
+    argument.
+    """
     match node:
         case (
             ast.List(elts=[ast.Constant(value=str(program)), *_])
@@ -32,14 +34,23 @@ def names_git(node: ast.AST) -> bool:
             return PurePath(program).name == "git"
         case ast.Call(args=arguments):
             texts = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
-            return any(isinstance(text, str) and re.match(r"git$|git -*[a-z]+ -", text) for text in texts)
+            return any(
+                isinstance(text, str) and re.match(r"git$|git -*[a-z]+ -", text) for text in texts
+            )
     return False
 
 
 def test_git_is_called_in_one_place() -> None:
     assert {GIT, TESTING} < {*SOURCES}
-    others = [source for source in {*SOURCES} - {GIT, TESTING} if "git" in source.read_text("utf-8")]
-    assert [(path, ast.unparse(node)) for path in others for node in ast.walk(tree_of(path)) if names_git(node)] == []
+    others = [
+        source for source in {*SOURCES} - {GIT, TESTING} if "git" in source.read_text("utf-8")
+    ]
+    assert [
+        (path, ast.unparse(node))
+        for path in others
+        for node in ast.walk(tree_of(path))
+        if names_git(node)
+    ] == []
 
 
 def test_the_check_finds_git_in_its_module() -> None:
@@ -59,12 +70,21 @@ def calls_at_import(body: list[ast.stmt]) -> Iterator[ast.Call]:
 
 
 def test_imports_call_nothing() -> None:
-    assert [(path, ast.unparse(call)) for path in SOURCES for call in calls_at_import(tree_of(path).body)] == []
+    assert [
+        (path, ast.unparse(call))
+        for path in SOURCES
+        for call in calls_at_import(tree_of(path).body)
+    ] == []
 
 
 def test_importing_a_package_imports_none_of_its_modules() -> None:
     """`code-commit --version` must be fast. A package imports its public names on first use."""
-    packages = sorted({*(path.parent for path in SOURCES if path.parts[-3] == "src"), *ROOT.glob("examples/*/src/*_*")})
+    packages = sorted(
+        {
+            *(path.parent for path in SOURCES if path.parts[-3] == "src"),
+            *ROOT.glob("examples/*/src/*_*"),
+        }
+    )
     code = (
         f"import sys; sys.path[:0] = {[str(package.parent) for package in packages]}\n"
         f"for package in {[package.name for package in packages]}:\n"
@@ -81,7 +101,15 @@ def test_importing_a_package_imports_none_of_its_modules() -> None:
 
 def test_the_plugin_api_imports_nothing_slow() -> None:
     """Every start imports the plugins, even `--help`."""
-    slow = ["httpx", "pydantic", "pydantic_settings", "structlog", "rich", "genai_prices", "asyncio"]
+    slow = [
+        "httpx",
+        "pydantic",
+        "pydantic_settings",
+        "structlog",
+        "rich",
+        "genai_prices",
+        "asyncio",
+    ]
     code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("\n", "")
@@ -100,7 +128,12 @@ def test_the_workspace_imports_nothing_of_the_host() -> None:
 
 def test_the_stub_of_the_workspace_matches_its_names() -> None:
     stub = tree_of(ROOT / "workspace/src/code_commit_workspace/__init__.pyi")
-    names = {name.asname for node in ast.walk(stub) if isinstance(node, ast.ImportFrom) for name in node.names}
+    names = {
+        name.asname
+        for node in ast.walk(stub)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
     import code_commit_workspace
 
     assert names | {"__version__"} == set(code_commit_workspace.__all__)

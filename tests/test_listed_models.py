@@ -1,4 +1,6 @@
-"""`code-commit models --refresh`: the services list their models, whose names then resolve without code."""
+"""`code-commit models --refresh`: the services list their models, whose names then resolve without
+code.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,26 @@ def listed(document: Any) -> Reply:
     return Reply(body=json.dumps(document).encode())
 
 
-OPENAI = listed({"object": "list", "data": [{"id": "gpt-99", "object": "model", "created": 1, "owned_by": "openai"}]})
-ANTHROPIC = listed({"data": [{"id": "claude-99", "max_input_tokens": 9_000}, {"id": "claude-98"}], "has_more": False})
+OPENAI = listed(
+    {
+        "object": "list",
+        "data": [{"id": "gpt-99", "object": "model", "created": 1, "owned_by": "openai"}],
+    }
+)
+ANTHROPIC = listed(
+    {
+        "data": [{"id": "claude-99", "max_input_tokens": 9_000}, {"id": "claude-98"}],
+        "has_more": False,
+    }
+)
 GEMINI = listed(
     {
         "models": [
-            {"name": "models/gemini-99", "inputTokenLimit": 777, "supportedGenerationMethods": ["generateContent"]},
+            {
+                "name": "models/gemini-99",
+                "inputTokenLimit": 777,
+                "supportedGenerationMethods": ["generateContent"],
+            },
             {"name": "models/embedding-99", "supportedGenerationMethods": ["embedContent"]},
         ]
     }
@@ -43,12 +59,20 @@ def project(tmp_path: Path) -> Project:
 def run(project: Project) -> Callable[..., tuple[Finished, list[RecordedRequest]]]:
     """Return a function that runs the command with a service, and with the keys of some providers."""
 
-    def command(*arguments: str, replies: Any = (), keys: Any = tuple(KEYS)) -> tuple[Finished, list[RecordedRequest]]:
+    def command(
+        *arguments: str, replies: Any = (), keys: Any = tuple(KEYS)
+    ) -> tuple[Finished, list[RecordedRequest]]:
         with ScriptedServer(replies) as server:
             addresses = [
-                item for name, item in zip(ADDRESSES, server.environment().items(), strict=True) if name in keys
+                item
+                for name, item in zip(ADDRESSES, server.environment().items(), strict=True)
+                if name in keys
             ]
-            environ = {KEYS[each]: KEY for each in keys} | dict(addresses) | {"CODE_COMMIT_SANDBOX": "off"}
+            environ = (
+                {KEYS[each]: KEY for each in keys}
+                | dict(addresses)
+                | {"CODE_COMMIT_SANDBOX": "off"}
+            )
             return project.command(*arguments, environ=environ), server.requests
 
     return command
@@ -107,7 +131,9 @@ def test_a_list_in_pages_is_read_to_its_end(run):
     ],
 )
 def test_a_list_without_an_end_is_bounded(run, provider, page):
-    finished, requests = run("models", "--refresh", "--json", replies=[listed(page)] * 50, keys=[provider])
+    finished, requests = run(
+        "models", "--refresh", "--json", replies=[listed(page)] * 50, keys=[provider]
+    )
     assert (finished.exit_code, len(requests)) == (0, 20)
     assert {"one-99", "gemini-99"} & names(finished).keys()
 
@@ -118,7 +144,9 @@ def test_a_listed_name_resolves_without_its_provider(run, project):
     run("models", "--refresh", replies=ALL)
     finished, requests = run("--model", "claude-99", replies=[REPLACED])
     assert finished.exit_code == 0, finished.stderr
-    assert [(request.protocol, request.model) for request in requests] == [("anthropic", "claude-99")]
+    assert [(request.protocol, request.model) for request in requests] == [
+        ("anthropic", "claude-99")
+    ]
     assert json.loads((project.run_folder / "run.json").read_bytes())["outcome"] == "reached"
     assert names(run("models", "--json")[0])["claude-99"] == ("anthropic", 9_000)
 
@@ -143,7 +171,12 @@ def test_a_name_that_two_services_list_needs_its_provider(run):
 
 
 def test_names_of_plugins_win(run):
-    run("models", "--refresh", replies=[listed({"data": [{"id": "gpt-5"}, {"id": "sonnet"}]})], keys=["anthropic"])
+    run(
+        "models",
+        "--refresh",
+        replies=[listed({"data": [{"id": "gpt-5"}, {"id": "sonnet"}]})],
+        keys=["anthropic"],
+    )
     finished, requests = run("--model", "gpt-5", replies=[REPLACED])
     assert (finished.exit_code, requests[0].protocol) == (0, "openai")
     finished, requests = run("--model", "sonnet", replies=[REPLACED])
@@ -152,7 +185,9 @@ def test_names_of_plugins_win(run):
 
 def test_a_service_that_fails_keeps_its_earlier_list(run):
     run("models", "--refresh", replies=ALL)
-    finished, _ = run("models", "--refresh", "--json", replies=[Reply.error(401), GEMINI, Reply(body=b"{}")])
+    finished, _ = run(
+        "models", "--refresh", "--json", replies=[Reply.error(401), GEMINI, Reply(body=b"{}")]
+    )
     assert finished.exit_code == 4
     assert finished.stderr.count("error: ") == 2
     assert KEY not in finished.stdout + finished.stderr
@@ -201,7 +236,9 @@ def test_a_hostile_list_is_not_stored(run, project, bad):
 
 def test_a_huge_list_is_bounded(run, project):
     rows = [{"id": f"m-{number}", "max_model_len": 10**12} for number in range(30_000)]
-    finished, _ = run("models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"])
+    finished, _ = run(
+        "models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"]
+    )
     assert finished.exit_code == 0
     found = names(finished)
     assert sum(name.startswith("m-") for name in found) == 10_000
@@ -214,7 +251,9 @@ def test_a_huge_list_is_bounded(run, project):
 @pytest.mark.parametrize("window", [True, -1, 10**9, "5", None, 1.5])
 def test_an_impossible_window_is_unknown(run, window):
     rows = [{"id": "m-1", "max_model_len": window}, {"id": "m-2", "max_model_len": 10**9 - 1}]
-    found = names(run("models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"])[0])
+    found = names(
+        run("models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"])[0]
+    )
     assert (found["m-1"], found["m-2"]) == (("openai", None), ("openai", 10**9 - 1))
 
 
@@ -244,7 +283,14 @@ def test_a_broken_file_counts_as_empty(run, project):
     run("models", "--refresh", replies=[OPENAI], keys=["openai"])
     [file] = project.home.rglob("models.json")
     assert run("--model", "gpt-99", replies=[REPLACED])[0].exit_code == 0
-    for content in (b"", b"7", b"\xff", b"[" * 100_000, b" " * (5 << 20), b'{"openai": ["gpt-99"]}'):
+    for content in (
+        b"",
+        b"7",
+        b"\xff",
+        b"[" * 100_000,
+        b" " * (5 << 20),
+        b'{"openai": ["gpt-99"]}',
+    ):
         file.write_bytes(content)
         assert run("--model", "gpt-99")[0].exit_code == 2, content[:9]
         assert run("models")[0].exit_code == 0, content[:9]

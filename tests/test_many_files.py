@@ -1,4 +1,6 @@
-"""A response with many files or folders costs time in proportion to their number, from the reply to the report."""
+"""A response with many files or folders costs time in proportion to their number, from the reply to
+the report.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,19 @@ FEW, MANY = 1000, 4000
 FEW_CHECKED, MANY_CHECKED = 4000, 32000
 SHAPES = pytest.mark.parametrize(
     "path",
-    [lambda number: f"d{number // 500}/f{number}.txt", lambda number: f"g/d{number}/f.txt", "f{}.txt".format],
+    [
+        lambda number: f"d{number // 500}/f{number}.txt",
+        lambda number: f"g/d{number}/f.txt",
+        "f{}.txt".format,
+    ],
     ids=["files", "folders", "one folder"],
 )
 
 
 def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -> float:
-    """Return the processor time of a run that writes `count` files; with a dry run, without the system's."""
+    """Return the processor time of a run that writes `count` files; with a dry run, without the
+    system's.
+    """
     project = Project.create(folder, build="true\n")
     response = "".join(f"^^^{path(number)}\nx{number}\n^^^end\n" for number in range(count))
     with ScriptedServer([Reply(response)]) as server:
@@ -44,12 +52,16 @@ def test_time_grows_with_the_number_of_files(tmp_path: Path, path: Callable[[int
 
 @pytest.mark.slow
 @SHAPES
-def test_no_check_searches_all_files_for_each_file(tmp_path: Path, path: Callable[[int], str]) -> None:
+def test_no_check_searches_all_files_for_each_file(
+    tmp_path: Path, path: Callable[[int], str]
+) -> None:
     """One search in a list of all paths, for each path, doubles the factor."""
     factors = []
     for attempt in range(3):  # a busy machine may make one of them dear
         counts = (1, FEW_CHECKED, MANY_CHECKED)
-        start, few, many = (seconds(tmp_path / f"{attempt}-{count}", count, path, "--dry-run") for count in counts)
+        start, few, many = (
+            seconds(tmp_path / f"{attempt}-{count}", count, path, "--dry-run") for count in counts
+        )
         factors.append((many - start) / (few - start))
         if factors[-1] < 1.5 * MANY_CHECKED / FEW_CHECKED:
             return

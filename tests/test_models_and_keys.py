@@ -49,7 +49,10 @@ def test_a_model_is_an_id_an_alias_or_any_id_of_a_provider(project, server, type
     keys = {"GEMINI_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
     run(project, "--model", typed, environ={**server.environment(), **keys})
     request = server.requests[0]
-    assert (request.model, request.path.partition("?")[0].removeprefix("/openai")[-len(path) :]) == (model, path)
+    assert (
+        request.model,
+        request.path.partition("?")[0].removeprefix("/openai")[-len(path) :],
+    ) == (model, path)
 
 
 def test_the_default_model_is_gemini(project, server):
@@ -99,7 +102,11 @@ def test_the_flag_overrides_the_default_provider_which_overrides_the_setting(pro
     configure(project, 'model = "gpt-5"\n[providers]\ndefault_provider = "anthropic.default"\n')
     run(project, environ=environ)
     run(project, "--model", "gemini", environ=environ)
-    assert [request.model for request in server.requests] == ["gpt-5", "claude-sonnet-5", "gemini-2.5-pro"]
+    assert [request.model for request in server.requests] == [
+        "gpt-5",
+        "claude-sonnet-5",
+        "gemini-2.5-pro",
+    ]
 
 
 def test_the_key_file_comes_before_the_variable(project, server):
@@ -109,7 +116,8 @@ def test_the_key_file_comes_before_the_variable(project, server):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("nobody.default", "there is no provider 'nobody'"), ("openai.nothing", "[providers.")]
+    ("name", "words"),
+    [("nobody.default", "there is no provider 'nobody'"), ("openai.nothing", "[providers.")],
 )
 def test_an_unknown_default_provider_is_explained(project, name, words):
     configure(project, f'[providers]\ndefault_provider = "{name}"\n')
@@ -120,23 +128,39 @@ def test_an_unknown_default_provider_is_explained(project, name, words):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ('[providers]\nplaner = "openai.default"', "there is no role 'planer'; did you mean planner?"),
+        (
+            '[providers]\nplaner = "openai.default"',
+            "there is no role 'planer'; did you mean planner?",
+        ),
         ("[providers.opnai.local]", "there is no provider 'opnai'; did you mean openai?"),
         ("[plugins.planer]", "there is no plugin 'planer'; did you mean planner?"),
-        ('[providers.openrouter.default]\n[plugins.mine]\n[providers]\njudge = "openrouter.default"', ""),
+        (
+            '[providers.openrouter.default]\n[plugins.mine]\n[providers]\njudge = "openrouter.default"',
+            "",
+        ),
     ],
     ids=["role", "provider", "plugin", "of another environment"],
 )
-def test_the_users_own_file_may_name_what_is_not_installed_but_misspell_nothing(project, server, table, words):
+def test_the_users_own_file_may_name_what_is_not_installed_but_misspell_nothing(
+    project, server, table, words
+):
     file = project.home / ".config/code-commit/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(table)
-    finished = project.command("--dry-run", "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY})
-    assert (finished.exit_code, words in finished.stderr) == (3 if words else 0, True), finished.stderr
+    finished = project.command(
+        "--dry-run", "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY}
+    )
+    assert (finished.exit_code, words in finished.stderr) == (3 if words else 0, True), (
+        finished.stderr
+    )
 
 
-@pytest.mark.parametrize(("name", "meant"), [("baseurl", "base_url"), ("api_kye", "api_key"), ("modl", "model")])
-def test_a_misspelled_setting_of_a_named_config_is_explained_without_its_value(project, name, meant):
+@pytest.mark.parametrize(
+    ("name", "meant"), [("baseurl", "base_url"), ("api_kye", "api_key"), ("modl", "model")]
+)
+def test_a_misspelled_setting_of_a_named_config_is_explained_without_its_value(
+    project, name, meant
+):
     configure(project, f'[providers.openai.default]\n{name} = "{OTHER}"\n')
     finished = project.command("--model", "gpt-5")
     where = "agent-config/config.toml: [providers.openai.default]: "
@@ -145,8 +169,13 @@ def test_a_misspelled_setting_of_a_named_config_is_explained_without_its_value(p
 
 
 def test_config_prints_values_and_origins_and_no_key(project):
-    configure(project, f'[build]\ntimeout_seconds = 5\n[providers.openai.local]\nmodel = "m"\napi_key = "{KEY}"\n')
-    rows = project.command("config", "--json", environ={"CODE_COMMIT_MODEL": "gpt-5"}).document["settings"]
+    configure(
+        project,
+        f'[build]\ntimeout_seconds = 5\n[providers.openai.local]\nmodel = "m"\napi_key = "{KEY}"\n',
+    )
+    rows = project.command("config", "--json", environ={"CODE_COMMIT_MODEL": "gpt-5"}).document[
+        "settings"
+    ]
     found = {row["name"]: (row["value"], row["origin"]) for row in rows}
     assert found["build.timeout_seconds"] == (5, "agent-config/config.toml")
     assert found["model"] == ("gpt-5", "variable CODE_COMMIT_MODEL")
@@ -165,14 +194,18 @@ def test_config_prints_no_secret_of_an_address(project):
 
 
 def test_a_live_key_in_the_query_or_the_rollup_is_not_sent(project, server):
-    project.write({"agent-config/query.txt": f"use {KEY}\n", "agent-config/codeRollup.txt": f"x = '{KEY}'\n"})
+    project.write(
+        {"agent-config/query.txt": f"use {KEY}\n", "agent-config/codeRollup.txt": f"x = '{KEY}'\n"}
+    )
     run(project, "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY})
     assert KEY.encode() not in server.requests[0].body
     assert "use ***7Q" in server.requests[0].prompt
 
 
 def test_a_build_gets_no_key(project, server):
-    project.write({"build.sh": "env; cat agent-config/* 2>&1; exit 0\n", "agent-config/openai-key.txt": KEY})
+    project.write(
+        {"build.sh": "env; cat agent-config/* 2>&1; exit 0\n", "agent-config/openai-key.txt": KEY}
+    )
     project.git("commit", "-qam", "a curious build")
     environ = {**server.environment(), "ANTHROPIC_API_KEY": OTHER, "SOME_COPY": f"x{KEY}"}
     finished = project.command("--model", "gpt-5", "--json", environ=environ)

@@ -1,8 +1,8 @@
 """Send keys through every layer, then search all output and files for parts of them.
 
-The search (`key_traces`) looks for each eight consecutive characters of a key: unchanged, in JSON, in URLs, in base64 at
-each alignment and in hex, also in lines and groups. It skips the journal and the checkpoint, which contain the unchanged project and are never
-shown.
+The search (`key_traces`) looks for each eight consecutive characters of a key: unchanged, in JSON,
+in URLs, in base64 at each alignment and in hex, also in lines and groups. It skips the journal and
+the checkpoint, which contain the unchanged project and are never shown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def disguises(key: str) -> Mapping[str, str]:
         "cut": f"Invalid key: {key[:-3]}…",
         "json": json.dumps({"sent": key, "again": json.dumps([key])}),
         "url": f"https://service.invalid/v1?key={quote(key, safe='')}&k={quote_plus(key)}",
-        "base64": base64.b64encode(f"user:{key}".encode()).decode() + base64.urlsafe_b64encode(key.encode()).decode(),
+        "base64": base64.b64encode(f"user:{key}".encode()).decode()
+        + base64.urlsafe_b64encode(key.encode()).decode(),
         "base64 in lines": base64.encodebytes(f"user:{key * 3}".encode()).decode(),
         "base64 of UTF-16": base64.b64encode(key.encode("utf-16")).decode(),
         "hex": key.encode().hex() + key.encode().hex().upper(),
@@ -97,14 +98,20 @@ REFUSED = ("whole", "starred", "cut")  # a message about a key ends the run at o
 @pytest.mark.parametrize("how", REFUSED)
 def test_each_message_about_a_key_is_redacted(run, key, how) -> None:
     with ScriptedServer([Reply.error(429, disguises(key)[how], retry_after="0")] * 2) as server:
-        finished = run(key, "--model", "gpt-5", server=server, environ={"CODE_COMMIT_HTTP__RETRIES": "1"})
+        finished = run(
+            key, "--model", "gpt-5", server=server, environ={"CODE_COMMIT_HTTP__RETRIES": "1"}
+        )
     assert finished.exit_code == 4
 
 
 @each_key
 def test_each_form_of_a_key_in_an_error_body_is_redacted(run, key) -> None:
     """Each is the reason of one more try."""
-    replies = [Reply.error(429, words, retry_after="0") for how, words in disguises(key).items() if how not in REFUSED]
+    replies = [
+        Reply.error(429, words, retry_after="0")
+        for how, words in disguises(key).items()
+        if how not in REFUSED
+    ]
     with ScriptedServer(replies) as server:
         retries = {"CODE_COMMIT_HTTP__RETRIES": str(len(replies) - 1)}
         finished = run(key, "--model", "gpt-5", server=server, environ=retries)
@@ -121,7 +128,10 @@ TRAPS = {
             "status": "INVALID_ARGUMENT",
             "details": [
                 {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"},
-                {"@type": "type.googleapis.com/google.rpc.DebugInfo", "detail": f"Invalid API key: {key}"},
+                {
+                    "@type": "type.googleapis.com/google.rpc.DebugInfo",
+                    "detail": f"Invalid API key: {key}",
+                },
             ],
         }
     },
@@ -156,7 +166,13 @@ def test_a_key_in_other_fields_of_an_answer_is_redacted(run, project, key) -> No
     answer = {
         "id": f"chatcmpl-{key}",
         "model": f"gpt-5-{key}",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD.text}, "finish_reason": "stop"}],
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": GOOD.text},
+                "finish_reason": "stop",
+            }
+        ],
         key: whole_disguises(key),
     }
     with ScriptedServer([Reply(body=json.dumps(answer).encode())]) as server:
@@ -175,7 +191,9 @@ def test_a_reply_with_the_key_in_text_or_path_is_refused(run, project, key) -> N
     ]
     for reply in replies:
         with ScriptedServer([reply]) as server:
-            finished = run(key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server)
+            finished = run(
+                key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server
+            )
         assert finished.exit_code == 5
         assert project.read("a.txt") == "old\n"
 
@@ -184,34 +202,49 @@ def test_a_reply_with_the_key_in_text_or_path_is_refused(run, project, key) -> N
 def test_a_key_in_the_finish_reason_is_redacted(run, key) -> None:
     open_block = GOOD.text.replace("^^^end", "")  # so that the error quotes the finish reason
     with ScriptedServer([Reply(open_block, finish=key)]) as server:
-        finished = run(key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server)
+        finished = run(
+            key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server
+        )
     assert finished.exit_code == 5
     assert "it ended with `***" in finished.stderr
 
 
 @each_key
 def test_a_key_in_a_redirect_or_header_is_redacted(run, key) -> None:
-    to = {"location": f"https://other.invalid/{quote(key, safe='')}?key={quote(key, safe='')}", "x-key": quote(key)}
+    to = {
+        "location": f"https://other.invalid/{quote(key, safe='')}?key={quote(key, safe='')}",
+        "x-key": quote(key),
+    }
     with ScriptedServer([Reply(status=307, headers=to, body=b"")]) as server:
         assert run(key, "--model", "gpt-5", "--json", server=server).exit_code == 4
 
 
 def test_a_key_as_the_host_of_a_redirect_is_redacted(run) -> None:
     host = "CANARY-KEY-ABCDEFGHIJKLMNOP"  # httpx puts hosts into small letters
-    with ScriptedServer([Reply(status=307, headers={"location": f"https://{host}.invalid/"}, body=b"")]) as server:
+    with ScriptedServer(
+        [Reply(status=307, headers={"location": f"https://{host}.invalid/"}, body=b"")]
+    ) as server:
         finished = run(host, "--model", "gpt-5", "--json", server=server)
     assert finished.exit_code == 4
     assert host.lower()[:8] not in finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("before", [190, 290, *(pytest.param(each, marks=SLOW) for each in (180, 490))])
+@pytest.mark.parametrize(
+    "before", [190, 290, *(pytest.param(each, marks=SLOW) for each in (180, 490))]
+)
 def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
     words = "x" * before + KEYS[0]
     refusal = Reply(words, finish="refusal")
-    error = Reply(body=json.dumps({"type": "error", "error": {"type": "overloaded", "message": words}}).encode())
+    error = Reply(
+        body=json.dumps(
+            {"type": "error", "error": {"type": "overloaded", "message": words}}
+        ).encode()
+    )
     for reply in (refusal, error, Reply.error(400, words)):
         with ScriptedServer([reply]) as server:
-            finished = run(KEYS[0], "--model", "claude-sonnet-4-5", "--json", "--debug", server=server)
+            finished = run(
+                KEYS[0], "--model", "claude-sonnet-4-5", "--json", "--debug", server=server
+            )
         assert finished.exit_code in {4, 5}
 
 
@@ -219,14 +252,18 @@ def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
     ("used", "other"),
     [
         ("sk-proj-Canary-one-0123456789", "sk-proj-Canary-two-9876543210"),  # a common prefix
-        ("sk-proj-Canary-one-0123456789", "sk-proj-Canary-one-0123456789-longer"),  # one in the other
-        ("Canary-one-0123456789-longer", "sk-proj-Canary-one-0123456789"),  # one ends as the other begins
+        # One in the other.
+        ("sk-proj-Canary-one-0123456789", "sk-proj-Canary-one-0123456789-longer"),
+        # One ends as the other begins.
+        ("Canary-one-0123456789-longer", "sk-proj-Canary-one-0123456789"),
     ],
 )
 def test_no_key_hides_a_part_of_another(run, project, key_traces, used, other) -> None:
     project.write({"agent-config/openai-key.txt": used, "agent-config/openai-other-key.txt": other})
     kept = ("agent-config/openai-key.txt", "agent-config/openai-other-key.txt")
-    with ScriptedServer([Reply.error(400, f"{other} {used} {other}{used} {disguises(other)['base64']}")]) as server:
+    with ScriptedServer(
+        [Reply.error(400, f"{other} {used} {other}{used} {disguises(other)['base64']}")]
+    ) as server:
         finished = run(other, "--model", "gpt-5", "--json", server=server, kept=kept)
     assert finished.exit_code == 4
     assert key_traces(project, finished, used, kept=kept) == {}
@@ -249,7 +286,10 @@ def test_a_key_in_the_query_and_the_rollup_is_redacted(run, project, key) -> Non
 @each_key
 def test_a_key_on_the_command_line_is_redacted(run, key) -> None:
     with ScriptedServer([GOOD]) as server:
-        assert run(key, "--model", "gpt-5", "--json", "--query", f"use {key}", server=server).exit_code == 0
+        assert (
+            run(key, "--model", "gpt-5", "--json", "--query", f"use {key}", server=server).exit_code
+            == 0
+        )
     assert run(key, "--model", f"{key}x", "--json").exit_code == 2
     assert run(key, key, "--json").exit_code == 2
     assert run(key, "check", key, "--json").exit_code in {0, 1}
@@ -276,7 +316,9 @@ def test_a_build_that_prints_the_key_byte_by_byte_is_redacted(run, project, key)
     project.git("add", "-A")
     project.git("commit", "-qm", "a build that talks")
     with ScriptedServer([GOOD, Reply("^^^a.txt\nnewer\n^^^end\n")]) as server:
-        finished = run(key, "--model", "gpt-5", "--json", "--repairs", "1", server=server, kept=("secret.bin",))
+        finished = run(
+            key, "--model", "gpt-5", "--json", "--repairs", "1", server=server, kept=("secret.bin",)
+        )
         prompt = server.requests[1].prompt
     assert finished.exit_code == 1
     assert "***" in prompt
@@ -292,7 +334,9 @@ def test_keys_from_each_source_are_redacted(run, project, tmp_path, key) -> None
             "agent-config/config.toml": f"[providers.openai.named]\nmodel = 'm'\napi_key = {json.dumps(key)}\n",
         }
     )
-    kept = tuple(f"agent-config/{name}" for name in ("openai-key.txt", "unknown-key.txt", "config.toml"))
+    kept = tuple(
+        f"agent-config/{name}" for name in ("openai-key.txt", "unknown-key.txt", "config.toml")
+    )
     none = {variable: "" for _, variable in MODELS.values()}
     with ScriptedServer([Reply.error(418, disguises(key)["whole"])]) as server:
         assert run(key, "--model", "gpt-5", server=server, kept=kept, environ=none).exit_code == 4

@@ -1,4 +1,6 @@
-"""Plugins that have a key put it into whatever they can; then all output is searched, as in `test_no_key_leaks`."""
+"""Plugins that have a key put it into whatever they can; then all output is searched, as in
+`test_no_key_leaks`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ PLUGINS = {
     "addhooks": "@hookimpl\ndef code_commit_addhooks(pluginmanager): fail()",
     "settings": (
         "@hookimpl\ndef code_commit_settings(): fail()\n"
-        "@hookimpl\ndef code_commit_log_sinks(settings): return []"  # a plugin whose settings a run needs
+        # A plugin whose settings a run needs.
+        "@hookimpl\ndef code_commit_log_sinks(settings): return []"
     ),
     "sink hook": "@hookimpl\ndef code_commit_log_sinks(settings): fail()",
     "sink": (
@@ -108,7 +111,10 @@ WORKFLOWS = {
         "run.say(KEY); run.say(KEY.encode().hex()); run.keep('a.txt', KEY); run.keep('b.bin', KEY.encode() * 2); return",
         "",
     ),
-    "emits": ("run.emit(MessageLogged(KEY, level='warning')); return Result(Outcome.REACHED, KEY)", ""),
+    "emits": (
+        "run.emit(MessageLogged(KEY, level='warning')); return Result(Outcome.REACHED, KEY)",
+        "",
+    ),
     "keeps under its name": ("run.keep(KEY + '.txt', 'x')", ""),
     "has broken options": ("pass", "options='telling_plugin:fail'"),
     "has no root": ("pass", "root='telling_plugin:absent'"),
@@ -117,21 +123,31 @@ WORKFLOWS = {
 _NO_ROOT = "\ndef no_root(options, ask=None): fail()\n"
 
 
-def telling(tmp_path: Path, code: str, error: str = "RuntimeError", group: str = "code_commit") -> list[Path]:
-    return [install_plugin(tmp_path / "plugins", "telling", _RAISE.format(error=error) + code, group=group)]
+def telling(
+    tmp_path: Path, code: str, error: str = "RuntimeError", group: str = "code_commit"
+) -> list[Path]:
+    return [
+        install_plugin(
+            tmp_path / "plugins", "telling", _RAISE.format(error=error) + code, group=group
+        )
+    ]
 
 
 @pytest.mark.parametrize("name", PLUGINS)
 def test_a_key_in_an_error_of_a_plugin_is_redacted(run, tmp_path, name) -> None:
     guards = name.startswith("rule")
-    plugins = telling(tmp_path, PLUGINS[name], group="code_commit.path_rules" if guards else "code_commit")
+    plugins = telling(
+        tmp_path, PLUGINS[name], group="code_commit.path_rules" if guards else "code_commit"
+    )
     arguments = [
         "--model",
         "scripted" if name.startswith("provider ") or name == "provider" else "gpt-5",
         "--repairs=0",
     ]
     with ScriptedServer([GOOD]) as server:
-        finished = run(KEY, *arguments, "--debug", "--json", server=server, plugins=plugins, cwd=None)
+        finished = run(
+            KEY, *arguments, "--debug", "--json", server=server, plugins=plugins, cwd=None
+        )
     assert finished.exit_code in {0, 2, 3, 4, 5, 70}
     assert "***zQ" in finished.stdout + finished.stderr
 
@@ -142,16 +158,23 @@ def test_commands_redact_errors_of_plugins(run, tmp_path, name) -> None:
     for arguments in (["plugins"], ["plugins", "--json"], ["models"], ["--help"], ["config"]):
         finished = run(KEY, *arguments, plugins=plugins)
         assert finished.exit_code == 0
-        assert ("***zQ" in finished.stdout) == (arguments[0] in {"plugins", "config"})  # `config` shows the key
+        # `config` shows the key.
+        assert ("***zQ" in finished.stdout) == (arguments[0] in {"plugins", "config"})
 
 
-def test_the_key_of_a_plugin_that_fails_to_load_is_redacted(run, project, tmp_path, key_traces) -> None:
-    code = _RAISE.replace("OPENAI_API_KEY", "TELLING_API_KEY").format(error="RuntimeError") + "fail()"
+def test_the_key_of_a_plugin_that_fails_to_load_is_redacted(
+    run, project, tmp_path, key_traces
+) -> None:
+    code = (
+        _RAISE.replace("OPENAI_API_KEY", "TELLING_API_KEY").format(error="RuntimeError") + "fail()"
+    )
     plugins = [install_plugin(tmp_path / "plugins", "telling", code)]
     other = "other-" + KEY
     environ = {"TELLING_API_KEY": other}
     with ScriptedServer([GOOD]) as server:
-        finished = run(PLAIN, "--model", "gpt-5", "--json", server=server, plugins=plugins, environ=environ)
+        finished = run(
+            PLAIN, "--model", "gpt-5", "--json", server=server, plugins=plugins, environ=environ
+        )
     assert (finished.exit_code, key_traces(project, finished, other)) == (0, {})
     listed = run(PLAIN, "plugins", plugins=plugins, environ=environ)
     assert ("***zQ" in listed.stdout, key_traces(project, listed, other)) == (True, {})

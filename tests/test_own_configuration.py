@@ -1,4 +1,6 @@
-"""No run that writes begins where a build or a reply could change the user's own configuration of the next run."""
+"""No run that writes begins where a build or a reply could change the user's own configuration of
+the next run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ CHANGE = "^^^a.txt\ngood\n^^^end\n"
 MOVED = "error: your own configuration {path}{way} is in the project {root}: a build or a reply could change"
 
 
-def run(project: Project, *flags: str, environ: dict[str, str] | None = None) -> tuple[Finished, int]:
+def run(
+    project: Project, *flags: str, environ: dict[str, str] | None = None
+) -> tuple[Finished, int]:
     """Run a change; return how it ended and the number of calls."""
     with ScriptedServer([Reply(CHANGE), Reply(CHANGE)]) as server:
         variables = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
@@ -27,7 +31,9 @@ def run(project: Project, *flags: str, environ: dict[str, str] | None = None) ->
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    made = Project.create(tmp_path / "made", build="true\n", files={"a.txt": "old\n", "dots/note": "x\n"})
+    made = Project.create(
+        tmp_path / "made", build="true\n", files={"a.txt": "old\n", "dots/note": "x\n"}
+    )
     (made.home / "elsewhere").mkdir()
     return made
 
@@ -39,7 +45,8 @@ def own(project: Project, text: str) -> Path:
     return path
 
 
-# Where a link is, where it leads, and the place that is in the project, if it is not the file itself.
+# Where a link is, where it leads, and the place that is in the project, if it is not the file
+# itself.
 LINKS = {
     "the folder of all configurations": (".config", "{root}/dots", "{root}/dots"),
     "that of ours": (".config/code-commit", "{root}/dots", "{root}/dots"),
@@ -51,7 +58,9 @@ LINKS = {
 
 
 @pytest.mark.parametrize(("link", "target", "place"), LINKS.values(), ids=LINKS)
-def test_a_link_into_the_project_ends_the_run(project: Project, link: str, target: str, place: str) -> None:
+def test_a_link_into_the_project_ends_the_run(
+    project: Project, link: str, target: str, place: str
+) -> None:
     (project.root / "out").symlink_to(project.home / "elsewhere")
     (project.home / link).parent.mkdir(parents=True, exist_ok=True)
     (project.home / link).symlink_to(target.format(root=project.root))
@@ -84,19 +93,35 @@ def test_a_mount_that_shows_the_configuration_in_the_project_ends_the_run(
     folder = project.root.parent
     mount = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
     command = python_command("code_commit", "--model", "gpt-5", "--sandbox", "off")
-    inside = ["unshare", "-m", "sh", "-c", mount, "sh", str(folder / source), str(folder / target), *command]
+    inside = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        mount,
+        "sh",
+        str(folder / source),
+        str(folder / target),
+        *command,
+    ]
 
     with ScriptedServer([Reply(CHANGE)]) as server:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-        done = subprocess.run(inside, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            inside, cwd=project.root, env=environ, capture_output=True, text=True, check=False
+        )
 
     words = f"leads through {folder}/{place}, which is in the project" if place else ""
     assert (done.returncode, words in done.stderr) == (3 if place else 0, True), done.stderr
 
 
 @pytest.mark.parametrize("mode", ["off", "auto", "require"])
-@pytest.mark.parametrize("variables", [{"XDG_CONFIG_HOME": "{}/dots"}, {"HOME": "{}/dots", "XDG_CONFIG_HOME": ""}])
-def test_a_configuration_in_the_project_ends_the_run(project: Project, mode: str, variables: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "variables", [{"XDG_CONFIG_HOME": "{}/dots"}, {"HOME": "{}/dots", "XDG_CONFIG_HOME": ""}]
+)
+def test_a_configuration_in_the_project_ends_the_run(
+    project: Project, mode: str, variables: dict[str, str]
+) -> None:
     environ = {name: value.format(project.root) for name, value in variables.items()}
 
     finished, calls = run(project, "--sandbox", mode, environ=environ)
@@ -107,9 +132,13 @@ def test_a_configuration_in_the_project_ends_the_run(project: Project, mode: str
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CONFIG_HOME"])
-def test_a_configuration_below_the_working_directory_is_never_read(project: Project, name: str) -> None:
+def test_a_configuration_below_the_working_directory_is_never_read(
+    project: Project, name: str
+) -> None:
     """It ends the run or is ignored, as platformdirs does it."""
-    project.write({"dots/code-commit/config.toml": "[[", "dots/.config/code-commit/config.toml": "[["})
+    project.write(
+        {"dots/code-commit/config.toml": "[[", "dots/.config/code-commit/config.toml": "[["}
+    )
 
     finished, calls = run(project, environ={"XDG_CONFIG_HOME": "", name: "dots"})
 
@@ -122,16 +151,39 @@ def test_a_configuration_below_the_working_directory_is_never_read(project: Proj
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ('[providers.x.y]\napi_key_file = "{root}/dots/key"', "the api_key_file of your own configuration, {root}"),
-        ('[providers.x.y]\napi_key_file = "{root}/out/key"', "leads through {root}/out, which is in the project"),
-        ('[providers.x.y]\napi_key_file = "{home}/tool/key"\n[sandbox]\nwritable = ["~/tool"]', "is in {home}/tool"),
-        ('[sandbox]\nwritable = ["~/.config"]', "leads through {home}/.config/code-commit, which is in"),
-        ('[sandbox]\nwritable = ["{root}/out"]', "sandbox.writable of your own configuration, {root}/out is in"),
-        ('[sandbox]\nwritable = ["~/tool", "~/tool/link"]', "writable of your own configuration, {home}/tool/link is"),
-        ('[sandbox]\nreadable = ["~/tool/link"]\nwritable = ["~/tool"]', "readable of your own configuration, {home}"),
+        (
+            '[providers.x.y]\napi_key_file = "{root}/dots/key"',
+            "the api_key_file of your own configuration, {root}",
+        ),
+        (
+            '[providers.x.y]\napi_key_file = "{root}/out/key"',
+            "leads through {root}/out, which is in the project",
+        ),
+        (
+            '[providers.x.y]\napi_key_file = "{home}/tool/key"\n[sandbox]\nwritable = ["~/tool"]',
+            "is in {home}/tool",
+        ),
+        (
+            '[sandbox]\nwritable = ["~/.config"]',
+            "leads through {home}/.config/code-commit, which is in",
+        ),
+        (
+            '[sandbox]\nwritable = ["{root}/out"]',
+            "sandbox.writable of your own configuration, {root}/out is in",
+        ),
+        (
+            '[sandbox]\nwritable = ["~/tool", "~/tool/link"]',
+            "writable of your own configuration, {home}/tool/link is",
+        ),
+        (
+            '[sandbox]\nreadable = ["~/tool/link"]\nwritable = ["~/tool"]',
+            "readable of your own configuration, {home}",
+        ),
     ],
 )
-def test_what_the_configuration_names_is_out_of_reach_too(project: Project, setting: str, words: str) -> None:
+def test_what_the_configuration_names_is_out_of_reach_too(
+    project: Project, setting: str, words: str
+) -> None:
     (project.root / "out").symlink_to(project.home / "elsewhere")
     (project.home / "tool").mkdir()
     (project.home / "tool/link").symlink_to(project.home / "elsewhere")
@@ -141,7 +193,10 @@ def test_what_the_configuration_names_is_out_of_reach_too(project: Project, sett
 
     assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
     assert words.format(root=project.root, home=project.home) in finished.stderr
-    hints = "name another place in {home}/.config/code-commit/config.toml", "set XDG_CONFIG_HOME to another place"
+    hints = (
+        "name another place in {home}/.config/code-commit/config.toml",
+        "set XDG_CONFIG_HOME to another place",
+    )
     assert any(f", or {hint.format(home=project.home)}" in finished.stderr for hint in hints)
 
 
@@ -152,13 +207,17 @@ def test_a_key_file_of_the_private_folder_may_be_named(project: Project) -> None
     assert run(project)[0].exit_code == 0
 
 
-@pytest.mark.parametrize("flags", [["--dry-run"], ["--task", "do it"], ["--autonomous"], ["init"], ["doctor"]])
+@pytest.mark.parametrize(
+    "flags", [["--dry-run"], ["--task", "do it"], ["--autonomous"], ["init"], ["doctor"]]
+)
 def test_every_workflow_that_writes_is_refused(project: Project, flags: list[str]) -> None:
     (project.home / ".config").symlink_to(project.root / "dots")
     command = flags if not flags[0].startswith("-") else ["--model", "gpt-5", *flags]
 
     with ScriptedServer([]) as server:
-        finished = project.command(*command, environ={"OPENAI_API_KEY": KEY, **server.environment()})
+        finished = project.command(
+            *command, environ={"OPENAI_API_KEY": KEY, **server.environment()}
+        )
 
     assert (finished.exit_code, len(server.requests)) == (3, 0), finished.stderr
     assert "your own configuration" in finished.stdout + finished.stderr
@@ -182,7 +241,9 @@ def test_what_only_reads_and_undo_go_on(project: Project) -> None:
 def test_what_a_link_in_its_place_leads_to_is_hidden_from_builds(project: Project) -> None:
     own(project, "").unlink()
     project.write({"build.sh": "cat ~/elsewhere/own.toml > seen.txt; true\n"})
-    (project.home / "elsewhere/own.toml").write_text('[providers.openai.default]\napi_key = "sk-canary-of-the-user"\n')
+    (project.home / "elsewhere/own.toml").write_text(
+        '[providers.openai.default]\napi_key = "sk-canary-of-the-user"\n'
+    )
     (project.home / ".config/code-commit/config.toml").symlink_to("../../elsewhere/own.toml")
 
     finished, _ = run(project, "--sandbox", "require")

@@ -26,12 +26,21 @@ SCRIPT = (
     Reply(
         thinking="hm",
         tool_calls=(
-            called("write_file", path="g3-plan/new_requirements.md", content="{{CURRENT REQUIREMENTS}}\nAdd é.\n"),
+            called(
+                "write_file",
+                path="g3-plan/new_requirements.md",
+                content="{{CURRENT REQUIREMENTS}}\nAdd é.\n",
+            ),
             called("final_output", summary="Add é alone."),
         ),
     ),
     Reply("Add é."),
-    Reply(tool_calls=(called("todo_write", content="- [x] é\n"), called("write_file", path="é.txt", content="é\n"))),
+    Reply(
+        tool_calls=(
+            called("todo_write", content="- [x] é\n"),
+            called("write_file", path="é.txt", content="é\n"),
+        )
+    ),
     Reply(tool_calls=(called("final_output", summary="é is there"),)),
     Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
     Reply("Add é\n\nAdds é.txt."),
@@ -66,7 +75,15 @@ def test_planning_works_with_each_provider(provider, stream, tmp_path):
 
 def test_flags_of_a_missing_planner_show_the_package(tmp_path):
     project = Project.create(tmp_path)
-    for flag in ("--planning", "--codepath=x", "--no-git", "--max-turns=3", "--autonomous", "--auto", "--chat"):
+    for flag in (
+        "--planning",
+        "--codepath=x",
+        "--no-git",
+        "--max-turns=3",
+        "--autonomous",
+        "--auto",
+        "--chat",
+    ):
         done = project.command(flag, "--disable-plugin", "planner")
         assert done.exit_code == 2
         assert "code-commit-planner" in done.stderr

@@ -1,4 +1,6 @@
-"""Programs planted in a repository, in a submodule and in the project's tools: no command of ours runs any of them."""
+"""Programs planted in a repository, in a submodule and in the project's tools: no command of ours
+runs any of them.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,22 @@ from code_commit_testing import Finished, Project, Reply, ScriptedServer
 KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
 MODEL = ("--model", "gpt-5")
 HOOKS = (
-    *("applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-checkout", "post-commit", "post-index-change"),
-    *("post-rewrite", "pre-auto-gc", "pre-commit", "pre-merge-commit", "prepare-commit-msg", "reference-transaction"),
+    *(
+        "applypatch-msg",
+        "commit-msg",
+        "fsmonitor-watchman",
+        "post-checkout",
+        "post-commit",
+        "post-index-change",
+    ),
+    *(
+        "post-rewrite",
+        "pre-auto-gc",
+        "pre-commit",
+        "pre-merge-commit",
+        "prepare-commit-msg",
+        "reference-transaction",
+    ),
 )
 ATTRIBUTES = "* filter=planted diff=planted merge=planted\n*.lfs filter=lfs\n"
 
@@ -43,13 +59,20 @@ class Planted:
 
     def command(self, *arguments: str, **options: Any) -> Finished:
         venv = self.project.root / ".venv/bin"
-        environ = {**KEY, **self.server.environment(), "PATH": f"{venv}{os.pathsep}{os.environ['PATH']}"}
+        environ = {
+            **KEY,
+            **self.server.environment(),
+            "PATH": f"{venv}{os.pathsep}{os.environ['PATH']}",
+        }
         return self.project.command(*arguments, environ=environ, **options)
 
     def change_files(self) -> None:
         """Let git find changed files, whose content it has to read."""
-        self.project.write({"a.txt": "own\n", "b.lfs": "own\n", "sub/f.txt": "two\n"})  # as long as before
-        self.project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nown\n--- b.lfs ---\nown\n"})
+        # As long as before.
+        self.project.write({"a.txt": "own\n", "b.lfs": "own\n", "sub/f.txt": "two\n"})
+        self.project.write(
+            {"agent-config/codeRollup.txt": "--- a.txt ---\nown\n--- b.lfs ---\nown\n"}
+        )
 
 
 @pytest.fixture
@@ -72,7 +95,9 @@ def planted(tmp_path: Path) -> Iterator[Planted]:
 
 
 def add_submodule(planted: Planted) -> None:
-    """Add a submodule whose `.git` is a folder in the project: a command in the sandbox could have written it."""
+    """Add a submodule whose `.git` is a folder in the project: a command in the sandbox could have
+    written it.
+    """
     root = planted.project.root
     sub = root / "sub"
     sub.mkdir()
@@ -99,7 +124,10 @@ def plant_in(git: Path, planted: Planted, where: str) -> None:
         (hooks / hook).unlink(missing_ok=True)
         (hooks / hook).symlink_to(program(f"hook-{hook}"))
     settings = {
-        **{f"core.{name}": program(name) for name in ("fsmonitor", "pager", "sshCommand", "editor", "askPass")},
+        **{
+            f"core.{name}": program(name)
+            for name in ("fsmonitor", "pager", "sshCommand", "editor", "askPass")
+        },
         **{f"filter.planted.{name}": program(name) for name in ("clean", "process")},
         "filter.lfs.clean": program("lfs"),
         **{f"diff.planted.{name}": program(f"diff-{name}") for name in ("textconv", "command")},
@@ -111,12 +139,18 @@ def plant_in(git: Path, planted: Planted, where: str) -> None:
         "include.path": str(included),
         "includeIf.gitdir:**.path": str(included),
         "core.attributesFile": str(git / "more-attributes"),
-        **{f"alias.{name}": f"!{program(f'alias-{name}')}" for name in ("diff", "status", "ls-files", "check-ignore")},
+        **{
+            f"alias.{name}": f"!{program(f'alias-{name}')}"
+            for name in ("diff", "status", "ls-files", "check-ignore")
+        },
     }
     (git / "more-attributes").write_text("* filter=third\n", "utf-8")
     (git / "info").mkdir(exist_ok=True)
     (git / "info/attributes").write_text("* filter=second diff=planted\n", "utf-8")
-    worktree = {f"filter.{name}.clean": program(f"worktree-{name}") for name in ("planted", "second", "third")}
+    worktree = {
+        f"filter.{name}.clean": program(f"worktree-{name}")
+        for name in ("planted", "second", "third")
+    }
     with (git / "config").open("a", encoding="utf-8") as file:
         file.write("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n")
     for name, values in (("config", settings), ("config.worktree", worktree)):
@@ -140,9 +174,12 @@ def test_what_is_planted_would_run(planted):
     planted.change_files()
     planted.project.git("status", "--porcelain")
     planted.project.git("add", "-A")
-    assert {"main-fsmonitor", "main-hook-post-index-change", "sub-worktree-second", "main-worktree-second"} <= set(
-        planted.ran()
-    )
+    assert {
+        "main-fsmonitor",
+        "main-hook-post-index-change",
+        "sub-worktree-second",
+        "main-worktree-second",
+    } <= set(planted.ran())
 
 
 def test_a_commit_run_and_its_undo_run_nothing(planted):
@@ -156,13 +193,20 @@ def test_a_commit_run_and_its_undo_run_nothing(planted):
         done = planted.command(*command)
         assert (done.exit_code, planted.ran()) == (0, []), done.stderr
     assert planted.project.read("b.lfs") == "own\n"
-    assert not [each for each in Path("/dev/shm").glob("code-commit-git-*/objects") if leads_to(planted.project, each)]
+    assert not [
+        each
+        for each in Path("/dev/shm").glob("code-commit-git-*/objects")
+        if leads_to(planted.project, each)
+    ]
 
 
 def test_the_agents_run_nothing(planted):
     planted.project.write({"requirements.md": "Change a.txt.\n"})
     planted.change_files()
-    player = (called("write_file", path="a.txt", content="new\n"), called("write_file", path="b.lfs", content="new\n"))
+    player = (
+        called("write_file", path="a.txt", content="new\n"),
+        called("write_file", path="b.lfs", content="new\n"),
+    )
     planted.server.script(
         Reply(tool_calls=player),
         Reply(tool_calls=(called("final_output", summary="done"),)),
@@ -197,7 +241,9 @@ def test_what_a_command_of_the_model_plants_does_not_run(planted):
 def without_the_filter_of_the_repository(planted):
     """A commit that needs it is refused: see below."""
     (planted.project.root / ".gitattributes").unlink()
-    planted.project.git("config", "--file", ".git/config.worktree", "--remove-section", "filter.planted")
+    planted.project.git(
+        "config", "--file", ".git/config.worktree", "--remove-section", "filter.planted"
+    )
     planted.project.git("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false",
                         "commit", "-qam", "no attributes")  # fmt: skip
     for marker in planted.markers.iterdir():
@@ -231,5 +277,7 @@ def test_planning_commits_and_runs_nothing(planted):
     )
     assert (done.exit_code, planted.ran()) == (0, []), done.stderr + done.stdout
     log = ["git", "-c", "core.fsmonitor=false", "log", "-1", "--format=%s"]
-    subject = subprocess.run(log, cwd=planted.project.root, capture_output=True, text=True, check=True).stdout
+    subject = subprocess.run(
+        log, cwd=planted.project.root, capture_output=True, text=True, check=True
+    ).stdout
     assert subject == "Write new\n"

@@ -1,4 +1,6 @@
-"""No command writes where a link of a repository or a build leads, or sends or shows text from there."""
+"""No command writes where a link of a repository or a build leads, or sends or shows text from
+there.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ COMMANDS = (
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
-        path.relative_to(folder).as_posix(): (path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        path.relative_to(folder).as_posix(): (
+            path.lstat().st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
         for path in folder.rglob("*")
     }
 
@@ -67,7 +72,13 @@ def test_no_command_follows_a_planted_link(
             target.write_text(SECRET)
         elif not dangling:
             target.mkdir()
-            for name in ("events.jsonl", "query.txt", "codeRollup.txt", "new_requirements.md", "openai-key.txt"):
+            for name in (
+                "events.jsonl",
+                "query.txt",
+                "codeRollup.txt",
+                "new_requirements.md",
+                "openai-key.txt",
+            ):
                 (target / name).write_text(SECRET)
         if place.is_dir():
             place.rename(tmp_path / f"before-{number}")
@@ -78,10 +89,17 @@ def test_no_command_follows_a_planted_link(
     before = contents(outside)
     with ScriptedServer() as server:
         server.script(*["^^^a.txt\nnew\n^^^end\n"] * 10)
-        environ = server.environment() | {"OPENAI_API_KEY": "sk-test-1234567890", "CODE_COMMIT_MODEL": "gpt-4.1"}
+        environ = server.environment() | {
+            "OPENAI_API_KEY": "sk-test-1234567890",
+            "CODE_COMMIT_MODEL": "gpt-4.1",
+        }
         for command in COMMANDS:
             done = project.command(*command, environ=environ, stdin="quit\n")
             assert done.exit_code != 70, (command, done.stderr)
             assert contents(outside) == before, command
             assert SECRET not in done.stdout + done.stderr, command
-        assert not [request for request in server.requests if SECRET in request.prompt + str(request.headers)]
+        assert not [
+            request
+            for request in server.requests
+            if SECRET in request.prompt + str(request.headers)
+        ]

@@ -1,4 +1,6 @@
-"""The secret that a plugin declares reaches no process of a run, and no file, whatever the workflow."""
+"""The secret that a plugin declares reaches no process of a run, and no file, whatever the
+workflow.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ WORKFLOWS = {
 }  # fmt: skip
 
 
-def run(project: Project, tools: Path, arguments: Sequence[str], replies: Sequence[Reply]) -> Finished:
+def run(
+    project: Project, tools: Path, arguments: Sequence[str], replies: Sequence[Reply]
+) -> Finished:
     """Run with programs on the PATH that record their environment."""
     tools.mkdir()
     for name in ("git", "bash"):
@@ -60,14 +64,20 @@ def run(project: Project, tools: Path, arguments: Sequence[str], replies: Sequen
             (tools / name).chmod(0o755)
     plugin = install_plugin(tools / "plugins", "hook", PLUGIN)
     with ScriptedServer(replies) as server:
-        environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", "HOOK_TOKEN": SECRET, "COPY": f"x {SECRET} y"}
+        environ = {
+            "OPENAI_API_KEY": "sk-canary-0123456789-key7Q",
+            "HOOK_TOKEN": SECRET,
+            "COPY": f"x {SECRET} y",
+        }
         environ |= {**server.environment(), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
         flags = ("--model=gpt-5", "--sandbox=off", *arguments)
         return project.command(*flags, environ=environ, plugins=[plugin])
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_no_process_and_no_file_has_the_secret_of_a_plugin(tmp_path: Path, key_traces: Traces, name: str) -> None:
+def test_no_process_and_no_file_has_the_secret_of_a_plugin(
+    tmp_path: Path, key_traces: Traces, name: str
+) -> None:
     arguments, replies = WORKFLOWS[name]
     files = {"a.txt": f"old {SECRET}\n", "b.py": f"x = '{SECRET}'\n", "requirements.md": "Good.\n"}
     project = Project.create(tmp_path / "made", build=f"{SHOW}\n", files=files)
@@ -76,4 +86,7 @@ def test_no_process_and_no_file_has_the_secret_of_a_plugin(tmp_path: Path, key_t
     recorded = {path.stem for path in (tmp_path / "tools").glob("*.env")}
     assert recorded == {"git", "bash"}, done.stderr
     assert [path for path in (tmp_path / "tools").glob("*.env") if SECRET in path.read_text()] == []
-    assert key_traces(project, done, SECRET, kept=("a.txt", "b.py", "agent-config/codeRollup.txt")) == {}
+    assert (
+        key_traces(project, done, SECRET, kept=("a.txt", "b.py", "agent-config/codeRollup.txt"))
+        == {}
+    )

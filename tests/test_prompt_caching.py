@@ -18,7 +18,8 @@ KEY = "sk-canary-0123456789-key7Q"
 
 # --- runs -------------------------------------------------------------------------------------------------------------
 
-# A plugin whose own address is the test's, so that it gets the fields that other servers may refuse.
+# A plugin whose own address is the test's, so that it gets the fields that other servers may
+# refuse.
 OWN = """
 import os
 from dataclasses import replace
@@ -33,7 +34,8 @@ def code_commit_providers():
         yield replace(definition, name=f"own-{definition.name}", models={}, base_url=address, base_url_variable=None)
 """
 CODE = "".join(f"value_{number} = {number}\n" for number in range(2500))
-# The build passes if a.txt contains "good". Its output is about an eighth of what the prompts have in common.
+# The build passes if a.txt contains "good". Its output is about an eighth of what the prompts have
+# in common.
 BUILD = "grep -q good a.txt || { head -c 4200 /dev/zero | tr '\\0' x; exit 1; }\n"
 REPAIRED = ["^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"]
 
@@ -45,12 +47,20 @@ class Runs:
     project: Project
     plugins: Path
 
-    def __call__(self, billing: Billing, replies: list[Reply | str], *arguments: str, **more: Any) -> Finished:
+    def __call__(
+        self, billing: Billing, replies: list[Reply | str], *arguments: str, **more: Any
+    ) -> Finished:
         with ScriptedServer(billing.answering(*replies)) as server:
             names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-            environ = {**dict.fromkeys(names, KEY), **server.environment(), "OWN_ADDRESS": server.address}
+            environ = {
+                **dict.fromkeys(names, KEY),
+                **server.environment(),
+                "OWN_ADDRESS": server.address,
+            }
             environ["CODE_COMMIT_SANDBOX"] = "off"
-            return self.project.command(*arguments, "--json", environ=environ, plugins=[self.plugins], **more)
+            return self.project.command(
+                *arguments, "--json", environ=environ, plugins=[self.plugins], **more
+            )
 
     def configure(self, text: str) -> None:
         self.project.write({"agent-config/config.toml": text})
@@ -58,7 +68,9 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    project = Project.create(tmp_path, build=BUILD, rollup=f"--- a.txt ---\nold\n--- code.py ---\n{CODE}")
+    project = Project.create(
+        tmp_path, build=BUILD, rollup=f"--- a.txt ---\nold\n--- code.py ---\n{CODE}"
+    )
     return Runs(project, install_plugin(tmp_path / "plugins", "own", OWN))
 
 
@@ -66,7 +78,10 @@ def usages(finished: Finished) -> list[Usage]:
     """Return the usage of each call, as the run reports it."""
     assert finished.exit_code == 0, finished.stdout + finished.stderr
     calls = [event["data"] for event in finished.events if event["kind"] == "call.finished"]
-    return [Usage(call["input_tokens"], 0, call["cache_read_tokens"], call["cache_write_tokens"]) for call in calls]
+    return [
+        Usage(call["input_tokens"], 0, call["cache_read_tokens"], call["cache_write_tokens"])
+        for call in calls
+    ]
 
 
 def share_of_price(model: str, usage: Usage) -> float:
@@ -96,9 +111,14 @@ def test_the_input_of_a_repair_costs_at_most_a_fifth(runs, model):
     tail = billing.bills[1].input - billing.bills[1].read
     assert 0.1 < tail / billing.bills[1].read <= 0.125
     assert share_of_price(model.rpartition("/")[2], repair) <= 0.2
-    # The first prompt is written, if that costs anything, but for the few words that a repair does not have.
+    # The first prompt is written, if that costs anything, but for the few words that a repair does
+    # not have.
     is_written = "step" not in SERVICES[model]
-    assert is_written * 0.95 * (first.input or 0) <= (first.cache_write or 0) <= is_written * (first.input or 0)
+    assert (
+        is_written * 0.95 * (first.input or 0)
+        <= (first.cache_write or 0)
+        <= is_written * (first.input or 0)
+    )
     assert not repair.cache_write
 
 
@@ -113,7 +133,9 @@ def test_it_costs_more_with_models_that_read_at_a_higher_price(runs, model, leas
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "own-openai/gpt-5.6-sol", "gpt-5"])
 def test_the_standard_order_pays_no_cache(runs, model):
-    """The build's output comes early there, so a repair reads nothing, and nothing may be written for it."""
+    """The build's output comes early there, so a repair reads nothing, and nothing may be written
+    for it.
+    """
     billing = Billing(**SERVICES[model])
     for usage in usages(runs(billing, REPAIRED, "--model", model)):
         assert not usage.cache_write
@@ -131,7 +153,9 @@ def test_no_prompt_is_written_to_the_cache_without_a_repair(runs, arguments):
 def test_nothing_depends_on_a_hit(runs):
     runs.configure('[plugins.commit]\nprompt_order = "cached"\n')
     never = Billing(minimum=2048, step=1, guaranteed=False)
-    assert [usage.cache_read for usage in usages(runs(never, REPAIRED, "--model", "gemini-2.5-pro"))] == [0, 0]
+    assert [
+        usage.cache_read for usage in usages(runs(never, REPAIRED, "--model", "gemini-2.5-pro"))
+    ] == [0, 0]
 
 
 def test_the_cached_order_is_logged_as_it_is_sent(runs):
@@ -151,7 +175,9 @@ def test_other_addresses_get_no_field_that_they_may_not_know(runs, model):
     provider = "openai" if model.startswith("gpt") else "anthropic"
     lines = '[providers.{}.default]\ncache_ttl = "1h"\n' if provider == "anthropic" else ""
     names = (provider, f"own-{provider}")
-    runs.configure('[plugins.commit]\nprompt_order = "cached"\n' + "".join(map(lines.format, names)))
+    runs.configure(
+        '[plugins.commit]\nprompt_order = "cached"\n' + "".join(map(lines.format, names))
+    )
     sent = {}
     for name in names:
         billing = Billing(**MARKS)
@@ -202,17 +228,24 @@ def shares_read(billing: Billing, of: slice) -> list[float]:
     return [bill.read / bill.input for bill in billing.bills[of]]
 
 
-# The system prompt and the tools of an agent are short, so that the minimum would hide what is tested.
+# The system prompt and the tools of an agent are short, so that the minimum would hide what is
+# tested.
 AGENT_SERVICES = {model: {**service, "minimum": 256} for model, service in SERVICES.items()}
 
 
 @pytest.mark.parametrize("model", [model for model in AGENT_SERVICES if model != "claude-opus-4-5"])
 def test_an_agent_reads_its_conversation_from_the_cache(runs, model):
     requirements = "Write é.txt.\n" + "It matters.\n" * 200
-    runs.project.write({"requirements.md": requirements, "a.txt": "good\n"})  # so that the build passes
+    # So that the build passes.
+    runs.project.write({"requirements.md": requirements, "a.txt": "good\n"})
     work = [
         Reply(tool_calls=(called(1, "todo_write", content="- [ ] é\n"),)),
-        Reply(tool_calls=(called(2, "write_file", path="é.txt", content="é\n"), called(3, "read_file", path="a.txt"))),
+        Reply(
+            tool_calls=(
+                called(2, "write_file", path="é.txt", content="é\n"),
+                called(3, "read_file", path="a.txt"),
+            )
+        ),
         Reply(tool_calls=(called(4, "read_file", path="é.txt"),)),
         Reply(tool_calls=(called(5, "todo_write", content="- [x] é\n"),)),
         Reply(tool_calls=(called(6, "final_output", summary="é is there"),)),

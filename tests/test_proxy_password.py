@@ -1,4 +1,6 @@
-"""The password of a proxy is a secret that builds get, because they need the network, and that nobody else sees."""
+"""The password of a proxy is a secret that builds get, because they need the network, and that
+nobody else sees.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def run(project: Project, variable: str, address: str, *arguments: str) -> Finis
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "http_proxy", "ALL_PROXY"])
-def test_a_build_uses_the_password_and_nothing_shows_it(tmp_path: Path, key_traces: Traces, variable: str) -> None:
+def test_a_build_uses_the_password_and_nothing_shows_it(
+    tmp_path: Path, key_traces: Traces, variable: str
+) -> None:
     address = f"http://user:{quote(PASSWORD, safe='')}@127.0.0.1:9"
     digest = hashlib.sha256(address.encode()).hexdigest()
     build = f"""
@@ -48,6 +52,8 @@ def test_a_proxy_that_holds_a_key_is_hidden(tmp_path: Path, key_traces: Traces) 
 
 
 @pytest.mark.fast_rows(2)
-@pytest.mark.parametrize("address", ["user:päss@[::1", "http://:@", "", "nonsense", "http://user:short@127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "address", ["user:päss@[::1", "http://:@", "", "nonsense", "http://user:short@127.0.0.1:9"]
+)
 def test_any_address_is_read(tmp_path: Path, address: str) -> None:
     assert run(Project.create(tmp_path), "http_proxy", address).exit_code == 0

@@ -38,18 +38,37 @@ def test_the_page_shows_the_tree_of_steps(tmp_path) -> None:
             returns("<ok> at once"),
             *[returns("no"), returns("<ok>")],
         )
-        environ = {"OPENAI_BASE_URL": server.url("openai"), "OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
+        environ = {
+            "OPENAI_BASE_URL": server.url("openai"),
+            "OPENAI_API_KEY": "sk-canary-0123456789-key7Q",
+        }
         done = project.command(
-            "--model", "gpt-5", "--sandbox", "off", "--no-build", "--task", "Do it.", environ=environ
+            "--model",
+            "gpt-5",
+            "--sandbox",
+            "off",
+            "--no-build",
+            "--task",
+            "Do it.",
+            environ=environ,
         )
     assert done.exit_code == 0, done.stderr
     (page,) = project.run_folder.glob("*.html")
     rows = [
-        [" ".join(html.unescape(re.sub("<[^>]*>", " ", cell)).split()) for cell in re.findall("<td.*?</td>", row)]
-        for row in re.findall(r'<tr><td data-name="Step">.*?</tr>', page.read_text("utf-8"), re.DOTALL)
+        [
+            " ".join(html.unescape(re.sub("<[^>]*>", " ", cell)).split())
+            for cell in re.findall("<td.*?</td>", row)
+        ]
+        for row in re.findall(
+            r'<tr><td data-name="Step">.*?</tr>', page.read_text("utf-8"), re.DOTALL
+        )
     ]
     verified = "The returned string matches this regular expression: ^<ok>"
-    assert [row[:2] for row in rows] == [["1 one", "passed"], ["1.1 first <part>", "passed"], ["2 two", "passed"]]
+    assert [row[:2] for row in rows] == [
+        ["1 one", "passed"],
+        ["1.1 first <part>", "passed"],
+        ["2 two", "passed"],
+    ]
     assert rows[1][2] == verified
     assert rows[0][2].startswith(f"{verified} attempt 1 failed: The exit requirement is not met.")
     assert rows[2][2].startswith(f"{verified} attempt 1 failed: The exit requirement is not met.")

@@ -39,7 +39,9 @@ RUNS = {
         ["--autonomous"],
         [
             Reply(tool_calls=(called("shell", command="echo x; seq 10000"),)),
-            Reply(thinking="hm", tool_calls=(called("write_file", path="a.txt", content="good\n"),)),
+            Reply(
+                thinking="hm", tool_calls=(called("write_file", path="a.txt", content="good\n"),)
+            ),
             Reply(tool_calls=(called("final_output", summary="done"),)),
             Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
         ],
@@ -52,7 +54,11 @@ CHAT = [Reply(tool_calls=(called("shell", command="echo x"),)), Reply("done")]
 PLAN = [
     Reply(
         tool_calls=(
-            called("write_file", path="g3-plan/new_requirements.md", content="{{CURRENT REQUIREMENTS}}\nGood.\n"),
+            called(
+                "write_file",
+                path="g3-plan/new_requirements.md",
+                content="{{CURRENT REQUIREMENTS}}\nGood.\n",
+            ),
             called("final_output", summary="Write a.txt."),
         )
     ),
@@ -63,7 +69,10 @@ PLAN = [
     Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
     Reply("Change a.txt\n\nMakes it good."),
 ]
-TYPED = {"chat": (["--chat"], CHAT, "hello\nquit\n"), "planning": (["--planning"], PLAN, "yes\n\nyes\n\nquit\n")}
+TYPED = {
+    "chat": (["--chat"], CHAT, "hello\nquit\n"),
+    "planning": (["--planning"], PLAN, "yes\n\nyes\n\nquit\n"),
+}
 
 
 @pytest.mark.parametrize("name", TYPED)
@@ -81,8 +90,15 @@ def test_only_the_owner_can_read_the_files_of_an_interactive_run(tmp_path: Path,
         flags = ("--model=gpt-5", "--sandbox=off", *arguments)
         done = project.command(*flags, environ=environ, plugins=[plugin], stdin=typed)
         assert (done.exit_code, server.unused) == (0, 0), done.stderr
-    modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in (project.root / "logs").rglob("*")}
-    assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html", "index.html"}, done.stderr
+    modes = {
+        path: stat.S_IMODE(path.lstat().st_mode) for path in (project.root / "logs").rglob("*")
+    }
+    assert {path.name for path in modes} >= {
+        "events.jsonl",
+        "run.json",
+        "report.html",
+        "index.html",
+    }, done.stderr
     private = {path: mode for path, mode in modes.items() if path.name != ".gitignore"}
     state = project.root / "agent-config/.code-commit"
     private[state] = stat.S_IMODE(state.lstat().st_mode)
@@ -93,11 +109,15 @@ def test_only_the_owner_can_read_the_files_of_an_interactive_run(tmp_path: Path,
 def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -> None:
     arguments, replies = RUNS[name]
     project = Project.create(tmp_path / "made", build="cat a.txt; test $(cat a.txt) != red\n")
-    project.write({"requirements.md": "Good.\n", "agent-config/config.toml": "[plugins.html]\nlive = true\n"})
+    project.write(
+        {"requirements.md": "Good.\n", "agent-config/config.toml": "[plugins.html]\nlive = true\n"}
+    )
     plugin = install_plugin(tmp_path / "plugins", "umask", UMASK)
     with ScriptedServer(replies) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
-        done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ, plugins=[plugin])
+        done = project.command(
+            "--model=gpt-5", "--sandbox=off", *arguments, environ=environ, plugins=[plugin]
+        )
     assert (project.root / "umask").read_text() == "0"
     assert list(project.root.glob("logs/2*")), done.stderr
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in project.run_folder.rglob("*")}

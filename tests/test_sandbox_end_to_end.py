@@ -1,4 +1,6 @@
-"""The sandbox through the command: what a build cannot do to the next run, and what is refused before a call."""
+"""The sandbox through the command: what a build cannot do to the next run, and what is refused
+before a call.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"
 
 
-def run(project: Project, *flags: str, environ: dict[str, str] | None = None) -> tuple[Finished, int]:
+def run(
+    project: Project, *flags: str, environ: dict[str, str] | None = None
+) -> tuple[Finished, int]:
     """Run a change; return how it ended and the number of calls."""
     with ScriptedServer([Reply(CHANGE), Reply(CHANGE)]) as server:
         variables = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
@@ -53,10 +57,16 @@ def test_a_build_changes_nothing_that_another_run_or_program_reads(tmp_path: Pat
     [
         (["--sandbox", "require"], "", "no sandbox: bubblewrap (bwrap) is not installed"),
         ([], "sandbox.network = false\n", "builds cannot run without a network: bubblewrap"),
-        (["--sandbox", "require"], "sandbox.network = false\n", "no sandbox: bubblewrap (bwrap) is not installed"),
+        (
+            ["--sandbox", "require"],
+            "sandbox.network = false\n",
+            "no sandbox: bubblewrap (bwrap) is not installed",
+        ),
     ],
 )
-def test_without_bubblewrap_nothing_is_paid_for(tmp_path: Path, flags: list[str], config: str, words: str) -> None:
+def test_without_bubblewrap_nothing_is_paid_for(
+    tmp_path: Path, flags: list[str], config: str, words: str
+) -> None:
     project = Project.create(tmp_path, build="true\n")
     project.write({"agent-config/config.toml": config})
 
@@ -93,7 +103,9 @@ def path_without_bubblewrap(folder: Path) -> str:
 @pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.parametrize("mode", ["auto", "require"])
 @pytest.mark.parametrize("home", ["/nonexistent", "/proc/self"])
-def test_without_a_home_folder_to_write_to_nothing_is_paid_for(tmp_path: Path, home: str, mode: str) -> None:
+def test_without_a_home_folder_to_write_to_nothing_is_paid_for(
+    tmp_path: Path, home: str, mode: str
+) -> None:
     project = Project.create(tmp_path, build="true\n")
 
     finished, calls = run(project, "--sandbox", mode, environ={"HOME": home})
@@ -142,7 +154,9 @@ def test_a_failed_build_says_what_to_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("bubblewrap")
-@pytest.mark.skipif(not (shutil.which("ccache") and shutil.which("gcc")), reason="needs gcc and ccache")
+@pytest.mark.skipif(
+    not (shutil.which("ccache") and shutil.which("gcc")), reason="needs gcc and ccache"
+)
 def test_the_second_run_builds_with_the_caches_of_the_first(tmp_path: Path) -> None:
     build = """
         echo 'int main(void) { return 0; }' > main.c
@@ -173,7 +187,10 @@ def test_no_build_can_plant_a_program_that_the_next_run_takes(tmp_path: Path, wa
         (tool / "version1/git").symlink_to(real)
         (links / "git").symlink_to(tool / "version1/git")
     folder = {"a missing folder": tool / "bin", "a linked folder": tool / "current"}.get(way, links)
-    config = Path(project.environment({}).get("XDG_CONFIG_HOME") or project.home / ".config") / "code-commit"
+    config = (
+        Path(project.environment({}).get("XDG_CONFIG_HOME") or project.home / ".config")
+        / "code-commit"
+    )
     config.mkdir(parents=True)
     (config / "config.toml").write_text('[sandbox]\nwritable = ["~/tool"]\n')
 
@@ -185,14 +202,20 @@ def test_no_build_can_plant_a_program_that_the_next_run_takes(tmp_path: Path, wa
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_no_build_leads_a_folder_of_the_path_to_its_programs(tmp_path: Path) -> None:
-    """As where a shell puts `node_modules/.bin` on the path: a build can link it to the private cache."""
-    project = Project.create(tmp_path, build="mkdir ~/.cache/planted\n", gitignore="/agent-config\n/logs\n/tools\n")
+    """As where a shell puts `node_modules/.bin` on the path: a build can link it to the private
+    cache.
+    """
+    project = Project.create(
+        tmp_path, build="mkdir ~/.cache/planted\n", gitignore="/agent-config\n/logs\n/tools\n"
+    )
     (project.home / ".cache").mkdir()
     environ = {"PATH": f"{project.root}/tools{os.pathsep}{os.environ['PATH']}"}
     assert run(project, environ=environ)[0].exit_code == 0
     planted = next((project.home / ".cache/code-commit/sandbox").glob("*/cache/planted"))
     for name in ("git", "bash", "bwrap"):
-        (planted / name).write_text(f'#!/bin/sh\ntouch "{project.home}/ran"\nexec {shutil.which(name)} "$@"\n')
+        (planted / name).write_text(
+            f'#!/bin/sh\ntouch "{project.home}/ran"\nexec {shutil.which(name)} "$@"\n'
+        )
         (planted / name).chmod(0o755)
     (project.root / "tools").symlink_to(planted)
     project.write({"a.txt": "old\n", "build.sh": "true\n"})
@@ -209,7 +232,12 @@ def test_links_of_a_clone_show_nothing_and_do_not_open_the_sandbox(tmp_path: Pat
     (project.home / ".ssh").mkdir()
     (project.home / ".ssh/id_rsa").write_text("canary-5f3a9c1e7b")
     project.write({"agent-config/other-key.txt": "canary-5f3a9c1e7b"})
-    targets = ("../agent-config/other-key.txt", str(project.home / ".ssh/id_rsa"), ".gitignore", "../s4/.gitignore")
+    targets = (
+        "../agent-config/other-key.txt",
+        str(project.home / ".ssh/id_rsa"),
+        ".gitignore",
+        "../s4/.gitignore",
+    )
     for number, target in enumerate(targets):
         (project.root / f"s{number}").mkdir()
         (project.root / f"s{number}/.gitignore").symlink_to(target)

@@ -29,7 +29,9 @@ def commit(project):
         with ScriptedServer(replies) as server:
             keys = {f"{each.upper()}_API_KEY": "sk-canary-0123456789" for each in MODELS}
             environ = {**server.environment(), **keys, "CODE_COMMIT_SANDBOX": "off", **settings}
-            finished = project.command("--model", MODELS[provider], "--repairs", "1", environ=environ)
+            finished = project.command(
+                "--model", MODELS[provider], "--repairs", "1", environ=environ
+            )
         return finished, server.requests
 
     return commit
@@ -37,7 +39,9 @@ def commit(project):
 
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("provider", MODELS)
-@pytest.mark.parametrize("text", ["^^^a.txt\nhalf M\n^^^end\n", "^^^M.txt\nx\n^^^end\n"], ids=["content", "path"])
+@pytest.mark.parametrize(
+    "text", ["^^^a.txt\nhalf M\n^^^end\n", "^^^M.txt\nx\n^^^end\n"], ids=["content", "path"]
+)
 def test_half_of_a_character_is_never_written(commit, project, provider, text) -> None:
     body = answer_of(provider, Reply(text))[1].replace(b"M", rb"\ud83d", 1)
     finished, requests = commit(provider, Reply(body=body), Reply(body=body))
@@ -50,7 +54,9 @@ def test_half_of_a_character_is_never_written(commit, project, provider, text) -
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", MODELS)
 def test_a_character_that_a_stream_splits_is_whole(commit, project, provider) -> None:
-    """Some services stream UTF-16 units: a character beyond the first 65,536 then comes in two events."""
+    """Some services stream UTF-16 units: a character beyond the first 65,536 then comes in two
+    events.
+    """
     answer = json.loads(answer_of(provider, Reply("^^^a.txt\nwhole MN\n^^^end\n"))[1])
     halves = {b"M": rb"\ud83d", b"N": rb"\ude42"}
     events = [
@@ -60,13 +66,16 @@ def test_a_character_that_a_stream_splits_is_whole(commit, project, provider) ->
     finished, _ = commit(provider, Reply(stream=Stream(events=events)), CODE_COMMIT_STREAM="always")
     assert finished.exit_code == 0, finished.stderr
     assert project.read("a.txt") == "whole \U0001f642\n"
-    assert "whole \U0001f642\n" in (project.run_folder / "1-initial-query-response.txt").read_text("utf-8")
+    assert "whole \U0001f642\n" in (project.run_folder / "1-initial-query-response.txt").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_number_beyond_all_floats_is_kept_as_json(commit, project, streams) -> None:
     data = answer_of("openai", GOOD)[1].replace(b"{", b'{"scores": [1e999, -1e999],\n', 1)
-    event = b"data: " + data.replace(b"\n", b"\ndata: ") + b"\n\n"  # several lines are written again as one
+    # Several lines are written again as one.
+    event = b"data: " + data.replace(b"\n", b"\ndata: ") + b"\n\n"
     reply = Reply(stream=Stream(events=[event])) if streams else Reply(body=data)
     finished, _ = commit("openai", reply, CODE_COMMIT_STREAM="always" if streams else "never")
     assert finished.exit_code == 0, finished.stderr
@@ -85,7 +94,9 @@ def test_a_model_that_echoes_its_prompt_changes_nothing(commit, project, provide
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", MODELS)
-def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, project, provider) -> None:
+def test_a_function_call_that_was_not_offered_is_named_and_repaired(
+    commit, project, provider
+) -> None:
     call = Reply(tool_calls=(ToolCall("c1", "write_file", {"path": "a.txt"}),))
     finished, requests = commit(provider, call, GOOD)
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
@@ -104,7 +115,9 @@ def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, proj
     ],
 )
 def test_a_used_up_quota_is_not_retried(commit, provider, words) -> None:
-    body = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": words}}).encode()
+    body = json.dumps(
+        {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": words}}
+    ).encode()
     finished, requests = commit(provider, Reply(status=429, body=body), GOOD)
     assert (finished.exit_code, len(requests)) == (4, 1)
     assert "the account's quota or credit is used up (HTTP 429)" in finished.stderr
@@ -115,22 +128,38 @@ def test_a_used_up_quota_is_not_retried(commit, provider, words) -> None:
     ("reason", "status", "says"),
     [
         ("API_KEY_INVALID", 400, "the service rejected the key (HTTP 400): API_KEY_INVALID"),
-        ("SERVICE_DISABLED", 403, "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
-        ("IAM_PERMISSION_DENIED", 403, "does not have permission for this (HTTP 403): IAM_PERMISSION_DENIED"),
+        (
+            "SERVICE_DISABLED",
+            403,
+            "the key does not have permission for this (HTTP 403): SERVICE_DISABLED",
+        ),
+        (
+            "IAM_PERMISSION_DENIED",
+            403,
+            "does not have permission for this (HTTP 403): IAM_PERMISSION_DENIED",
+        ),
     ],
 )
 def test_a_wrong_key_is_told_from_a_disabled_service(commit, reason, status, says) -> None:
-    error = {"code": status, "message": "words", "status": "PERMISSION_DENIED", "details": [{"reason": reason}]}
+    error = {
+        "code": status,
+        "message": "words",
+        "status": "PERMISSION_DENIED",
+        "details": [{"reason": reason}],
+    }
     finished, _ = commit("gemini", Reply(status=status, body=json.dumps({"error": error}).encode()))
     assert f"{says}; the key is from variable GEMINI_API_KEY" in finished.stderr
 
 
 @pytest.mark.parametrize(
-    ("details", "tries"), [([{"retryDelay": "0s"}], 2), ([{"violations": [{"quotaId": "PerMinute"}]}], 2)]
+    ("details", "tries"),
+    [([{"retryDelay": "0s"}], 2), ([{"violations": [{"quotaId": "PerMinute"}]}], 2)],
 )
 def test_a_limit_per_minute_passes(commit, details, tries) -> None:
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": BILLING, "details": details}
-    limited = Reply(status=429, headers={"retry-after": "0"}, body=json.dumps({"error": error}).encode())
+    limited = Reply(
+        status=429, headers={"retry-after": "0"}, body=json.dumps({"error": error}).encode()
+    )
     finished, requests = commit("gemini", limited, GOOD)
     assert (finished.exit_code, len(requests)) == (0, tries), finished.stderr
 

@@ -1,4 +1,6 @@
-"""Pipes, huge sparse files and a git that hangs: every command ends in time, with one clear line and the right code."""
+"""Pipes, huge sparse files and a git that hangs: every command ends in time, with one clear line
+and the right code.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ TERABYTE = 1024**4
 
 
 def created(tmp_path: Path, build: str = "exit 0") -> Project:
-    return Project.create(tmp_path, files=FILES, build=f"{build}\n", gitignore="/agent-config\n/logs\n*.o\n")
+    return Project.create(
+        tmp_path, files=FILES, build=f"{build}\n", gitignore="/agent-config\n/logs\n*.o\n"
+    )
 
 
 def commit(project: Project, *flags: str) -> Finished:
@@ -40,7 +44,9 @@ def test_a_pipe_where_git_reads_is_named_by_every_command(tmp_path, name):
     assert commit(project).exit_code == 0
     (project.root / name).unlink(missing_ok=True)
     os.mkfifo(project.root / name)
-    expected = f"error: {project.root / name} is a named pipe, not a file: git would wait for it forever"
+    expected = (
+        f"error: {project.root / name} is a named pipe, not a file: git would wait for it forever"
+    )
     for command in ("undo", "redo", "rollup"):
         finished = project.command(command, timeout=60)
         assert (finished.exit_code, error_of(finished)) == (3, expected), command
@@ -56,7 +62,9 @@ def test_a_pipe_that_an_earlier_build_left_is_named_before_a_call(tmp_path, name
     (project.root / name).parent.mkdir(exist_ok=True)
     os.mkfifo(project.root / name)
     with ScriptedServer([REPLY]) as server:
-        finished = project.command(*COMMIT, "--sandbox", mode, environ={**KEY, **server.environment()}, timeout=60)
+        finished = project.command(
+            *COMMIT, "--sandbox", mode, environ={**KEY, **server.environment()}, timeout=60
+        )
     assert (finished.exit_code, len(server.requests)) == (3, 0)
     assert error_of(finished).startswith(f"error: {project.root / name} is a named pipe")
 
@@ -97,7 +105,8 @@ def test_a_pipe_that_a_build_planted_ends_the_run(tmp_path, name):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("words", "hangs_at"), [(["undo"], "update-index"), (["redo"], "ls-files"), (["doctor"], "ls-files")]
+    ("words", "hangs_at"),
+    [(["undo"], "update-index"), (["redo"], "ls-files"), (["doctor"], "ls-files")],
 )
 def test_a_git_that_hangs_ends_with_the_command(tmp_path, words, hangs_at, number):
     project = created(tmp_path)
@@ -107,7 +116,9 @@ def test_a_git_that_hangs_ends_with_the_command(tmp_path, words, hangs_at, numbe
     tools.mkdir()
     git = tools / "git"
     hang = f"echo $$ > {started}; trap '' TERM; while :; do sleep 60; done"
-    git.write_text(f'#!/bin/sh\ncase "$*" in *{hangs_at}*) {hang};; esac\nexec {shutil.which("git")} "$@"\n')
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *{hangs_at}*) {hang};; esac\nexec {shutil.which("git")} "$@"\n'
+    )
     git.chmod(0o755)
     environ = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     (project.root / "a.txt").touch()
@@ -127,11 +138,21 @@ def test_a_sparse_terabyte_takes_neither_time_nor_disk_and_undo_says_so(tmp_path
     begin = time.monotonic()
     finished = commit(project)
     assert finished.exit_code == 0
-    assert "too large to save, so `undo` cannot bring it back: b.txt (1,099,512 MB), huge.bin" in finished.stderr
-    assert "too large to save, so not in the diff: b.txt, huge.bin" in project.command("runs", "diff").stderr
+    assert (
+        "too large to save, so `undo` cannot bring it back: b.txt (1,099,512 MB), huge.bin"
+        in finished.stderr
+    )
+    assert (
+        "too large to save, so not in the diff: b.txt, huge.bin"
+        in project.command("runs", "diff").stderr
+    )
     undone = project.command("undo", "--json").document
     assert (undone["restored"], undone["left_out"]) == (["a.txt"], ["b.txt", "huge.bin"])
-    assert (project.root / "huge.bin").stat().st_size == (project.root / "b.txt").stat().st_size == TERABYTE
+    assert (
+        (project.root / "huge.bin").stat().st_size
+        == (project.root / "b.txt").stat().st_size
+        == TERABYTE
+    )
     redone = project.command("redo")
     assert (redone.exit_code, project.read("a.txt")) == (0, "new\n")
     said = "warning: not restored, because checkpoints.max_file or max_total leaves them out: b.txt, huge.bin"
@@ -148,7 +169,10 @@ def test_the_limits_are_settings(tmp_path):
     assert project.command("undo", "--json").document["left_out"] == ["new.bin"]
     assert (project.root / "new.bin").exists()
     project.write({"agent-config/config.toml": "checkpoints.max_total = 5\n"})
-    assert "checkpoints.max_total should be greater than or equal to 67108864" in commit(project).stderr
+    assert (
+        "checkpoints.max_total should be greater than or equal to 67108864"
+        in commit(project).stderr
+    )
 
 
 PLANTED = {
@@ -170,6 +194,9 @@ def test_what_a_build_put_in_a_files_place_is_moved_and_named(tmp_path, planted,
         told = commit(project, *restored_by.split()).stderr
     assert {path: project.read(path) for path in FILES} == FILES
     path = "d" if planted == "pipe for a folder" else "b.txt"
-    assert f"in the way of restored files, so moved: {path} to agent-config/.code-commit/put-aside/" in told
+    assert (
+        f"in the way of restored files, so moved: {path} to agent-config/.code-commit/put-aside/"
+        in told
+    )
     moved = next((project.root / "agent-config/.code-commit/put-aside").rglob(path))
     assert stat.S_ISFIFO(moved.lstat().st_mode) == planted.startswith("pipe")

@@ -1,4 +1,6 @@
-"""The installed command starts with any set of plugins, and prints what is installed and what to install."""
+"""The installed command starts with any set of plugins, and prints what is installed and what to
+install.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,23 @@ import pytest
 
 NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
-FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--no-build", "planner": "--planning"}
+FLAGS = {
+    "commit": "--query",
+    "consistency": "--consistency-check",
+    "tasks": "--no-build",
+    "planner": "--planning",
+}
 COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay", "apply"]}
 
 
 @cache
 def installed_plugins() -> set[str]:
     names = {distribution.metadata["Name"] for distribution in importlib.metadata.distributions()}
-    return {name.removeprefix("code-commit-") for name in names - NO_PLUGINS if name.startswith("code-commit-")}
+    return {
+        name.removeprefix("code-commit-")
+        for name in names - NO_PLUGINS
+        if name.startswith("code-commit-")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +54,8 @@ class Done(NamedTuple):
     stderr: str
 
 
-# Importing the libraries takes longer than all that these runs do. For the set without the distribution for tests, which
-# has a process that forks.
+# Importing the libraries takes longer than all that these runs do. For the set without the
+# distribution for tests, which has a process that forks.
 _RUN_EACH = """
 import json, os, sys, tempfile
 import code_commit.cli.main, code_commit.config.loading, code_commit.models.resolution
@@ -77,7 +88,9 @@ def of_missing_plugins() -> list[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def command(folder: Path) -> Callable[..., Done]:
-    """Return a function that gives the result of the command, which ran in a fork of a process with its libraries."""
+    """Return a function that gives the result of the command, which ran in a fork of a process with
+    its libraries.
+    """
     if find_spec("code_commit_testing"):
         from code_commit_testing import Project
 
@@ -86,7 +99,9 @@ def command(folder: Path) -> Callable[..., Done]:
     lines = [["models"], ["models", "--json"], ["plugins", "--json"], ["undo"]]
     lines += [arguments for _name, arguments in of_missing_plugins()]
     code = [sys.executable, "-P", "-c", _RUN_EACH]
-    done = subprocess.run(code, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        code, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True
+    )
     found = [Done(*json.loads(line)) for line in done.stdout.splitlines()]
     return lambda *arguments: found[lines.index([*arguments])]
 
@@ -98,7 +113,9 @@ def program(folder: Path) -> Callable[..., Done]:
 
     @cache
     def run(*arguments: str) -> Done:
-        done = subprocess.run([path, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [path, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        )
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -114,9 +131,9 @@ def test_help_shows_the_flags_and_commands_of_the_installed_plugins(program) -> 
     done = program("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--model" in done.stdout
-    assert {name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)} == installed_plugins() & set(
-        FLAGS
-    )
+    assert {
+        name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)
+    } == installed_plugins() & set(FLAGS)
     listed = set(re.findall(r"^  ([a-z]+)  ", done.stdout, re.MULTILINE))
     for name, commands in COMMANDS.items():
         assert (set(commands) & listed) == (set(commands) if name in installed_plugins() else set())
@@ -133,12 +150,21 @@ def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) ->
     )
     imported = set(re.findall(r"[\w.]+$", done.stderr, re.MULTILINE))
     assert "code_commit.plugins.registry" in imported
-    unused = {"code_commit.plugin_api.event", "code_commit_workspace.records", "json", "shutil", "pathlib", "asyncio"}
+    unused = {
+        "code_commit.plugin_api.event",
+        "code_commit_workspace.records",
+        "json",
+        "shutil",
+        "pathlib",
+        "asyncio",
+    }
     assert not imported & (unused | {"pydantic", "httpx", "rich", "structlog", "email"})
 
 
 def test_help_without_the_default_workflow_shows_how_to_install_it(program) -> None:
-    assert ('pip install ".[commit]"' in program("--help").stdout) == ("commit" not in installed_plugins())
+    assert ('pip install ".[commit]"' in program("--help").stdout) == (
+        "commit" not in installed_plugins()
+    )
 
 
 def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
@@ -158,14 +184,18 @@ def test_plugins_are_loaded_without_a_failure(command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     distributions = {plugin["distribution"] for plugin in document["plugins"]}
-    assert distributions - {"code-commit"} == {f"code-commit-{name}" for name in installed_plugins()}
+    assert distributions - {"code-commit"} == {
+        f"code-commit-{name}" for name in installed_plugins()
+    }
     assert document["failures"] == []
 
 
 def test_models_match_the_installed_providers(command) -> None:
     done = command("models", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert {model["provider"] for model in json.loads(done.stdout)["models"]} == installed_plugins() & PROVIDERS
+    assert {
+        model["provider"] for model in json.loads(done.stdout)["models"]
+    } == installed_plugins() & PROVIDERS
 
 
 def test_flags_of_missing_plugins_show_what_to_install(command) -> None:

@@ -47,13 +47,17 @@ def project(tmp_path):
 
 @pytest.fixture
 def command(provider, project):
-    """Return a function that runs the command on scripted replies, streamed, and returns the requests too."""
+    """Return a function that runs the command on scripted replies, streamed, and returns the
+    requests too.
+    """
     model, variable = PROVIDERS[provider]
 
     def command(*arguments: str, replies: tuple[Reply, ...], plugins: tuple = (), **environ: str):
         with ScriptedServer(replies) as server:
             environ = {**SETTINGS, variable: KEY, **server.environment(), **environ}
-            finished = project.command(*arguments, "--model", model, environ=environ, plugins=plugins)
+            finished = project.command(
+                *arguments, "--model", model, environ=environ, plugins=plugins
+            )
             return finished, server.requests
 
     return command
@@ -90,7 +94,9 @@ def test_an_empty_reason_ends_a_stream_that_the_server_ended(project, text, exit
 def test_streamed_and_whole_runs_tell_the_same(command):
     told = []
     for setting in ("always", "never"):
-        finished, (request,) = command("--json", "--dry-run", replies=(Reply(GOOD),), CODE_COMMIT_STREAM=setting)
+        finished, (request,) = command(
+            "--json", "--dry-run", replies=(Reply(GOOD),), CODE_COMMIT_STREAM=setting
+        )
         assert asks_to_stream(request) is (setting == "always")
         call = next(event["data"] for event in finished.events if event["kind"] == "call.finished")
         told.append({name: value for name, value in call.items() if name != "seconds"})
@@ -104,9 +110,14 @@ def test_an_agent_with_tools_and_signatures(command, provider, project, tmp_path
             "I look.",
             thinking="deep thoughts",
             signature="c2lnbmVkIQ==",
-            tool_calls=(ToolCall("c1", "read_file", {"path": "a.txt"}), ToolCall("c2", "read_file", {"path": "b.txt"})),
+            tool_calls=(
+                ToolCall("c1", "read_file", {"path": "a.txt"}),
+                ToolCall("c2", "read_file", {"path": "b.txt"}),
+            ),
         ),
-        Reply(tool_calls=(ToolCall("c3", "write_file", {"path": "a.txt", "content": "new é 🙂\n"}),)),
+        Reply(
+            tool_calls=(ToolCall("c3", "write_file", {"path": "a.txt", "content": "new é 🙂\n"}),)
+        ),
         Reply("Done.", stream=Stream(piece=1)),
     )
     finished, requests = command("--agent", "--json", replies=replies, plugins=plugins)
@@ -139,8 +150,11 @@ def test_a_reply_that_breaks_off_is_never_applied(command, project):
 def test_an_error_of_google_that_is_no_event(command, project, provider):
     if provider != "gemini":
         pytest.skip("only Google sends such errors")
-    part = {"candidates": [{"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"}]}  # old models: in each
-    error = json.dumps({"error": {"code": 499, "message": "cancelled", "status": "CANCELLED"}}, indent=2)
+    # Old models: in each.
+    part = {"candidates": [{"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"}]}
+    error = json.dumps(
+        {"error": {"code": 499, "message": "cancelled", "status": "CANCELLED"}}, indent=2
+    )
     body = f"data: {json.dumps(part)}\r\n\r\n{error}\n".encode()
     broken = Reply(body=body, headers={"content-type": "text/event-stream"})
     finished, _ = command(replies=(broken,), CODE_COMMIT_HTTP__RETRIES="0")
@@ -161,20 +175,27 @@ def test_a_refusal_ends_the_run(command, project, provider, finish):
 def test_a_reply_that_was_cut_short_is_repaired(command, project):
     cut = Reply("^^^a.txt\nhalf", finish=Finish.LENGTH)
     finished, requests = command(replies=(cut, Reply(GOOD)))
-    assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 2, "new é 🙂\n"), finished.stderr
+    assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 2, "new é 🙂\n"), (
+        finished.stderr
+    )
 
 
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("usage", [Usage(1000, 20), None], ids=["usage", "no usage"])
 @pytest.mark.parametrize("then", ["drop", "stall"])
-def test_a_connection_that_breaks_off_after_the_end_of_the_reply_costs_nothing(command, project, provider, then, usage):
+def test_a_connection_that_breaks_off_after_the_end_of_the_reply_costs_nothing(
+    command, project, provider, then, usage
+):
     reply = Reply(GOOD, usage=usage, stream=Stream(after=1000, then=then))
-    for seconds in ("0.3", "5", "60"):  # where the machine stands still so long, the reply itself breaks off
+    # Where the machine stands still so long, the reply itself breaks off.
+    for seconds in ("0.3", "5", "60"):
         setting = {"CODE_COMMIT_HTTP__STALL_SECONDS": seconds}
         finished, requests = command("--json", replies=(reply, Reply("not asked for")), **setting)
         if len(requests) == 1:
             break
-    assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 1, "new é 🙂\n"), finished.stderr
+    assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 1, "new é 🙂\n"), (
+        finished.stderr
+    )
     (call,) = (event["data"] for event in finished.events if event["kind"] == "call.finished")
     assert (call["output_tokens"], call["error"]) == (20 if usage else None, None)
     # The other protocols have a last event, after which no number comes.

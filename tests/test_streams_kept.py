@@ -1,4 +1,6 @@
-"""What arrives of streamed replies of real protocols is kept: also when they break off, or a person interrupts."""
+"""What arrives of streamed replies of real protocols is kept: also when they break off, or a person
+interrupts.
+"""
 
 from __future__ import annotations
 
@@ -101,13 +103,26 @@ def test_what_arrived_of_a_lost_try_and_of_the_last_one_is_kept(project, protoco
 
 
 def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: int) -> None:
-    """Wait until the call has begun and the run folder has so many events of it. `process` prints its events."""
+    """Wait until the call has begun and the run folder has so many events of it.
+
+    `process` prints its events.
+    """
     assert process.stdout is not None
     for line in process.stdout:
         if json.loads(line)["kind"] == "call.started":
             break
     # It waits for the file, and for each line.
-    command = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(project.run_folder / EVENTS)]
+    command = [
+        "timeout",
+        "60",
+        "tail",
+        "-s",
+        "0.01",
+        "-n",
+        "+1",
+        "-F",
+        str(project.run_folder / EVENTS),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tail:
         assert tail.stdout is not None
         assert all(tail.stdout.readline() for _ in range(events))

@@ -8,7 +8,10 @@ import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer
 
-KEYS = {"GEMINI_API_KEY": "AIzaSy-canary-0123456789-key7Q", "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789-key7Q"}
+KEYS = {
+    "GEMINI_API_KEY": "AIzaSy-canary-0123456789-key7Q",
+    "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789-key7Q",
+}
 SERVICES = {
     "gemini-2.5-pro": (":countTokens", "totalTokens"),
     "claude-sonnet-4-5": ("/v1/messages/count_tokens", "input_tokens"),
@@ -59,4 +62,7 @@ def test_a_prompt_near_the_window_is_counted(project, tokens, exit_code) -> None
         finished = run(project, server, "claude-sonnet-4-5")
         assert (finished.exit_code, len(server.requests)) == (exit_code, 2 - bool(exit_code))
     if exit_code:
-        assert f"about {tokens:,} tokens, and claude-sonnet-4-5 reads at most 200,000" in finished.stderr
+        assert (
+            f"about {tokens:,} tokens, and claude-sonnet-4-5 reads at most 200,000"
+            in finished.stderr
+        )

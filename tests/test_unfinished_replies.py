@@ -1,4 +1,6 @@
-"""Replies that the service cut, failed inside of, or filled with thinking, streamed and whole, through the command."""
+"""Replies that the service cut, failed inside of, or filled with thinking, streamed and whole,
+through the command.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def stream(request):
 
 
 def run(
-    project: Project, *replies: Reply, stream: str = "never", protocol: str = "openai", **environ: str
+    project: Project,
+    *replies: Reply,
+    stream: str = "never",
+    protocol: str = "openai",
+    **environ: str,
 ) -> tuple[Finished, list[Any]]:
     """Run a commit with scripted replies, and return the requests too."""
     keys = {f"{name.upper()}_API_KEY": KEY for name in MODELS}
@@ -41,7 +47,9 @@ def run(
             **server.environment(),
             **environ,
         }
-        return project.command("--json", "--model", MODELS[protocol], environ=environ), server.requests
+        return project.command(
+            "--json", "--model", MODELS[protocol], environ=environ
+        ), server.requests
 
 
 def files(project: Project) -> dict[str, str]:
@@ -66,7 +74,9 @@ def files(project: Project) -> dict[str, str]:
 def test_a_reply_that_the_service_calls_cut_is_repaired(project, stream, protocol, word):
     cut = Reply("^^^b.py\nhalf of the change\n^^^end\n", finish=word)
     finished, requests = run(project, cut, Reply(GOOD), stream=stream, protocol=protocol)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), (
+        finished.stderr
+    )
     assert f"the response is incomplete: it ended with `{word}`" in requests[1].prompt
 
 
@@ -82,7 +92,9 @@ def test_a_filtered_reply_ends_the_run(project, stream, protocol, word):
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
 def test_a_reply_without_a_finish_reason_is_whole(project, stream, protocol):
     finished, requests = run(project, Reply(GOOD, finish=""), stream=stream, protocol=protocol)
-    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 1, "new\n"), finished.stderr
+    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 1, "new\n"), (
+        finished.stderr
+    )
     (call,) = (event["data"] for event in finished.events if event["kind"] == "call.finished")
     assert (call["finish"], call["finish_detail"]) == ("stop", "")
 
@@ -102,7 +114,11 @@ def error_replies(error: dict[str, Any], stream: str) -> Reply:
 @pytest.mark.parametrize(
     "error",
     [
-        {"type": "service_unavailable_error", "code": "server_is_overloaded", "message": "busy now"},
+        {
+            "type": "service_unavailable_error",
+            "code": "server_is_overloaded",
+            "message": "busy now",
+        },
         {"code": "1305", "message": "busy now"},
         {"type": "engine_overloaded_error", "message": "busy now"},
         {"code": "429", "message": "busy now"},
@@ -113,7 +129,9 @@ def error_replies(error: dict[str, Any], stream: str) -> Reply:
 )
 def test_an_error_inside_a_reply_is_retried(project, stream, error):
     finished, requests = run(project, error_replies(error, stream), Reply(GOOD), stream=stream)
-    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 2, "new\n"), finished.stderr
+    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 2, "new\n"), (
+        finished.stderr
+    )
     (retried,) = (event["data"] for event in finished.events if event["kind"] == "call.retried")
     assert "busy now" in retried["reason"]
 
@@ -135,7 +153,9 @@ def test_a_permanent_error_inside_a_reply_is_not_retried(project, stream, error)
 
 
 PART = b'data: {"choices": [{"index": 0, "delta": {"content": "^^^a.py\\n"}}]}\n\n'
-GOOGLE = json.dumps({"error": {"code": 503, "message": "busy now", "status": "UNAVAILABLE"}}, indent=2).encode()
+GOOGLE = json.dumps(
+    {"error": {"code": 503, "message": "busy now", "status": "UNAVAILABLE"}}, indent=2
+).encode()
 
 
 @pytest.mark.parametrize(
@@ -148,13 +168,19 @@ GOOGLE = json.dumps({"error": {"code": 503, "message": "busy now", "status": "UN
     ],
 )
 def test_a_broken_stream_is_retried(project, rest, says):
-    finished, requests = run(project, Reply(body=PART + rest, headers=SSE), Reply(GOOD), stream="always")
-    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 2, "new\n"), finished.stderr
+    finished, requests = run(
+        project, Reply(body=PART + rest, headers=SSE), Reply(GOOD), stream="always"
+    )
+    assert (finished.exit_code, len(requests), project.read("a.py")) == (0, 2, "new\n"), (
+        finished.stderr
+    )
     (retried,) = (event["data"] for event in finished.events if event["kind"] == "call.retried")
     assert says in retried["reason"]
 
 
-@pytest.mark.parametrize(("status", "header", "tries"), [(400, "true", 2), (500, "false", 1), (401, "true", 1)])
+@pytest.mark.parametrize(
+    ("status", "header", "tries"), [(400, "true", 2), (500, "false", 1), (401, "true", 1)]
+)
 def test_a_service_says_whether_to_retry(project, status, header, tries):
     failed = Reply.error(status, "odd", retry_after_ms="1", x_should_retry=header)
     finished, requests = run(project, failed, Reply(GOOD))
@@ -183,17 +209,26 @@ THINKING = {
 @pytest.mark.parametrize("text", THINKING.values(), ids=THINKING)
 def test_leaked_thinking_is_not_applied(project, stream, text, piece):
     finished, requests = run(project, Reply(text, stream=Stream(piece=piece)), stream=stream)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), (
+        finished.stderr
+    )
     assert len(requests) == 1
     assert (project.run_folder / "1-initial-query-response.txt").read_text() == text
-    assert "keep it" in (project.run_folder / "1-initial-query-response.json").read_text() or piece < 1000
-    assert project.command("replay", "latest", environ={"CODE_COMMIT_SANDBOX": "off"}).exit_code == 0
+    assert (
+        "keep it" in (project.run_folder / "1-initial-query-response.json").read_text()
+        or piece < 1000
+    )
+    assert (
+        project.command("replay", "latest", environ={"CODE_COMMIT_SANDBOX": "off"}).exit_code == 0
+    )
 
 
 @pytest.mark.parametrize("protocol", ["gemini", "anthropic"])
 def test_leaked_thinking_of_each_protocol(project, stream, protocol):
     finished, _ = run(project, Reply(THINKING["tags"]), stream=stream, protocol=protocol)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), (
+        finished.stderr
+    )
 
 
 def test_a_wrong_draft_does_not_stop_the_reply(project):
@@ -204,7 +239,9 @@ def test_a_wrong_draft_does_not_stop_the_reply(project):
 
 def test_progress_does_not_name_the_files_of_drafts(project):
     text = f"<think>\n{DRAFT}{'and so on, ' * 50_000}\n</think>\n{GOOD}"
-    finished, _ = run(project, Reply(text, stream=Stream(piece=1000, seconds=0.001)), stream="always")
+    finished, _ = run(
+        project, Reply(text, stream=Stream(piece=1000, seconds=0.001)), stream="always"
+    )
     progress = [event["data"] for event in finished.events if event["kind"] == "call.progress"]
     assert progress
     assert progress[0]["thinking"] is True
@@ -213,8 +250,12 @@ def test_progress_does_not_name_the_files_of_drafts(project):
 
 def test_thinking_without_an_end_is_a_cut_reply(project, stream):
     finished, requests = run(project, Reply(f"<think>\n{DRAFT}"), Reply(GOOD), stream=stream)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
-    assert "the response is incomplete: it ended with `thinking without an end`" in requests[1].prompt
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), (
+        finished.stderr
+    )
+    assert (
+        "the response is incomplete: it ended with `thinking without an end`" in requests[1].prompt
+    )
 
 
 UNCLEAR = {
@@ -227,14 +268,18 @@ UNCLEAR = {
 @pytest.mark.parametrize("text", UNCLEAR.values(), ids=UNCLEAR)
 def test_a_reply_that_may_hold_drafts_is_sent_back(project, stream, text):
     finished, requests = run(project, Reply(text), Reply(GOOD), stream=stream)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), finished.stderr
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "kept\n"}), (
+        finished.stderr
+    )
     assert "it ended with `thinking that cannot be told from the answer`" in requests[1].prompt
 
 
 def test_words_about_thinking_do_not_drop_a_file(project, stream):
     text = f"{GOOD}It strips <think>...</think> blocks.\n^^^b.py\nnewer\n^^^end\n"
     finished, requests = run(project, Reply(text), stream=stream)
-    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "newer\n"}), finished.stderr
+    assert (finished.exit_code, files(project)) == (0, {"a.py": "new\n", "b.py": "newer\n"}), (
+        finished.stderr
+    )
     assert len(requests) == 1
 
 

@@ -88,7 +88,9 @@ def test_an_address_that_is_not_plain_is_refused_and_not_shown(url: object, said
     assert "wertvoll" not in f"{caught.value} {caught.value.hint}"
 
 
-@pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "https://host"])
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "https://host"]
+)
 def test_addresses_on_this_machine_may_be_plain_http(url: str) -> None:
     assert address_of(OPENAI, "player", {"base_url": url}, {}).url == url
 
@@ -138,7 +140,9 @@ EXAMPLE = 'write it like "https://host/v1"'
          "use https, or set allow_http = true in [providers.openai.default] for a network that you trust"),
     ],
 )  # fmt: skip
-def test_the_source_of_a_wrong_address_and_what_helps_are_named(table, environ, message, hint) -> None:
+def test_the_source_of_a_wrong_address_and_what_helps_are_named(
+    table, environ, message, hint
+) -> None:
     with pytest.raises(NotReady) as caught:
         address_of(replace(OPENAI, base_url="nowhere"), "default", table, environ)
     assert (caught.value.message, caught.value.hint) == (f"the address in {message}", hint)
@@ -146,4 +150,7 @@ def test_the_source_of_a_wrong_address_and_what_helps_are_named(table, environ, 
 
 def test_every_printable_character_but_backslash_may_be_in_an_address() -> None:
     path = "".join(map(chr, range(0x21, 0x7F))).translate({ord(each): None for each in "\\@?#"})
-    assert address_of(OPENAI, "player", {"base_url": f"https://host/{path}"}, {}).url == f"https://host/{path}"
+    assert (
+        address_of(OPENAI, "player", {"base_url": f"https://host/{path}"}, {}).url
+        == f"https://host/{path}"
+    )

@@ -148,7 +148,11 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
     last = json.loads((project.run_folder / "events.jsonl").read_text().splitlines()[-1])["data"]
     assert note["ending"] == ["not_reached", 1, last["summary"], last["data"]]
     assert (note["a.txt"], note["apply"], note["execute"]) == ("old\n", "NotReady", "Interrupted")
-    assert (note["settings"], note["secret"], note["state"]) == (["said"] * 2, "note-canary-0123456789", "note")
+    assert (note["settings"], note["secret"], note["state"]) == (
+        ["said"] * 2,
+        "note-canary-0123456789",
+        "note",
+    )
     assert (note["finished"], note["git"]) == (False, "build.sh\n")
     assert "] noted: said\n" in finished.stderr
 
@@ -156,12 +160,21 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
 @pytest.mark.slow
 def test_it_is_called_after_what_is_in_the_way_of_a_file_was_moved(project, plugins):
     project.write(
-        {".gitignore": "agent-config\nlogs\n*.tmp\n", "build.sh": "rm a.txt; mkdir a.txt; touch a.txt/x.tmp; exit 1\n"}
+        {
+            ".gitignore": "agent-config\nlogs\n*.tmp\n",
+            "build.sh": "rm a.txt; mkdir a.txt; touch a.txt/x.tmp; exit 1\n",
+        }
     )
     finished = run(project, plugins, "--on-failure", "restore", "--json")
     assert finished.exit_code == 1
-    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
-    assert any(text.startswith("in the way of restored files, so moved: a.txt to ") for text in warnings)
+    warnings = [
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
+    ]
+    assert any(
+        text.startswith("in the way of restored files, so moved: a.txt to ") for text in warnings
+    )
     assert project.read("a.txt") == "old\n"
     assert seen(project)["ending"][:2] == ["not_reached", 1]
 
@@ -177,9 +190,15 @@ def code_commit_after_run(run):
 
 # What each plugin does, and what is told of it.
 WRONG = {
-    "a-number": ("return 7", "code_commit_after_run: TypeError: it must return a string or None, not int"),
+    "a-number": (
+        "return 7",
+        "code_commit_after_run: TypeError: it must return a string or None, not int",
+    ),
     "a-list": ("return [7]", "code_commit_after_run: it must return a string or None, not int"),
-    "an-object": ("return object()", "code_commit_after_run: TypeError: it must return a string or None, not object"),
+    "an-object": (
+        "return object()",
+        "code_commit_after_run: TypeError: it must return a string or None, not object",
+    ),
     "an-empty-text": ("return ''", None),
     "exits": ("raise SystemExit('broken')", "code_commit_after_run: SystemExit: broken"),
     "not-ready": (
@@ -199,7 +218,9 @@ def test_errors_name_the_plugin_and_change_no_outcome(project, plugins):
         install_plugin(plugins, name, RETURNS.replace("BODY", body))
     finished = run(project, plugins, "--json")
     assert finished.exit_code == 0
-    assert sorted(failures(finished)) == sorted(f"{name}: {told}" for name, (_, told) in WRONG.items() if told)
+    assert sorted(failures(finished)) == sorted(
+        f"{name}: {told}" for name, (_, told) in WRONG.items() if told
+    )
     messages = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
     assert messages == ["noted: said"]
     assert finished.events[-1]["data"]["outcome"] == "reached"
@@ -244,7 +265,8 @@ def test_it_is_called_when_the_workflow_raised(project, plugins):
 
 
 def test_what_takes_too_long_is_reported_and_left_behind(project, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)  # no other one, which could be late, too
+    # No other one, which could be late, too.
+    plugins = install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)
     install_plugin(plugins, "asleep", SLEEPS)
     project.write({"agent-config/config.toml": "after_run_timeout_seconds = 0.5\n" + CONFIG})
     finished = run(project, plugins, "--json")
@@ -268,7 +290,8 @@ def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
         while b'"asleep"' not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)  # far from the 600 s that the plugin would take
+        # Far from the 600 s that the plugin would take.
+        stdout, stderr = process.communicate(timeout=60)
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
     assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it ended"]
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (0, "reached")
@@ -319,8 +342,11 @@ def test_ctrl_c_while_a_sink_closes_adds_no_second_ending(project, plugins):
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)  # less than the 600 s that the sink would take
+        # Less than the 600 s that the sink would take.
+        stdout, stderr = process.communicate(timeout=60)
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
-    assert [event["data"]["outcome"] for event in finished.events if event["kind"] == "run.finished"] == ["reached"]
+    assert [
+        event["data"]["outcome"] for event in finished.events if event["kind"] == "run.finished"
+    ] == ["reached"]
     assert finished.exit_code == 0
     assert (project.root / "agent-config/next-closed").exists()

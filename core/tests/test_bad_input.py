@@ -23,7 +23,14 @@ def server():
         yield server
 
 
-def run(project: Project, server: ScriptedServer, *arguments: str, model="gpt-5", environ=None, **options):
+def run(
+    project: Project,
+    server: ScriptedServer,
+    *arguments: str,
+    model="gpt-5",
+    environ=None,
+    **options,
+):
     known = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
     return project.command("--model", model, *arguments, environ=known, **options)
 
@@ -52,15 +59,31 @@ NOT_READY = {
         "[providers.anthropic.planner]",
     ),
     "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
-    "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "describe the change"),
-    "no rollup": (remove("agent-config/codeRollup.txt"), "agent-config/codeRollup.txt is missing", "codeRollup.sh"),
+    "an empty query": (
+        put("agent-config/query.txt", b" \n"),
+        "the query is empty",
+        "describe the change",
+    ),
+    "no rollup": (
+        remove("agent-config/codeRollup.txt"),
+        "agent-config/codeRollup.txt is missing",
+        "codeRollup.sh",
+    ),
     "a rollup that is not UTF-8": (
         put("agent-config/codeRollup.txt", b"one\ntwo\n\xff\n"),
         "agent-config/codeRollup.txt is not UTF-8: line 3",
         "convert it",
     ),
-    "an empty rollup": (put("agent-config/codeRollup.txt", b"\n"), "codeRollup.txt is empty", "codeRollup.sh"),
-    "a rollup that is a link": (instead("agent-config/codeRollup.txt", link), "it is a link", "a regular file"),
+    "an empty rollup": (
+        put("agent-config/codeRollup.txt", b"\n"),
+        "codeRollup.txt is empty",
+        "codeRollup.sh",
+    ),
+    "a rollup that is a link": (
+        instead("agent-config/codeRollup.txt", link),
+        "it is a link",
+        "a regular file",
+    ),
     "no build.sh": (remove("build.sh"), "there is no build.sh", "exit with 0"),
     "a folder build.sh": (
         instead("build.sh", Path.mkdir),
@@ -70,7 +93,11 @@ NOT_READY = {
     "a link build.sh": (instead("build.sh", link), "build.sh is a link", "replace it"),
     "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
     "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
-    "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),
+    "broken TOML": (
+        put("agent-config/config.toml", b'model = "x"\nbroken = [\n'),
+        "config.toml",
+        "line",
+    ),
 }
 
 
@@ -90,14 +117,26 @@ def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
 
 @pytest.mark.slow
 def test_a_query_in_another_encoding_is_exit_3(project, server):
-    finished = project.command("--model", "gpt-5", "--query", "caf\udce9", environ=server.environment())
-    assert (finished.exit_code, "--query is not UTF-8" in finished.stderr) == (3, True), finished.stderr
+    finished = project.command(
+        "--model", "gpt-5", "--query", "caf\udce9", environ=server.environment()
+    )
+    assert (finished.exit_code, "--query is not UTF-8" in finished.stderr) == (3, True), (
+        finished.stderr
+    )
     assert server.requests == []
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
-    "key", [b"sh0rt", b"", b"\n", b"one-line-key\ntwo-line-key\n", "schlüssel-123".encode(), b"with\x00nul-bytes"]
+    "key",
+    [
+        b"sh0rt",
+        b"",
+        b"\n",
+        b"one-line-key\ntwo-line-key\n",
+        "schlüssel-123".encode(),
+        b"with\x00nul-bytes",
+    ],
 )
 def test_an_invalid_key_is_exit_3_and_is_not_shown(project, server, key):
     (project.root / "agent-config/openai-key.txt").write_bytes(key)
@@ -155,7 +194,10 @@ def test_tracked_configuration_is_not_trusted(project, server, arguments):
     project.write({"agent-config/config.toml": evil})
     project.git("add", "-f", "agent-config/config.toml")
     finished = project.command(*arguments, environ={"OPENAI_API_KEY": KEY})
-    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (
+        3,
+        True,
+    )
     assert server.url("openai") not in finished.stdout
     assert server.requests == []
 
@@ -173,9 +215,14 @@ def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, f
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", ["link", "submodule", "repository"])
 def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
-    """`git clone --recurse-submodules` creates such a folder. Otherwise its address would get the user's key."""
+    """`git clone --recurse-submodules` creates such a folder.
+
+    Otherwise its address would get the user's key.
+    """
     folder = project.root / "agent-config"
-    (folder / "config.toml").write_text(f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n')
+    (folder / "config.toml").write_text(
+        f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n'
+    )
     if kind == "link":
         folder.rename(project.root / "theirs")
         folder.symlink_to("theirs")
@@ -198,9 +245,18 @@ def test_configuration_that_a_repository_around_has_is_not_trusted(project, serv
     around = ("-C", str(project.root.parent))
     project.git(*around, "init", "-q")
     blob = project.git("hash-object", "-w", "agent-config/config.toml").strip()
-    project.git(*around, "update-index", "--add", "--cacheinfo", f"100644,{blob},project/agent-config/config.toml")
+    project.git(
+        *around,
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        f"100644,{blob},project/agent-config/config.toml",
+    )
     finished = run(project, server)
-    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (
+        3,
+        True,
+    )
     assert server.requests == []
 
 
@@ -209,7 +265,10 @@ def test_configuration_that_a_repository_around_has_is_not_trusted(project, serv
 def test_configuration_is_not_trusted_if_git_fails(project, server, file):
     (project.root / ".git" / file).write_bytes(b"broken")
     finished = run(project, server)
-    assert (finished.exit_code, "git cannot check whether it tracks agent-config" in finished.stderr) == (3, True)
+    assert (
+        finished.exit_code,
+        "git cannot check whether it tracks agent-config" in finished.stderr,
+    ) == (3, True)
     assert server.requests == []
 
 
@@ -261,7 +320,15 @@ def test_a_flag_with_one_value_is_not_given_twice(project, arguments, flag):
 
 def test_the_same_value_twice_and_a_repeatable_flag_are_fine(project, server, tmp_path):
     plugins = [install_plugin(tmp_path / name, name, "import missing") for name in ("one", "two")]
-    repeated = ["--repairs=0", "--repairs", "0", "--disable-plugin", "one", "--disable-plugin", "two"]
+    repeated = [
+        "--repairs=0",
+        "--repairs",
+        "0",
+        "--disable-plugin",
+        "one",
+        "--disable-plugin",
+        "two",
+    ]
     finished = run(project, server, *repeated, plugins=plugins)
     assert (finished.exit_code, len(server.requests)) == (0, 1), finished.stderr
 
@@ -280,9 +347,14 @@ def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugi
 
 @pytest.mark.slow
 def test_a_broken_plugin_with_path_rules_stops_a_run_that_writes(project, server, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules")
+    plugins = install_plugin(
+        tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules"
+    )
     finished = run(project, server, plugins=[plugins])
-    assert (finished.exit_code, "code-commit-guard has path rules and is broken" in finished.stderr) == (3, True)
+    assert (
+        finished.exit_code,
+        "code-commit-guard has path rules and is broken" in finished.stderr,
+    ) == (3, True)
     assert server.requests == []
     assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
 
@@ -314,7 +386,9 @@ def test_a_rule_of_a_plugin_refuses_and_so_does_a_broken_rule(project, server, t
         "@hookimpl\n"
         "def code_commit_path_rules(settings): return [Rule()]\n"
     )
-    for index, body in enumerate(["return [Refusal(changes[0].path, 'no-a', 'not this one')]", "raise KeyError('x')"]):
+    for index, body in enumerate(
+        ["return [Refusal(changes[0].path, 'no-a', 'not this one')]", "raise KeyError('x')"]
+    ):
         plugins = install_plugin(
             tmp_path / str(index), "ruling", code.format(body=body), group="code_commit.path_rules"
         )
@@ -348,7 +422,8 @@ def test_a_second_run_at_the_same_time_is_exit_3(project, server):
     project.write({"build.sh": "read line < fifo; rm fifo\n"})
     project.git("commit", "-qam", "a build that waits")
     os.mkfifo(project.root / "fifo")
-    gate = os.open(project.root / "fifo", os.O_RDWR)  # for reading and writing: no open waits for the other end
+    # For reading and writing: no open waits for the other end.
+    gate = os.open(project.root / "fifo", os.O_RDWR)
     environ = {"OPENAI_API_KEY": KEY, **server.environment()}
     with project.start("--model", "gpt-5", "--quiet", "--json", environ=environ) as first:
         assert any(b'"process.started"' in line for line in first.stdout)
@@ -358,7 +433,9 @@ def test_a_second_run_at_the_same_time_is_exit_3(project, server):
     os.close(gate)
     assert first.returncode == 0
     assert second.exit_code == 3
-    assert re.search(rf"another run holds the lock .*, run {project.run_folder.name}\n", second.stderr), second.stderr
+    assert re.search(
+        rf"another run holds the lock .*, run {project.run_folder.name}\n", second.stderr
+    ), second.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
@@ -372,7 +449,9 @@ def test_a_read_only_folder_is_exit_3(project, server):
 @pytest.mark.slow
 def test_a_rollup_of_50_megabytes_is_sent(project, server):
     line = b"x" * 99 + b"\n"
-    (project.root / "agent-config/codeRollup.txt").write_bytes(b"--- a.txt ---\nold\n" + line * 500_000)
+    (project.root / "agent-config/codeRollup.txt").write_bytes(
+        b"--- a.txt ---\nold\n" + line * 500_000
+    )
     refused = run(project, server, "--dry-run")
     assert (refused.exit_code, "gpt-5 reads at most" in refused.stderr) == (3, True)
     finished = run(project, server, "--dry-run", model="openai/of-unknown-window")
@@ -382,10 +461,21 @@ def test_a_rollup_of_50_megabytes_is_sent(project, server):
 
 @pytest.mark.slow
 def test_too_few_open_files_are_noticed_before_a_call(project, server):
-    command = ["bash", "-c", 'ulimit -n 32; exec "$@"', "-", sys.executable, "-P", "-m", "code_commit"]
+    command = [
+        "bash",
+        "-c",
+        'ulimit -n 32; exec "$@"',
+        "-",
+        sys.executable,
+        "-P",
+        "-m",
+        "code_commit",
+    ]
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
     arguments = [*command, "--model", "gpt-5"]
-    done = subprocess.run(arguments, cwd=project.root, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        arguments, cwd=project.root, env=environ, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, server.requests) == (3, [])
     assert done.stderr == (
         "error: a process may open only 32 files here, too few to run\nhint: raise it: ulimit -n 256\n"

@@ -1,4 +1,6 @@
-"""Providers, workflows and rules of plugins that break their promises: each ends a run with one line that names it."""
+"""Providers, workflows and rules of plugins that break their promises: each ends a run with one
+line that names it.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
 
 
 def each(tmp_path, code, *lines):
-    """Start a run for each line in one process, with the settings after the line; return how each ended and why."""
+    """Start a run for each line in one process, with the settings after the line; return how each
+    ended and why.
+    """
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": ""})
     plugins = install_plugin(tmp_path / "plugins", "odd", code)
@@ -107,9 +111,15 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
             f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
             "the text of a Text or a ToolResult is of type str, not None",
         ),
-        (f"return {ANSWER.format(text=repr('x'), finish='None')}", "whose `finish` must be of type Finish, not None"),
+        (
+            f"return {ANSWER.format(text=repr('x'), finish='None')}",
+            "whose `finish` must be of type Finish, not None",
+        ),
         (f"return {STOPPED}, cost=-1)", "whose `cost` must be a number"),
-        (f"return {STOPPED}, cost=float('inf'))", "whose `cost` must be a number of dollars, not inf"),
+        (
+            f"return {STOPPED}, cost=float('inf'))",
+            "whose `cost` must be a number of dollars, not inf",
+        ),
         ("raise SystemExit(0)", "failed: SystemExit: 0"),
         ("raise GeneratorExit", "failed: GeneratorExit"),
         ("return None", "returned None for a Completion"),
@@ -121,11 +131,23 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
         ("async def later(): pass\n    return later()", "it is async; use a plain function"),
     ]
     code = PROVIDER.format(complete="return globals()[call.model](call)", made="return Odd()")
-    code += "".join(f"def step{number}(call):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes))
-    _, _, told = each(tmp_path, code, *(f"--model odd/step{number} --query q" for number in range(len(mistakes))))
+    code += "".join(
+        f"def step{number}(call):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes)
+    )
+    _, _, told = each(
+        tmp_path, code, *(f"--model odd/step{number} --query q" for number in range(len(mistakes)))
+    )
     for (step, words), (outcome, summary, hint) in zip(mistakes, told, strict=True):
-        assert (outcome, words in summary, "code-commit-odd" in summary) == ("PROVIDER_FAILED", True, True), told
-        advice = "check the name of the model, " if "made up" in step else "this is a bug in its plugin; --debug shows"
+        assert (outcome, words in summary, "code-commit-odd" in summary) == (
+            "PROVIDER_FAILED",
+            True,
+            True,
+        ), told
+        advice = (
+            "check the name of the model, "
+            if "made up" in step
+            else "this is a bug in its plugin; --debug shows"
+        )
         assert hint.startswith(advice)
 
 
@@ -134,7 +156,9 @@ def test_the_halves_of_a_character_in_a_reply_are_joined(tmp_path, asking):
     text = ANSWER.format(text=ascii("\ud83d\ude42"), finish="Finish.STOP")
     code = PROVIDER.format(complete=f"return {text}", made="return Odd()")
     plugins = [asking, install_plugin(tmp_path / "odd", "odd", code)]
-    finished = Project.create(tmp_path).command("--json", "--ask", "--model", "odd", plugins=plugins)
+    finished = Project.create(tmp_path).command(
+        "--json", "--ask", "--model", "odd", plugins=plugins
+    )
     assert finished.events[-1]["data"]["data"]["answers"] == ["\U0001f642"] * 2
 
 
@@ -146,8 +170,12 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path):
         "async def later(): pass\n    return later()",
     ]
     code = PROVIDER.format(complete="pass", made="return globals()[config.model](config)")
-    code += "".join(f"def made{number}(config):\n    {step}\n\n" for number, step in enumerate(mistakes))
-    _, _, told = each(tmp_path, code, *(f"--model odd/made{number} --query q" for number in range(len(mistakes))))
+    code += "".join(
+        f"def made{number}(config):\n    {step}\n\n" for number, step in enumerate(mistakes)
+    )
+    _, _, told = each(
+        tmp_path, code, *(f"--model odd/made{number} --query q" for number in range(len(mistakes)))
+    )
     assert [(name, "code-commit-odd" in text, hint) for name, text, hint in told] == [
         ("NotReady", True, "this is a bug in its plugin; --debug shows where")
     ] * len(mistakes)
@@ -162,8 +190,12 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path):
     ],
 )
 def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
-    code = PROVIDER.format(complete="pass", made="return Odd()").replace("class Odd:", f"class Odd:\n    {encode}")
-    _, finished, end = ran(tmp_path, code.replace('()}, ""', '()}, "http://127.0.0.1:9"'), "--model", "odd")
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace(
+        "class Odd:", f"class Odd:\n    {encode}"
+    )
+    _, finished, end = ran(
+        tmp_path, code.replace('()}, ""', '()}, "http://127.0.0.1:9"'), "--model", "odd"
+    )
     assert finished.exit_code == 4
     assert end["summary"] == f"the provider odd of code-commit-odd failed: {words}"
     assert "never awaited" not in finished.stderr
@@ -172,7 +204,10 @@ def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
 def test_a_workflow_without_roles_gets_no_model(tmp_path):
     _, finished, end = ran(tmp_path, WORKFLOW.format(run="run.model()"), "--odd")
     assert finished.exit_code == 3
-    assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
+    assert (
+        end["summary"]
+        == "odd asked for a model of the role 'default', which its definition does not declare"
+    )
     assert end["data"]["hint"] == "this is a bug in its plugin"
 
 
@@ -197,10 +232,15 @@ sys.modules[__name__] = Odd()
 
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
 def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
-    code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace(
+        f'"{name}"', '"nowhere:Nothing"'
+    )
     _, finished, end = ran(tmp_path, code, "--model", "odd")
     assert finished.exit_code == 3
-    assert "code-commit-odd cannot be created: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
+    assert (
+        "code-commit-odd cannot be created: ModuleNotFoundError: No module named 'nowhere'"
+        in end["summary"]
+    )
 
 
 WORKFLOWS = """
@@ -222,15 +262,22 @@ def test_a_workflow_that_gives_no_result_is_named(tmp_path):
         ("raise GeneratorExit", "GeneratorExit"),
         ("return None", "returned None for a Result"),
         ("return 'text'", "returned 'text' for a Result"),
-        ("return Result(5, None, 7)", "it returned a Result whose `outcome` must be of type Outcome, not 5"),
+        (
+            "return Result(5, None, 7)",
+            "it returned a Result whose `outcome` must be of type Outcome, not 5",
+        ),
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
         ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),
         ("return Result(Outcome.REACHED, 'done', hint=7)", "`hint` must be of type str, not 7"),
         ("async def later(): pass\n    return later()", "it is async; use a plain function"),
     ]
-    code = "".join(f"def odd{number}(run):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes))
-    code = WORKFLOWS.format(code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]")
+    code = "".join(
+        f"def odd{number}(run):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes)
+    )
+    code = WORKFLOWS.format(
+        code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]"
+    )
     _, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
     assert [
         (name, words in text, "code-commit-odd" in text)
@@ -246,14 +293,22 @@ def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path):
         ("run.emit(object())", "emit"),
     ]
     end = "\n    return Result(Outcome.REACHED, 'done')\n\n"
-    code = "".join(f"def odd{number}(run):\n    {step}{end}" for number, (step, _) in enumerate(mistakes))
-    code = WORKFLOWS.format(code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]")
-    project, finished, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
+    code = "".join(
+        f"def odd{number}(run):\n    {step}{end}" for number, (step, _) in enumerate(mistakes)
+    )
+    code = WORKFLOWS.format(
+        code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]"
+    )
+    project, finished, told = each(
+        tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes)))
+    )
     assert told == [["REACHED", "done", ""]] * len(mistakes)
     for number, (_, stage) in enumerate(mistakes):
         (events,) = project.root.glob(f"logs/*-odd{number}/events.jsonl")
         failed = [
-            each["data"] for each in map(json.loads, events.read_text().splitlines()) if each["kind"] == "plugin.failed"
+            each["data"]
+            for each in map(json.loads, events.read_text().splitlines())
+            if each["kind"] == "plugin.failed"
         ]
         assert {(each["plugin"], each["distribution"], each["stage"]) for each in failed} == {
             ("odd", "code-commit-odd", stage)
@@ -272,12 +327,16 @@ def test_code_of_a_workflow_that_cannot_be_used_is_named_before_the_run(tmp_path
         "'odd_plugin'": "run 'odd_plugin' is not callable",
         "'odd_plugin:later'": "run 'odd_plugin:later' is async; use a plain function",
     }
-    definitions = ", ".join(f"workflow('odd{number}', {each})" for number, each in enumerate(mistakes))
+    definitions = ", ".join(
+        f"workflow('odd{number}', {each})" for number, each in enumerate(mistakes)
+    )
     code = WORKFLOWS.format(code=code, definitions=f"[{definitions}]")
     project, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
     for number, ((name, text, hint), words) in enumerate(zip(told, mistakes.values(), strict=True)):
         assert (name, hint) == ("UsageError", "fix or uninstall the plugin")
-        assert text.startswith(f"the workflow odd{number} of code-commit-odd 1.0 is broken: {words}")
+        assert text.startswith(
+            f"the workflow odd{number} of code-commit-odd 1.0 is broken: {words}"
+        )
     assert not (project.root / "logs").exists()
 
 
@@ -301,9 +360,14 @@ def code_commit_log_sinks(settings):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"])
+@pytest.mark.parametrize(
+    "judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"]
+)
 def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
-    code = RULE.format(judge=judge) + "from code_commit_testing.scripted_provider import code_commit_providers\n"
+    code = (
+        RULE.format(judge=judge)
+        + "from code_commit_testing.scripted_provider import code_commit_providers\n"
+    )
     replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])
     settings = f"[providers.scripted.default]\nreplies = {replies}\n"
     project, finished, end = ran(
@@ -325,7 +389,9 @@ def test_a_misspelled_role_or_provider_is_named(tmp_path):
         '[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n': "",
         '[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n': "",
     }
-    code = DONE.replace("roles=None", "roles=('critic',)") + PROVIDER.format(complete="pass", made="return Odd()")
+    code = DONE.replace("roles=None", "roles=('critic',)") + PROVIDER.format(
+        complete="pass", made="return Odd()"
+    )
     _, _, told = each(tmp_path, code, *(f"--odd\n{settings}" for settings in cases))
     for words, (name, text, hint) in zip(cases.values(), told, strict=True):
         if words:
@@ -346,7 +412,8 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
 
 def test_a_broken_run_token_is_named(tmp_path):
     code = PROVIDER.format(complete="raise AssertionError", made="return Odd()").replace(
-        '"odd_plugin:made")]', '"odd_plugin:made", run_token="odd_plugin:token")]\n\ndef token(model, root):\n    1 / 0'
+        '"odd_plugin:made")]',
+        '"odd_plugin:made", run_token="odd_plugin:token")]\n\ndef token(model, root):\n    1 / 0',
     )
     _, done, _ = ran(tmp_path, code, "--model", "odd")
     assert done.exit_code == 3
@@ -375,7 +442,9 @@ def test_debug_shows_the_tracebacks_of_a_path_rule_and_other_code_of_plugins(tmp
     code = WORKFLOW.replace("writes=False", "writes=True").format(run=work)
     rule = RULE.format(judge="raise KeyError('in the rule')").partition("hookimpl\n")[2]
     project = Project.create(tmp_path)
-    plugins = install_plugin(tmp_path / "plugins", "odd", code + rule + FAILING, group="code_commit.path_rules")
+    plugins = install_plugin(
+        tmp_path / "plugins", "odd", code + rule + FAILING, group="code_commit.path_rules"
+    )
     quiet = project.command("--odd", plugins=[plugins])
     shown = project.command("--odd", "--debug", plugins=[plugins])
     assert (quiet.exit_code, shown.exit_code) == (0, 0), shown.stderr

@@ -1,4 +1,6 @@
-"""A decoder that cannot tell whether the service's own end came: what a connection that breaks costs then."""
+"""A decoder that cannot tell whether the service's own end came: what a connection that breaks
+costs then.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from code_commit.plugin_api import (
 from code_commit_testing import model_call
 from code_commit_testing.raw_server import RawServer
 
-DEFINITION = ProviderDefinition("plain", {}, "https://x.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
+DEFINITION = ProviderDefinition(
+    "plain", {}, "https://x.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U"
+)
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HELLO, END = b"d\r\ndata: hello\n\n\r\n", b"0\r\n\r\n"
 
@@ -54,7 +58,9 @@ class Wire:
     def finish(self) -> Completion:
         if not self.text:
             raise ProviderError("the reply broke off", kind="network")
-        return Completion(Message("assistant", (Text(self.text),)), Finish.STOP, "", self.usage, "m", {})
+        return Completion(
+            Message("assistant", (Text(self.text),)), Finish.STOP, "", self.usage, "m", {}
+        )
 
     def partial(self) -> PartialReply:
         return PartialReply(self.text, self.usage)
@@ -75,19 +81,27 @@ def test_a_reply_that_is_not_read_to_its_end_keeps_the_tokens_that_were_told():
 
 @pytest.mark.parametrize(
     ("script", "usage", "warned"),
-    [([HEAD + HELLO], Usage(), True), ([HEAD + HELLO], Usage(1, 2), False), ([HEAD + HELLO + END], Usage(), False)],
+    [
+        ([HEAD + HELLO], Usage(), True),
+        ([HEAD + HELLO], Usage(1, 2), False),
+        ([HEAD + HELLO + END], Usage(), False),
+    ],
 )
 def test_a_connection_that_breaks_before_the_tokens_came_is_warned_of(script, usage, warned):
     warnings: list[str] = []
     with RawServer(script) as server:
         provider = HttpProvider(DEFINITION, Endpoint(server.address), Wire(usage))
-        completion = provider.complete(model_call("?", stream=True, progress=lambda _: None, warn=warnings.append))
+        completion = provider.complete(
+            model_call("?", stream=True, progress=lambda _: None, warn=warnings.append)
+        )
         provider.close()
     told = "the connection to plain broke off after the reply, before the number of its tokens came"
     assert (completion.text, warnings) == ("hello", [told] * warned)
 
 
-@pytest.mark.parametrize(("end", "says"), [(b"", "the connection was lost"), (END, "the reply broke off")])
+@pytest.mark.parametrize(
+    ("end", "says"), [(b"", "the connection was lost"), (END, "the reply broke off")]
+)
 def test_the_broken_connection_is_the_reason_where_there_is_one(end, says):
     with RawServer([HEAD + end]) as server:
         provider = HttpProvider(DEFINITION, Endpoint(server.address), Wire(Usage()))

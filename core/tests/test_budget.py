@@ -25,7 +25,15 @@ from code_commit_testing import ScriptedProvider, model_call
 
 
 def a_completion(**fields) -> Completion:
-    return Completion(Message("assistant", (Text("hi"),)), Finish.STOP, "stop", Usage(1000, 100), "gpt-5", {}, **fields)
+    return Completion(
+        Message("assistant", (Text("hi"),)),
+        Finish.STOP,
+        "stop",
+        Usage(1000, 100),
+        "gpt-5",
+        {},
+        **fields,
+    )
 
 
 def spent(budget: Budget) -> float:
@@ -38,7 +46,9 @@ def bounded(text: str = "hi") -> Request:
 
 def test_an_answer_counts_what_it_cost():
     budget = Budget(1.0)
-    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+    completion = budget.spend(
+        model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None
+    )
     assert completion.cost == pytest.approx(0.00225)
     assert spent(budget) == completion.cost
 
@@ -46,35 +56,49 @@ def test_an_answer_counts_what_it_cost():
 def test_a_provider_that_knows_the_cost_is_believed():
     budget = Budget(1.0)
     given = a_completion(cost=0.5)
-    assert budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None).cost == 0.5
+    assert (
+        budget.spend(
+            model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None
+        ).cost
+        == 0.5
+    )
     assert spent(budget) == 0.5
 
 
 def test_a_reply_that_was_stopped_counts_in_full_but_its_cost_is_told():
     budget = Budget(1.0)
     stopped = replace(a_completion(), finish=Finish.STOPPED_EARLY)
-    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: stopped, max_tokens=None)
+    completion = budget.spend(
+        model_call(bounded(), model="gpt-5"), next=lambda _call: stopped, max_tokens=None
+    )
     assert completion.cost == pytest.approx(0.00225)
     assert spent(budget) == pytest.approx(0.01, rel=0.01)
 
 
 @pytest.mark.parametrize(
-    ("limit", "shown"), [(0.001, "$0.0010"), (0.00099, "$0.00099"), (0.00001234, "$0.000012"), (0, "$0.0000")]
+    ("limit", "shown"),
+    [(0.001, "$0.0010"), (0.00099, "$0.00099"), (0.00001234, "$0.000012"), (0, "$0.0000")],
 )
 def test_small_amounts_are_shown_as_numbers(limit, shown):
     with pytest.raises(LimitReached, match=re.escape(f"; $0.0000 of {shown} is spent")) as caught:
-        Budget(limit).spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+        Budget(limit).spend(
+            model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None
+        )
     assert caught.value.hint.startswith("raise --max-cost, ")
 
 
 def test_a_reply_without_its_tokens_counts_in_full():
     budget = Budget(1.0)
     untold = replace(a_completion(), usage=Usage())
-    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: untold, max_tokens=None)
+    completion = budget.spend(
+        model_call(bounded(), model="gpt-5"), next=lambda _call: untold, max_tokens=None
+    )
     assert spent(budget) == completion.cost == pytest.approx(0.01, rel=0.01)
 
 
-@pytest.mark.parametrize("kind", ["network", "server", "invalid_response", "auth", "quota", "rate", "rejected"])
+@pytest.mark.parametrize(
+    "kind", ["network", "server", "invalid_response", "auth", "quota", "rate", "rejected"]
+)
 def test_a_lost_try_counts_in_full_unless_the_service_did_nothing(kind):
     budget = Budget(1.0)
     provider = ScriptedProvider([ProviderError("no", kind=kind)])
@@ -92,46 +116,64 @@ def test_calls_at_once_are_reserved_together():
             budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None)
         return a_completion()
 
-    assert budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None).text == "hi"
+    assert (
+        budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None).text
+        == "hi"
+    )
 
 
 def test_a_call_that_is_over_reserves_nothing_more():
     budget = Budget(0.015)  # less than two reservations
     for _ in range(2):
-        budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+        budget.spend(
+            model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None
+        )
     assert spent(budget) == pytest.approx(0.0045)
 
 
 def test_a_call_may_cost_all_that_is_left():
     request = bounded()
     bound = cost_of("gpt-5", Usage(len("hi"), request.max_tokens))
-    reply = Budget(bound).spend(model_call(request, model="gpt-5"), next=lambda _: a_completion(), max_tokens=None)
+    reply = Budget(bound).spend(
+        model_call(request, model="gpt-5"), next=lambda _: a_completion(), max_tokens=None
+    )
     assert reply.message == a_completion().message
 
 
 def test_the_reply_is_bounded():
     provider = ScriptedProvider(["hi", "hi", "hi"])
-    for request, configured in ((bounded(), 7), (Request(bounded().messages), 7), (Request(bounded().messages), None)):
-        Budget(1.0).spend(model_call(request, model="gpt-5"), next=provider.complete, max_tokens=configured)
+    for request, configured in (
+        (bounded(), 7),
+        (Request(bounded().messages), 7),
+        (Request(bounded().messages), None),
+    ):
+        Budget(1.0).spend(
+            model_call(request, model="gpt-5"), next=provider.complete, max_tokens=configured
+        )
     assert [request.max_tokens for request in provider.requests] == [1000, 7, 32_000]
 
 
 def test_a_model_of_unknown_price_is_not_asked():
     provider = ScriptedProvider(["hi"])
     with pytest.raises(NotReady, match="the price of nobody-9 is unknown") as caught:
-        Budget(1.0).spend(model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None)
+        Budget(1.0).spend(
+            model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None
+        )
     assert (provider.requests, caught.value.hint) == ([], "run without --max-cost")
 
 
 def test_the_schemas_of_tools_count():
     request = replace(bounded(), tools=(ToolSpec("read", "x" * 100_000, {}),))
     with pytest.raises(LimitReached, match=r"\(6\d,\d\d\d tokens of prompt"):
-        Budget(0.02).spend(model_call(request, model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+        Budget(0.02).spend(
+            model_call(request, model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None
+        )
 
 
 # --- the tokens of a prompt -------------------------------------------------------------------------------------------
 
-LONG = Request((Message("user", (Text("words of a text " * 6_250),)),), max_tokens=1000)  # 100,000 bytes
+# 100,000 bytes.
+LONG = Request((Message("user", (Text("words of a text " * 6_250),)),), max_tokens=1000)
 REPLY = 0.01  # USD, its longest
 
 
@@ -154,7 +196,9 @@ def test_a_prompt_that_fits_with_a_token_per_byte_is_not_counted():
 
 def test_the_count_of_the_service_replaces_a_token_per_byte():
     assert reserved(0.026 + REPLY, 20_000) == [1]
-    with pytest.raises(LimitReached, match=r"20,420 tokens of prompt, at most 1,000 tokens of reply"):
+    with pytest.raises(
+        LimitReached, match=r"20,420 tokens of prompt, at most 1,000 tokens of reply"
+    ):
         reserved(0.025 + REPLY, 20_000)
 
 
@@ -168,16 +212,26 @@ def test_writing_a_cache_costs_more():
     marked = Request((Message("user", (Text("x", cache_here=True),)),), max_tokens=1)
     call = model_call(replace(marked, system="word " * 20_000), model="claude-sonnet-4-5")
     with pytest.raises(LimitReached):
-        Budget(0.31).spend(call, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000)
+        Budget(0.31).spend(
+            call, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000
+        )
     plain = replace(call, request=replace(call.request, messages=(Message("user", (Text("x"),)),)))
-    Budget(0.31).spend(plain, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000)
+    Budget(0.31).spend(
+        plain, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000
+    )
 
 
 @pytest.mark.parametrize(("write_price", "limit"), [(None, 0.40), (2.0, 0.62)])
 def test_marked_input_has_the_price_that_its_wire_tells(write_price, limit):
-    marked = Request((Message("user", (Text("x", cache_here=True),)),), system="word " * 20_000, max_tokens=1)
+    marked = Request(
+        (Message("user", (Text("x", cache_here=True),)),), system="word " * 20_000, max_tokens=1
+    )
     call = model_call(marked, model="claude-opus-4-6")  # $5 for a million tokens
-    budget = {"next": lambda _call: a_completion(), "max_tokens": None, "count": lambda _call: 58_000}
+    budget = {
+        "next": lambda _call: a_completion(),
+        "max_tokens": None,
+        "count": lambda _call: 58_000,
+    }
     Budget(limit).spend(call, **budget, write_price=write_price)
     with pytest.raises(LimitReached):
         Budget(limit - 0.05).spend(call, **budget, write_price=write_price)

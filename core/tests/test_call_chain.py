@@ -50,7 +50,11 @@ def add_layers(plugins: Path, name: str, gives: str) -> None:
 
 
 def run(
-    project: Project, plugins: Path, server: ScriptedServer, *arguments: str, model: str = "loopback/gpt-5"
+    project: Project,
+    plugins: Path,
+    server: ScriptedServer,
+    *arguments: str,
+    model: str = "loopback/gpt-5",
 ) -> Finished:
     environ = {"LOOPBACK_BASE_URL": server.url("openai")}
     command = ("--ask", "--json", "--model", model, *arguments)
@@ -113,9 +117,15 @@ def code_commit_providers():
 def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
     install_plugin(asking, "bounded", BOUNDED)
     module = asking / "asking_plugin.py"
-    module.write_text(module.read_text().replace("Text(prompt)", "Text(prompt * 50, cache_here=True)"))
-    project.write({"agent-config/config.toml": f"[providers.bounded.default]\nmax_tokens = 7\n{more}"})
-    finished = run(project, asking, server, "--max-cost", "0.00001", model="bounded/claude-opus-4-5")
+    module.write_text(
+        module.read_text().replace("Text(prompt)", "Text(prompt * 50, cache_here=True)")
+    )
+    project.write(
+        {"agent-config/config.toml": f"[providers.bounded.default]\nmax_tokens = 7\n{more}"}
+    )
+    finished = run(
+        project, asking, server, "--max-cost", "0.00001", model="bounded/claude-opus-4-5"
+    )
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
     assert f"could cost up to {cost} (" in finished.stderr
     assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
@@ -183,17 +193,29 @@ def run(run):
 @pytest.mark.parametrize(
     ("reply", "until"),
     [
-        (Reply(fault="hang"), "any(each.name == 'code-commit loopback' for each in threading.enumerate())"),
-        (Reply.error(500, retry_after="30"), "'call.retried' in (run.folder / 'events.jsonl').read_text()"),
+        (
+            Reply(fault="hang"),
+            "any(each.name == 'code-commit loopback' for each in threading.enumerate())",
+        ),
+        (
+            Reply.error(500, retry_after="30"),
+            "'call.retried' in (run.folder / 'events.jsonl').read_text()",
+        ),
     ],
 )
-def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(project, asking, server, reply, until):
+def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(
+    project, asking, server, reply, until
+):
     install_plugin(asking, "leaving", LEAVING.format(until=until))
     server.script(reply)
     environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-    finished = project.command("--leave", "--json", "--model", "loopback-1", plugins=[asking], environ=environ)
+    finished = project.command(
+        "--leave", "--json", "--model", "loopback-1", plugins=[asking], environ=environ
+    )
     assert finished.exit_code == 0
-    assert [each["error"] for each in of_kind(finished, "call.finished")] == ["the run ended before the call did"]
+    assert [each["error"] for each in of_kind(finished, "call.finished")] == [
+        "the run ended before the call did"
+    ]
 
 
 def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
@@ -228,7 +250,9 @@ def code_commit_model_layers(settings, secret):
 """
 
 
-def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_asked(project, asking, server):
+def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_asked(
+    project, asking, server
+):
     for name in ("zoo", "ark", "mid"):
         add_layers(asking, name, "return [tag, tag]")
     add_layers(asking, "zz-keeper", "return [cache]")
@@ -254,15 +278,21 @@ def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_aske
 
 
 @pytest.mark.parametrize(
-    ("layers", "exit_code", "calls", "sent"), [("twice", 0, 2, 4), ("enough", 6, 1, 1), ("enough, twice", 6, 1, 2)]
+    ("layers", "exit_code", "calls", "sent"),
+    [("twice", 0, 2, 4), ("enough", 6, 1, 1), ("enough, twice", 6, 1, 2)],
 )
-def test_every_answer_that_a_layer_asks_for_is_counted(project, asking, server, layers, exit_code, calls, sent):
+def test_every_answer_that_a_layer_asks_for_is_counted(
+    project, asking, server, layers, exit_code, calls, sent
+):
     add_layers(asking, "odd", f"return [{layers}]")
     server.script(*[Reply("a") for _ in range(sent)])  # of one token, for a prompt of one
     finished = run(project, asking, server, "--max-cost", "1")
     assert (finished.exit_code, len(server.requests)) == (exit_code, sent), finished.stderr
     document = json.loads((project.run_folder / "run.json").read_text())
-    assert (document["calls"]["finished"], document["cost_usd"]) == (calls, pytest.approx(11.25e-6 * sent))
+    assert (document["calls"]["finished"], document["cost_usd"]) == (
+        calls,
+        pytest.approx(11.25e-6 * sent),
+    )
     assert (document["tokens"]["input"], document["tokens"]["output"]) == (sent, sent)
 
 
@@ -271,11 +301,19 @@ def test_every_answer_that_a_layer_asks_for_is_counted(project, asking, server, 
     [
         ("crash", "a model layer of code-commit-odd failed: ValueError: boom"),
         ("leave", "a model layer of code-commit-odd failed: SystemExit"),
-        ("nothing", "a model layer of code-commit-odd failed: TypeError: it returned None for a Completion"),
-        ("other", "a model layer of code-commit-odd: it passed on a different call than it received"),
+        (
+            "nothing",
+            "a model layer of code-commit-odd failed: TypeError: it returned None for a Completion",
+        ),
+        (
+            "other",
+            "a model layer of code-commit-odd: it passed on a different call than it received",
+        ),
     ],
 )
-def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, asking, server, layer, says):
+def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(
+    project, asking, server, layer, says
+):
     add_layers(asking, "odd", f"return [{layer}]")
     add_layers(asking, "around", "return [through]")  # which is not to blame
     finished = run(project, asking, server)
@@ -301,8 +339,14 @@ def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, asking, ser
         ("return policy", "TypeError: it must return a list or None, not function"),
         ("raise ValueError('boom')", "ValueError: boom"),
         ("return ['crash']", "str is not callable"),
-        ("return [lambda call: None]", "<lambda> is called with 2 arguments: too many positional arguments"),
-        ("async def layer(call, next): pass\n    return [layer]", "layer is async; use a plain function"),
+        (
+            "return [lambda call: None]",
+            "<lambda> is called with 2 arguments: too many positional arguments",
+        ),
+        (
+            "async def layer(call, next): pass\n    return [layer]",
+            "layer is async; use a plain function",
+        ),
     ],
 )
 def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives, says):
@@ -338,7 +382,9 @@ def token(model, root):
     return f"{model} in {root.name}"
 """
     install_plugin(asking, "rooted", code)
-    finished = project.command("--ask", "--json", "--model", "rooted/x", "--max-cost", "0.001", plugins=[asking])
+    finished = project.command(
+        "--ask", "--json", "--model", "rooted/x", "--max-cost", "0.001", plugins=[asking]
+    )
     assert answers(finished)[0] == "project, runs: 0"
     assert of_kind(finished, "run.started")[0]["token"] == "x in project"
     assert of_kind(finished, "call.started")[0]["model"] == "the-exact-name"
@@ -382,17 +428,28 @@ def code_commit_model_layers():
 """
     install_plugin(asking, "eye", code)
     module = asking / "asking_plugin.py"
-    module.write_text(module.read_text().replace('("one", "two")', '("one", "the key is sk-canary-0123456789")'))
+    module.write_text(
+        module.read_text().replace('("one", "two")', '("one", "the key is sk-canary-0123456789")')
+    )
     server.script(Reply("1"), Reply("my key is sk-canary-0123456789"))
-    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
-    finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[asking], environ=environ)
+    environ = {
+        "LOOPBACK_BASE_URL": server.url("openai"),
+        "LOOPBACK_API_KEY": "sk-canary-0123456789",
+    }
+    finished = project.command(
+        "--ask", "--json", "--model", "loopback/gpt-5", plugins=[asking], environ=environ
+    )
     assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
     assert "the response of call 2 contains an API key" in finished.stderr
 
 
 def test_an_alias_stands_for_its_own_model(project, asking, server):
     several = '{"one-1": ("one",), "two-1": ("two", "second")}'
-    install_plugin(asking, "bounded", BOUNDED.replace('{"bounded-1": ()}', several).replace(": int\n", ": int = 7\n"))
+    install_plugin(
+        asking,
+        "bounded",
+        BOUNDED.replace('{"bounded-1": ()}', several).replace(": int\n", ": int = 7\n"),
+    )
     server.script(Reply("1"), Reply("2"))
     started = of_kind(run(project, asking, server, model="second"), "call.started")
     assert [each["model"] for each in started] == ["two-1", "two-1"]

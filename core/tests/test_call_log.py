@@ -14,7 +14,9 @@ from code_commit.models.call_log import CallLog
 from code_commit.plugin_api import Completion, Delta, Finish, Message, ProviderFailed, Text, Usage
 from code_commit_testing import model_call
 
-DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "stop", Usage(1, 1), "scripted", {})
+DONE = Completion(
+    Message("assistant", (Text("done"),)), Finish.STOP, "stop", Usage(1, 1), "scripted", {}
+)
 SERVICE = SimpleNamespace(address="", key_source="", definition=SimpleNamespace(free=False))
 
 
@@ -28,7 +30,8 @@ def test_a_call_runs_until_its_end_is_logged(log):
         return DONE
 
     call = threading.Thread(
-        target=lambda: calls.record(model_call("hi"), next=answer, service=SERVICE, watch=None), daemon=True
+        target=lambda: calls.record(model_call("hi"), next=answer, service=SERVICE, watch=None),
+        daemon=True,
     )
     call.start()
     assert started.wait(60)
@@ -39,7 +42,9 @@ def test_a_call_runs_until_its_end_is_logged(log):
 
 
 @pytest.mark.parametrize(("numbered", "numbers"), [(True, [None, 1, 2, 3, 3]), (False, [None] * 5)])
-def test_a_build_shares_the_number_of_the_latest_call_or_in_a_thread_of_its_own(log, numbered, numbers):
+def test_a_build_shares_the_number_of_the_latest_call_or_in_a_thread_of_its_own(
+    log, numbered, numbers
+):
     calls = CallLog(log, numbered=numbered)
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
         found = [calls.last_number]
@@ -68,7 +73,12 @@ def test_who_reads_what_arrived_is_not_disturbed_by_the_whole_response(log, fail
 
     calls.print_text.set(printed)
     with pytest.raises(ProviderFailed) if fails else nullcontext():
-        calls.record(replace(model_call("hi"), label="ask", number=1), next=answer, service=SERVICE, watch=None)
+        calls.record(
+            replace(model_call("hi"), label="ask", number=1),
+            next=answer,
+            service=SERVICE,
+            watch=None,
+        )
     for reader in readers:
         with reader:
             assert reader.read() in {"", "do"}

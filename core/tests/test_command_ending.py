@@ -1,4 +1,6 @@
-"""How a command ends and what it prints: exit codes, signals, closed streams, and no key in any of it."""
+"""How a command ends and what it prints: exit codes, signals, closed streams, and no key in any of
+it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def run(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "odd", PLUGIN)]
 
     def run(*words: str) -> Finished:
-        return project.command(*words, plugins=plugins, environ={"ODD_TOKEN": TOKEN, "OPENAI_API_KEY": TOKEN[::-1]})
+        return project.command(
+            *words, plugins=plugins, environ={"ODD_TOKEN": TOKEN, "OPENAI_API_KEY": TOKEN[::-1]}
+        )
 
     return run
 
@@ -56,15 +60,27 @@ def run(project, tmp_path):
             3,
             "the current folder no longer exists: No such file or directory\nhint: change to another folder\n",
         ),
-        ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
+        (
+            "raise SystemExit(3)",
+            70,
+            "internal error: SystemExit: 3, in the command odd of code-commit-odd",
+        ),
         (
             "raise NotReady('one\\nerror: two', hint='three\\nfour' + token)",
             3,
             "error: one\n    error: two\nhint: three\n    four***7Q\n",
         ),
-        ("list(host.collect('code_commit_log_sinks', plugin='nobody'))", 2, "there is no log sink 'nobody'"),
+        (
+            "list(host.collect('code_commit_log_sinks', plugin='nobody'))",
+            2,
+            "there is no log sink 'nobody'",
+        ),
         ("raise SystemExit", 0, ""),
-        ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
+        (
+            "import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)",
+            130,
+            "interrupted",
+        ),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         ("raise NotReady('it has ' + token)", 3, "it has ***7Q"),
     ],
@@ -87,7 +103,11 @@ def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
 def test_with_json_an_error_is_the_last_event(run, code, outcome, hint):
     finished = run("odd", "--json", code)
     (event,) = finished.events
-    assert (event["kind"], event["data"]["outcome"], event["data"]["data"]) == ("run.finished", outcome, {"hint": hint})
+    assert (event["kind"], event["data"]["outcome"], event["data"]["data"]) == (
+        "run.finished",
+        outcome,
+        {"hint": hint},
+    )
     assert (event["seq"], event["run"], event["span"], event["parent"]) == (1, "", 0, None)
     assert event["data"]["exit_code"] == finished.exit_code
     assert finished.stderr.startswith(f"error: {event['data']['summary']}\nhint: {hint}\n")
@@ -156,7 +176,9 @@ def code_commit_log_sinks():
     install_plugin(tmp_path / "plugins", "late", sink)
     finished = run("--idle")
     assert finished.exit_code == 0
-    assert re.search(r"late of code-commit-late failed.*: ValueError: no room$", finished.stderr, re.MULTILINE)
+    assert re.search(
+        r"late of code-commit-late failed.*: ValueError: no room$", finished.stderr, re.MULTILINE
+    )
 
 
 def test_stdout_without_a_reader_is_no_success(project):

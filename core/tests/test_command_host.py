@@ -1,4 +1,6 @@
-"""What a command gets of its host: the project, settings, plugins and runs; and how a run that it starts is shown."""
+"""What a command gets of its host: the project, settings, plugins and runs; and how a run that it
+starts is shown.
+"""
 
 from __future__ import annotations
 
@@ -107,20 +109,39 @@ def test_the_redactor_of_a_command_knows_the_configured_keys(run, project) -> No
     [
         ("model_layers", "", 0, "[('one', 'one'), ('one', None), ('one', True), ('two', 'two'), "),
         ("model_layers", "two", 0, "[('two', 'two'), ('two', None), ('two', True)]\n"),
-        ("model_layers", "twoo", 2, "there is no model layer 'twoo'; did you mean two?\nhint: installed: one, two\n"),
-        ("model_layers", "odd", 2, "error: there is no model layer 'odd'\nhint: installed: one, two\n"),
-        ("model_layers", "bad", 2, "error: the plugin bad of code-commit-bad is broken: ValueError: no\n"),
+        (
+            "model_layers",
+            "twoo",
+            2,
+            "there is no model layer 'twoo'; did you mean two?\nhint: installed: one, two\n",
+        ),
+        (
+            "model_layers",
+            "odd",
+            2,
+            "error: there is no model layer 'odd'\nhint: installed: one, two\n",
+        ),
+        (
+            "model_layers",
+            "bad",
+            2,
+            "error: the plugin bad of code-commit-bad is broken: ValueError: no\n",
+        ),
         ("model_layer", "odd", 2, "error: there is no model layer 'odd'\nhint: installed: none\n"),
     ],
 )
-def test_a_command_calls_a_hook_of_every_plugin_or_of_one(run, tmp_path, hook, plugin, code, said) -> None:
+def test_a_command_calls_a_hook_of_every_plugin_or_of_one(
+    run, tmp_path, hook, plugin, code, said
+) -> None:
     for name, source in {
         "two": LAYER.format("two"),
         "one": LAYER.format("one"),
         "bad": "raise ValueError('no')",
     }.items():
         install_plugin(tmp_path / "plugins", name, source)
-    finished = run("odd", f"host.out.line(str(list(host.collect('code_commit_{hook}', plugin={plugin!r}))))")
+    finished = run(
+        "odd", f"host.out.line(str(list(host.collect('code_commit_{hook}', plugin={plugin!r}))))"
+    )
     assert (finished.exit_code, said in finished.stdout + finished.stderr) == (code, True), finished
 
 
@@ -145,19 +166,30 @@ def test_a_command_starts_runs_without_their_output(run, project) -> None:
     finished = run("odd", START.format(rows=[row[:3] for row in STARTS]))
     assert finished.exit_code == 0, finished.stderr
     assert finished.stdout.splitlines() == [row[3] for row in STARTS]
-    assert ["logs/" in text for text in finished.stderr.split("---\n")[:-1]] == [row[4] for row in STARTS]
+    assert ["logs/" in text for text in finished.stderr.split("---\n")[:-1]] == [
+        row[4] for row in STARTS
+    ]
 
 
 @pytest.mark.slow
 def test_a_workflow_that_reports_its_progress_is_not_reported_as_well(run) -> None:
-    shown = {words: run(*words).stderr for words in (("--idle",), ("--telling",), ("--telling", "--json"))}
-    assert ["`true`" in text or " true" in text for text in shown.values()] == [True, False, True], shown
+    shown = {
+        words: run(*words).stderr
+        for words in (("--idle",), ("--telling",), ("--telling", "--json"))
+    }
+    assert ["`true`" in text or " true" in text for text in shown.values()] == [
+        True,
+        False,
+        True,
+    ], shown
 
 
 @pytest.mark.slow
 def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None:
     endings = {word: run(word).stderr for word in ("--idle", "--hinting", "--failing")}
-    folders = {folder.name.rpartition("-")[2]: folder.name for folder in (project.root / "logs").iterdir()}
+    folders = {
+        folder.name.rpartition("-")[2]: folder.name for folder in (project.root / "logs").iterdir()
+    }
     assert run("--hinting", "--quiet").stderr == ""
     for word, lines in {
         "--idle": "\nidle in project\nlog: ",
@@ -165,7 +197,11 @@ def test_the_last_lines_of_a_run_name_the_log_and_the_hint(run, project) -> None
         "--failing": "error: not done\nhint: try again\nlog: ",
     }.items():
         before, name, after = endings[word].rpartition(f"logs/{folders[word[2:]]}")
-        assert (before[-len(lines) :], name != "", after.endswith(".html\n") or after == "\n") == (lines, True, True)
+        assert (before[-len(lines) :], name != "", after.endswith(".html\n") or after == "\n") == (
+            lines,
+            True,
+            True,
+        )
     assert endings["--hinting"].endswith("/a.html\n"), "the first page"
 
 

@@ -78,7 +78,10 @@ def completed(project, text, cases):
         env=project.environment(),
     )
     assert done.stderr == ""
-    return [(words, sorted(line.split())) for (words, _), line in zip(cases, done.stdout.splitlines(), strict=True)]
+    return [
+        (words, sorted(line.split()))
+        for (words, _), line in zip(cases, done.stdout.splitlines(), strict=True)
+    ]
 
 
 CASES = [
@@ -149,11 +152,18 @@ def test_names_of_folders_do_not_run(project, odd, shell):
     cases = [(["code-commit", "undo", ""], []), (["code-commit", "--model", "replay/"], [])]
     if shell == "bash":
         offered = [word for _, words in completed(project, odd("bash"), cases) for word in words]
-        assert {*offered} == {"2026-01-01-00-00-00-x", "latest", "replay/2026-01-01-00-00-00-x", "replay/latest"}
+        assert {*offered} == {
+            "2026-01-01-00-00-00-x",
+            "latest",
+            "replay/2026-01-01-00-00-00-x",
+            "replay/latest",
+        }
     else:
         asked = "".join(f"complete -C '{' '.join(words)}'\n" for words, _ in cases)
         command = ["fish", "--no-config", "-c", f"{odd('fish')}\n{asked}"]
-        subprocess.run(command, cwd=project.root, env=project.environment(), capture_output=True, check=True)
+        subprocess.run(
+            command, cwd=project.root, env=project.environment(), capture_output=True, check=True
+        )
     assert not (project.root / "pwned").exists()
 
 

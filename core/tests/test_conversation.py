@@ -23,7 +23,9 @@ from code_commit.plugin_api import (
 
 HI = Message("user", (Text("h"), Text("i")))
 USER = "=== user ===\n"
-DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "end_turn", Usage(1, 1), "gpt-5", {})
+DONE = Completion(
+    Message("assistant", (Text("done"),)), Finish.STOP, "end_turn", Usage(1, 1), "gpt-5", {}
+)
 
 
 @pytest.mark.parametrize(
@@ -35,17 +37,37 @@ DONE = Completion(Message("assistant", (Text("done"),)), Finish.STOP, "end_turn"
             Request((HI,), tools=(ToolSpec("read", "d", {}), ToolSpec("write", "d", {}))),
             f"=== tools (auto) ===\nread\nwrite\n\n{USER}h\ni\n",
         ),
-        (Request((HI, Message("assistant", (Text("yes"),)))), f"{USER}h\ni\n\n=== assistant ===\nyes\n"),
+        (
+            Request((HI, Message("assistant", (Text("yes"),)))),
+            f"{USER}h\ni\n\n=== assistant ===\nyes\n",
+        ),
         (Request((Message("assistant", (Text("yes"),)),)), "=== assistant ===\nyes\n"),
         (
-            Request((Message("user", (ToolResult("c1", "read", "good"), ToolResult("c2", "read", "bad", True))),)),
+            Request(
+                (
+                    Message(
+                        "user",
+                        (ToolResult("c1", "read", "good"), ToolResult("c2", "read", "bad", True)),
+                    ),
+                )
+            ),
             f"{USER}--- result c1 read ---\ngood\n--- error c2 read ---\nbad\n",
         ),
         (
-            Request((Message("assistant", (ToolCall("c1", "read", {"a": "é"}), ToolCall("c2", "read", None, "raw"))),)),
+            Request(
+                (
+                    Message(
+                        "assistant",
+                        (ToolCall("c1", "read", {"a": "é"}), ToolCall("c2", "read", None, "raw")),
+                    ),
+                )
+            ),
             '=== assistant ===\n--- call c1 read ---\n{"a": "é"}\n--- call c2 read ---\nraw\n',
         ),
-        (Request((Message("user", (Opaque("gemini", {}), Text("x"))),)), f"{USER}--- gemini, unread ---\nx\n"),
+        (
+            Request((Message("user", (Opaque("gemini", {}), Text("x"))),)),
+            f"{USER}--- gemini, unread ---\nx\n",
+        ),
     ],
 )
 def test_a_single_prompt_is_its_text_and_a_conversation_is_shown_turn_by_turn(request_, text):
@@ -66,7 +88,9 @@ def test_why_a_completion_ended(changes, ending):
 
 def test_a_completion_has_its_text_and_its_calls():
     calls = ToolCall("c1", "read", {"a": 1}), ToolCall("c2", "read", None, "raw")
-    message = Message("assistant", (Text("one "), calls[0], Opaque("gemini", {}), Text("two"), calls[1]))
+    message = Message(
+        "assistant", (Text("one "), calls[0], Opaque("gemini", {}), Text("two"), calls[1])
+    )
     completion = replace(DONE, message=message)
     assert (completion.text, completion.tool_calls) == ("one two", calls)
     assert [each.arguments_object for each in calls] == [{"a": 1}, {"malformed": "raw"}]
@@ -81,7 +105,8 @@ def test_a_message_of_anything_but_parts_is_refused():
 @pytest.mark.parametrize(
     ("model", "usage", "usd"),
     [
-        ("claude-sonnet-4-5", Usage(1000, 100), 0.0045),  # $3, $15, $0.3 and $3.75 for a million tokens
+        # $3, $15, $0.3 and $3.75 for a million tokens.
+        ("claude-sonnet-4-5", Usage(1000, 100), 0.0045),
         ("claude-sonnet-4-5", Usage(1000, 100, cache_read=1000), 0.0018),
         ("claude-sonnet-4-5", Usage(1000, 100, cache_write=1000), 0.00525),
         ("claude-sonnet-4-5", Usage(0, 0), 0),

@@ -9,7 +9,13 @@ from functools import partial
 import pytest
 
 from code_commit.plugins import discovery
-from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover, unusable_dependents
+from code_commit.plugins.discovery import (
+    GROUP,
+    PATH_RULES_GROUP,
+    PluginSource,
+    discover,
+    unusable_dependents,
+)
 from code_commit_testing import install_plugin
 
 
@@ -37,13 +43,17 @@ def test_comments_and_other_groups_are_no_plugins(tmp_path):
     install_plugin(tmp_path, "one", "")
     text = "[other]\nx = y\n[code_commit]\n# a = b\n; c = d\n one = pkg.mod:obj [extra]\n[console_scripts]\nz = z\n"
     (tmp_path / "code_commit_one-1.0.dist-info" / "entry_points.txt").write_text(text)
-    assert discover([str(tmp_path)]) == (PluginSource("one", "code-commit-one", "1.0", "code_commit", "pkg.mod:obj"),)
+    assert discover([str(tmp_path)]) == (
+        PluginSource("one", "code-commit-one", "1.0", "code_commit", "pkg.mod:obj"),
+    )
 
 
 def test_an_egg_info_folder_gives_name_and_version(tmp_path):
     """As setuptools leaves it for an editable installation."""
     install_plugin(tmp_path, "one", "")
-    folder = (tmp_path / "code_commit_one-1.0.dist-info").rename(tmp_path / "code_commit_one.egg-info")
+    folder = (tmp_path / "code_commit_one-1.0.dist-info").rename(
+        tmp_path / "code_commit_one.egg-info"
+    )
     (folder / "METADATA").rename(folder / "PKG-INFO")
     [found] = discover([str(tmp_path)])
     assert (found.distribution, found.version) == ("code-commit-one", "1.0")
@@ -56,14 +66,20 @@ def test_an_egg_info_folder_gives_name_and_version(tmp_path):
     ("folder", "metadata", "found"),
     [
         ("a_b-1.0.dist-info", "Name: a.b\nVersion: 2\n", ("a.b", "2")),
-        ("a_b-1.0.dist-info", "Name:\t a-b \t\nVersion: 2\n\nName: described\nVersion: 3\n", ("a-b", "2")),
+        (
+            "a_b-1.0.dist-info",
+            "Name:\t a-b \t\nVersion: 2\n\nName: described\nVersion: 3\n",
+            ("a-b", "2"),
+        ),
         ("a_b-1.0.dist-info", "Version: 2\n", ("a_b", "2")),
         ("a_b-1.0.dist-info", "Name: a-b\n", ("a-b", "1.0")),
         ("a_b-1.0.dist-info", None, ("a_b", "1.0")),
         ("a_b.egg-info", None, ("a_b", "")),
     ],
 )
-def test_name_and_version_are_those_of_the_metadata_or_of_the_folder(tmp_path, folder, metadata, found):
+def test_name_and_version_are_those_of_the_metadata_or_of_the_folder(
+    tmp_path, folder, metadata, found
+):
     info = tmp_path / folder
     info.mkdir()
     (info / "entry_points.txt").write_text("[ code_commit ]\none = one_plugin\n")
@@ -125,14 +141,18 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("requires", "entry_points", "faults"), FAULTS)
-def test_a_dependent_that_cannot_work_is_named(tmp_path, monkeypatch, requires, entry_points, faults):
+def test_a_dependent_that_cannot_work_is_named(
+    tmp_path, monkeypatch, requires, entry_points, faults
+):
     install_plugin(tmp_path, "dependent", "")
     [info] = tmp_path.glob("*.dist-info")
     with (info / "METADATA").open("a") as metadata:
         metadata.write(f"{requires}\n")
     (info / "entry_points.txt").write_text(f"{entry_points}\n")
     install_plugin(tmp_path / "other", "other", "", distribution="other")
-    installed = partial(importlib.metadata.distributions, path=[str(tmp_path), str(tmp_path / "other")])
+    installed = partial(
+        importlib.metadata.distributions, path=[str(tmp_path), str(tmp_path / "other")]
+    )
     monkeypatch.setattr(importlib.metadata, "distributions", installed)
     monkeypatch.setattr(discovery, "__version__", VERSION)
     found = list(unusable_dependents())
@@ -140,6 +160,8 @@ def test_a_dependent_that_cannot_work_is_named(tmp_path, monkeypatch, requires, 
         (plugin, stage, error + f"{VERSION} is installed" * error.endswith("and "), guards)
         for plugin, stage, error, guards in faults
     ]
-    assert {(each.distribution, each.version) for each in found} <= {("code-commit-dependent", "1.0")}
+    assert {(each.distribution, each.version) for each in found} <= {
+        ("code-commit-dependent", "1.0")
+    }
     assert list(unusable_dependents({"code-commit-dependent"})) == []
     assert list(unusable_dependents({each.plugin for each in found})) == []

@@ -15,7 +15,17 @@ from code_commit_testing import Finished, Project, ScriptedServer, install_plugi
 KEY = "sk-canary-0123456789-key7Q"
 MODEL = {"CODE_COMMIT_MODEL": "gpt-5"}
 ENVIRON = {"OPENAI_API_KEY": KEY, **MODEL}
-HOST_CHECKS = ["git", "ignore line", "settings", "model", "address", "key", "sandbox", "plugins", "replies"]
+HOST_CHECKS = [
+    "git",
+    "ignore line",
+    "settings",
+    "model",
+    "address",
+    "key",
+    "sandbox",
+    "plugins",
+    "replies",
+]
 
 
 @pytest.fixture
@@ -43,7 +53,13 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
         assert found["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
     assert (finished.exit_code, finished.document["problems"]) == (0, 0)
     assert list(found)[:9] == HOST_CHECKS
-    for word in ("end_turn", "max_tokens", "every reason that is not listed", "content_filter", "refusal"):
+    for word in (
+        "end_turn",
+        "max_tokens",
+        "every reason that is not listed",
+        "content_filter",
+        "refusal",
+    ):
         assert word in found["replies"][0][1]
     assert found["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
     assert found["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
@@ -71,7 +87,14 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     finished = project.command("doctor", "--json", environ=MODEL)
     found = lines_of(finished)
     assert finished.exit_code == 3
-    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == ["problem", "problem", "ok", "ok", "ok", "skipped"]
+    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == [
+        "problem",
+        "problem",
+        "ok",
+        "ok",
+        "ok",
+        "skipped",
+    ]
     assert found["key"] == [("skipped", "not checked, see ignore line")]
     assert found["rollup"] == [("skipped", "not checked, see git")]
     assert all(line["hint"] for line in finished.document["checks"] if line["state"] == "problem")
@@ -87,7 +110,9 @@ def test_broken_settings_do_not_stop_what_does_not_need_them(project) -> None:
     found = examined(project, environ=ENVIRON)
     assert found["settings"][0][0] == "problem"
     assert found["settings"][0][1].startswith("agent-config/config.toml, line ")
-    assert [found[name] for name in ("model", "key", "address")] == [[("skipped", "not checked, see settings")]] * 3
+    assert [found[name] for name in ("model", "key", "address")] == [
+        [("skipped", "not checked, see settings")]
+    ] * 3
     assert found["git"][0][0] == "ok"
     assert found["sandbox"][0][1].startswith(("bubblewrap works", "no sandbox: "))
 
@@ -119,7 +144,9 @@ def test_without_a_chosen_model_the_only_provider_is_asked(project) -> None:
 
 
 def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
-    finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON})
+    finished = project.command(
+        "doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON}
+    )
     assert finished.exit_code == 3
     assert lines_of(finished)["git"] == [("problem", "git was not found on PATH")]
 
@@ -130,7 +157,9 @@ def test_a_git_that_builds_could_replace_is_no_missing_git(project) -> None:
     config.parent.mkdir(parents=True)
     tools = Path(shutil.which("git")).parent.parent
     config.write_text(f'sandbox.writable = ["{tools}"]\n')
-    (text,) = (text for state, text in examined(project, environ=ENVIRON)["sandbox"] if state == "problem")
+    (text,) = (
+        text for state, text in examined(project, environ=ENVIRON)["sandbox"] if state == "problem"
+    )
     assert re.fullmatch(r"sandbox\.writable: \S+ holds \S+git, which a build could replace", text)
 
 
@@ -173,7 +202,12 @@ def test_config_names_the_source_of_the_key(project) -> None:
     project.write({"agent-config/openai-key.txt": f"{KEY}\n"})
     finished = project.command("config", "--json", environ=MODEL)
     source = "agent-config/openai-key.txt"
-    assert finished.document["key"] == {"config": "openai.default", "key": "***7Q", "source": source, "problem": None}
+    assert finished.document["key"] == {
+        "config": "openai.default",
+        "key": "***7Q",
+        "source": source,
+        "problem": None,
+    }
     assert KEY not in finished.stdout
     last = project.command("config", environ=MODEL).stdout.splitlines()[-1].split()
     assert last == ["key", "of", "openai.default", '"***7Q"', "agent-config/openai-key.txt"]
@@ -192,5 +226,7 @@ def test_config_says_why_there_is_no_key(project) -> None:
 @pytest.mark.slow
 def test_a_wrong_address_is_named_once(project) -> None:
     found = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
-    assert found["address"] == [("problem", "the address in variable OPENAI_BASE_URL is not an http or https URL")]
+    assert found["address"] == [
+        ("problem", "the address in variable OPENAI_BASE_URL is not an http or https URL")
+    ]
     assert found["key"] == [("skipped", "not checked, see address")]

@@ -1,4 +1,6 @@
-"""Lines of `code-commit doctor`: a sandbox that is off, a service without an address, a plugin's wrong checks."""
+"""Lines of `code-commit doctor`: a sandbox that is off, a service without an address, a plugin's
+wrong checks.
+"""
 
 from __future__ import annotations
 
@@ -66,34 +68,51 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "wrong", WRONG)]
     install_plugin(plugins[0], "exact", EXACT)
     install_plugin(plugins[0], "own", CHECKS, distribution="acme-own")
-    finished = project.command("doctor", "--no-build", "--json", "--model", "short", plugins=plugins)
+    finished = project.command(
+        "doctor", "--no-build", "--json", "--model", "short", plugins=plugins
+    )
     found: dict[str, list[tuple[str, str, str]]] = {}
     for line in finished.document["checks"]:
         found.setdefault(line["name"], []).append((line["state"], line["text"], line["hint"]))
     assert finished.exit_code == 3
-    assert found["sandbox"] == [("warning", "off, by the setting sandbox.mode", "remove the setting")]
+    assert found["sandbox"] == [
+        ("warning", "off, by the setting sandbox.mode", "remove the setting")
+    ]
     assert found["address"] == [("ok", "exact has none", "")]
     assert found["key"] == [("ok", "exact.default needs no key", "")]
     assert found["model"] == [("ok", "exact-1 of exact (--model)", "")]
     assert found["asked"] == [("ok", "'exact-1' 9 False", "")]
-    assert (found["number"][0][0], "`text` must be of type str, not 5" in found["number"][0][1]) == ("problem", True)
+    assert (
+        found["number"][0][0],
+        "`text` must be of type str, not 5" in found["number"][0][1],
+    ) == ("problem", True)
     assert found["fine"] == [("warning", "asks exact-1", "look")]
     assert found["broken"][0][:2] == ("ok", "as far as here")
-    assert found["broken"][1][:2] == ("problem", "the check of acme-own failed: RuntimeError: what a pity")
+    assert found["broken"][1][:2] == (
+        "problem",
+        "the check of acme-own failed: RuntimeError: what a pity",
+    )
     assert found["unready"] == [("problem", "there is no coffee", "make some")]
     assert found["odd"][0][0] == "problem"
     assert found["after"] == [("skipped", "not checked, see unready", "")]
     (fine,) = [line for line in finished.document["checks"] if line["name"] == "fine"]
     assert (fine["plugin"], fine["data"]) == ("acme-own", {"builds": False})
     assert "to stdout" in finished.stderr
-    assert found["two"] == [("ok", "first\nsecond", ""), ("skipped", "nothing to see", "look elsewhere")]
+    assert found["two"] == [
+        ("ok", "first\nsecond", ""),
+        ("skipped", "nothing to see", "look elsewhere"),
+    ]
     (state,) = found["state"]
     told = "the state of a Check is ok, warning, problem or skipped, not 'good'"
     assert (state[0], told in state[1]) == ("problem", True)
     failed = [text for kind, text, _ in found["plugins"] if kind == "warning"]
     assert any("a check must be a CheckDefinition, not 'no check'" in text for text in failed)
-    assert finished.document["problems"] == sum(kind == "problem" for lines in found.values() for kind, _, _ in lines)
-    assert finished.document["warnings"] == sum(kind == "warning" for lines in found.values() for kind, _, _ in lines)
+    assert finished.document["problems"] == sum(
+        kind == "problem" for lines in found.values() for kind, _, _ in lines
+    )
+    assert finished.document["warnings"] == sum(
+        kind == "warning" for lines in found.values() for kind, _, _ in lines
+    )
     people = project.command("doctor", "--no-build", "--model", "short", plugins=plugins)
     lines = people.stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.split()[:2] == ["ok", "two"])
@@ -125,14 +144,22 @@ def plugins(tmp_path):
 
 @pytest.fixture
 def doctor(project, plugins):
-    """Return a function that runs `doctor --json` in a project; it returns the exit code and the lines by check."""
+    """Return a function that runs `doctor --json` in a project; it returns the exit code and the
+    lines by check.
+    """
 
-    def doctor(*words: str, cwd: Any = None, **environ: str) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
+    def doctor(
+        *words: str, cwd: Any = None, **environ: str
+    ) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
         given = {"CODE_COMMIT_SANDBOX": "off", "OPENAI_API_KEY": "key-of-openai", **environ}
-        finished = project.command("doctor", "--json", *words, plugins=plugins, environ=given, cwd=cwd or project.root)
+        finished = project.command(
+            "doctor", "--json", *words, plugins=plugins, environ=given, cwd=cwd or project.root
+        )
         found: dict[str, list[tuple[Any, ...]]] = {}
         for line in finished.document["checks"]:
-            found.setdefault(line["name"], []).append(tuple(line[name] for name in ("state", "text", "hint", "data")))
+            found.setdefault(line["name"], []).append(
+                tuple(line[name] for name in ("state", "text", "hint", "data"))
+            )
         return finished.exit_code, found
 
     return doctor
@@ -143,8 +170,12 @@ def test_each_check_has_data_for_programs(doctor, project):
     assert exit_code == 0
     assert found["git"] == [("ok", f"repository {project.root}", "", {})]
     assert found["ignore line"] == [("ok", "git ignores /agent-config", "", {})]
-    assert found["settings"] == [("ok", "all settings are valid; `code-commit config` prints them", "", {})]
-    assert found["model"] == [("ok", "gpt-5 of openai (--model)", "", {"model": "gpt-5", "provider": "openai"})]
+    assert found["settings"] == [
+        ("ok", "all settings are valid; `code-commit config` prints them", "", {})
+    ]
+    assert found["model"] == [
+        ("ok", "gpt-5 of openai (--model)", "", {"model": "gpt-5", "provider": "openai"})
+    ]
     url = "https://api.openai.com/v1"
     assert found["address"] == [("ok", url, "", {"url": url, "own": True})]
     key = {"config": "openai.default", "key": "***ai", "source": "variable OPENAI_API_KEY"}
@@ -161,20 +192,29 @@ def test_each_check_has_data_for_programs(doctor, project):
 @pytest.mark.slow
 def test_a_check_knows_the_model_and_whether_to_build(doctor):
     exit_code, found = doctor("--model", "scripted")
-    assert (exit_code, found["asked"]) == (0, [("ok", "'scripted' None True", "", {}), ("ok", "", "", {})])
+    assert (exit_code, found["asked"]) == (
+        0,
+        [("ok", "'scripted' None True", "", {}), ("ok", "", "", {})],
+    )
     none = {"config": "scripted.default", "key": None, "source": None}
     assert found["key"] == [("ok", "scripted.default needs no key", "", none)]
     assert doctor("--no-build", "--model", "no-such")[1]["asked"][0][1] == "'' None False"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)])
-def test_the_model_is_the_one_that_the_provider_asks(doctor, tmp_path, table, model, window, project):
+@pytest.mark.parametrize(
+    ("table", "model", "window"), [("", "exact-1", 9), ("exact = 7", "short", 5)]
+)
+def test_the_model_is_the_one_that_the_provider_asks(
+    doctor, tmp_path, table, model, window, project
+):
     install_plugin(tmp_path / "plugins", "exact", EXACT)
     project.write({"agent-config/config.toml": f"[providers.exact.default]\n{table}\n"})
     _, found = doctor("--no-build", "--model", "short")
     assert found["asked"][0][1] == f"'{model}' {window} False"
-    assert found["model"] == [("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})]
+    assert found["model"] == [
+        ("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})
+    ]
 
 
 def test_an_interrupted_check_ends_the_command(doctor, project, plugins):
@@ -193,16 +233,27 @@ def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path, project):
         found = doctor("--no-build", "--disable-plugin", "commit")[1]
         assert "init" not in found["ignore line"][0][2]
         hint = 'in a checkout of code-commit, pip install ".[commit]" or uv tool install ".[all]"'
-        assert ("warning", "the workflow committing-code is not installed", hint, {}) in found["plugins"]
+        assert ("warning", "the workflow committing-code is not installed", hint, {}) in found[
+            "plugins"
+        ]
     empty = tmp_path / "empty"
     empty.mkdir()
     project.git("init", "-q", str(empty))
-    assert doctor("--no-build", cwd=empty)[1]["git"][0][:2] == ("ok", f"repository {empty}, without a commit")
+    assert doctor("--no-build", cwd=empty)[1]["git"][0][:2] == (
+        "ok",
+        f"repository {empty}, without a commit",
+    )
 
 
-def test_a_sandbox_that_is_broken_or_missing_is_a_warning_with_its_own_hint(doctor, no_sandbox, tmp_path):
+def test_a_sandbox_that_is_broken_or_missing_is_a_warning_with_its_own_hint(
+    doctor, no_sandbox, tmp_path
+):
     (line,) = doctor("--no-build", **no_sandbox, CODE_COMMIT_SANDBOX="auto")[1]["sandbox"]
-    assert (line[0], *line[2:]) == ("warning", "see docs/security.md, The sandbox", {"mode": "auto", "used": "off"})
+    assert (line[0], *line[2:]) == (
+        "warning",
+        "see docs/security.md, The sandbox",
+        {"mode": "auto", "used": "off"},
+    )
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("git", "bash", "sh", "env"):
@@ -224,8 +275,12 @@ WARNINGS = "1 warning" if find_spec("code_commit_commit") else "2 warnings"
         ("sandbox = 'off'\n[plugins.x]\n", ("--model", "no-such"), 3, f"2 problems and {WARNINGS}"),
     ],
 )
-def test_the_last_line_counts_problems_and_warnings(doctor, settings, words, exit_code, last, project, plugins):
+def test_the_last_line_counts_problems_and_warnings(
+    doctor, settings, words, exit_code, last, project, plugins
+):
     project.write({"agent-config/config.toml": settings})
     finished = project.command("doctor", "--no-build", *words, plugins=plugins)
-    assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (exit_code, last), finished.stdout
+    assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (exit_code, last), (
+        finished.stdout
+    )
     assert ("'' None False" in finished.stdout) == ("no-such" in words)

@@ -78,12 +78,20 @@ def ask(run):
 
 @pytest.fixture
 def ask(project, tmp_path):
-    """Return a function that returns the text and the finish that a workflow gets, and the data of its call."""
+    """Return a function that returns the text and the finish that a workflow gets, and the data of
+    its call.
+    """
     plugins = [install_plugin(tmp_path / "plugins", "streamer", PLUGIN)]
 
     def ask(*pieces: str, early: bool, **more: str):
-        environ = {"PIECES": json.dumps(pieces), "CODE_COMMIT_STOP_EARLY": str(early).lower(), **more}
-        finished = project.command("--ask", "--json", "--model", "streamer", plugins=plugins, environ=environ)
+        environ = {
+            "PIECES": json.dumps(pieces),
+            "CODE_COMMIT_STOP_EARLY": str(early).lower(),
+            **more,
+        }
+        finished = project.command(
+            "--ask", "--json", "--model", "streamer", plugins=plugins, environ=environ
+        )
         assert finished.exit_code == 0, finished.stderr
         call = next(event["data"] for event in finished.events if event["kind"] == "call.finished")
         got = finished.events[-1]["data"]["data"]
@@ -98,7 +106,9 @@ def test_a_workflow_gets_the_text_that_decides(ask, project, early):
     text, finish, call = ask("One.", " Two. Th", "ree.", early=early)
     assert (text, finish) == ("One. Two.", "stopped_early")
     assert call["finish"] == ("stopped_early" if early else "stop")
-    assert (project.run_folder / "1-ask-response.txt").read_text() == "One. Two. Th" + "ree." * (not early)
+    assert (project.run_folder / "1-ask-response.txt").read_text() == "One. Two. Th" + "ree." * (
+        not early
+    )
 
 
 @pytest.mark.slow
@@ -116,11 +126,15 @@ def test_the_tokens_are_those_of_the_service_or_an_estimate(ask):
 
 
 def test_each_try_is_watched_from_its_start(ask):
-    assert ask("One.", "DROP", " Two.", "more", early=True)[:2] == ("One.DROP Two.", "stopped_early")
+    assert ask("One.", "DROP", " Two.", "more", early=True)[:2] == (
+        "One.DROP Two.",
+        "stopped_early",
+    )
 
 
 @pytest.mark.parametrize(
-    ("pieces", "kept"), [(["One.", " Two"], "One. Two"), (["One.", " Two. Th", "ree."], "One. Two. Th")]
+    ("pieces", "kept"),
+    [(["One.", " Two"], "One. Two"), (["One.", " Two. Th", "ree."], "One. Two. Th")],
 )
 def test_what_a_layer_asks_for_again_is_watched_and_kept_from_its_start(ask, project, pieces, kept):
     text, _, call = ask(*pieces, early=True, TWICE="")

@@ -35,7 +35,9 @@ def tools(tmp_path, monkeypatch):
         ({"EDITOR": "{tools}/other"}, "other 1"),
     ],
 )
-def test_the_text_of_the_editor_comes_back_without_blanks_at_its_end(tools, tmp_path, monkeypatch, environ, started):
+def test_the_text_of_the_editor_comes_back_without_blanks_at_its_end(
+    tools, tmp_path, monkeypatch, environ, started
+):
     for name, value in environ.items():
         monkeypatch.setenv(name, value.format(tools=tools))
     assert edited("a draft,", tmp_path / "project") == "a draft, made\ufffd"

@@ -39,15 +39,24 @@ def by_the_standard(stream: bytes) -> list[tuple[str, bytes]]:
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.data())
 def test_any_cut_gives_the_events_of_the_standard(stream, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
-    pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True) if start < end]
+    pieces = [
+        stream[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)
+        if start < end
+    ]
     expected = by_the_standard(stream)
     assert [(event.name, event.data) for event in events_of(pieces)] == expected
     assert [
-        (event.name, event.data) for event in events_of([stream[at : at + 1] for at in range(len(stream))])
+        (event.name, event.data)
+        for event in events_of([stream[at : at + 1] for at in range(len(stream))])
     ] == expected
 
 
-@given(st.lists(st.sampled_from([b'{"a":1}', b"{}", b" ", b"\n", b"\r\n", b"data: {}"]), max_size=20).map(b"".join))
+@given(
+    st.lists(
+        st.sampled_from([b'{"a":1}', b"{}", b" ", b"\n", b"\r\n", b"data: {}"]), max_size=20
+    ).map(b"".join)
+)
 def test_lines_of_json_are_events(stream):
     expected = [StreamEvent("", line) for line in stream.splitlines() if line.strip()]
     for size in (1, 3, 1000):
@@ -75,7 +84,10 @@ def test_an_error_in_another_form_is_an_event_named_error(error, data, size):
     parser, stream = EventParser(1000, lines=False), b"data: 1\n\n" + error
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
     found = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
-    assert [(event.name, event.data.strip()) for event in found] == [("", b"1"), ("error", data.strip())]
+    assert [(event.name, event.data.strip()) for event in found] == [
+        ("", b"1"),
+        ("error", data.strip()),
+    ]
 
 
 def test_an_error_without_an_end_is_smaller_than_the_limit():

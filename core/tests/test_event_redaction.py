@@ -65,9 +65,13 @@ def test_without_a_key_events_stay_as_they_are():
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 20, 100])
 def test_a_key_that_is_split_is_hidden_and_the_other_text_stays(size, at_once):
     whole = f"before {KEY} after this"
-    lines = redacted(texts(*(whole[at : at + size] for at in range(0, len(whole), size))), at_once=at_once)
+    lines = redacted(
+        texts(*(whole[at : at + size] for at in range(0, len(whole), size))), at_once=at_once
+    )
     assert not any(KEY[4:-2] in text for text in joined(lines))
-    kept = "".join(text for line in lines for name, text in strings(json.loads(line)) if name == "text")
+    kept = "".join(
+        text for line in lines for name, text in strings(json.loads(line)) if name == "text"
+    )
     assert size > 20 or kept.replace(KEY[:3], "").strip().endswith("this"), kept
     assert b'"***7Q"' in lines
 
@@ -79,7 +83,9 @@ SHAPES: list[Callable[[str, int], Any]] = [
     lambda piece, _: {"text": piece[:1], "inner": {"text": piece[1:]}},
     lambda piece, _: [piece],
 ]
-pieces_of_keys = st.integers(1, 12).flatmap(lambda size: st.lists(st.integers(0, 80), max_size=size))
+pieces_of_keys = st.integers(1, 12).flatmap(
+    lambda size: st.lists(st.integers(0, 80), max_size=size)
+)
 
 
 @given(
@@ -92,10 +98,36 @@ pieces_of_keys = st.integers(1, 12).flatmap(lambda size: st.lists(st.integers(0,
     shape=st.sampled_from(SHAPES),
 )
 @example(key="aaaaaaaa", before="", after="", cuts=[4], at_once=1, escape=False, shape=SHAPES[0])
-@example(key="12345678", before="1", after="8", cuts=[1, 2, 3, 4], at_once=1, escape=False, shape=SHAPES[0])
-@example(key=r"\\\\\\\\", before="", after="", cuts=[3, 5, 6], at_once=2, escape=True, shape=SHAPES[0])
-@example(key="01100110", before="", after="", cuts=[1, 2, 3, 4, 5, 6, 7], at_once=3, escape=False, shape=SHAPES[1])
-@example(key="a0b1b1c2", before="b1b0", after="", cuts=[2, 4, 6, 8, 10], at_once=1, escape=False, shape=SHAPES[2])
+@example(
+    key="12345678",
+    before="1",
+    after="8",
+    cuts=[1, 2, 3, 4],
+    at_once=1,
+    escape=False,
+    shape=SHAPES[0],
+)
+@example(
+    key=r"\\\\\\\\", before="", after="", cuts=[3, 5, 6], at_once=2, escape=True, shape=SHAPES[0]
+)
+@example(
+    key="01100110",
+    before="",
+    after="",
+    cuts=[1, 2, 3, 4, 5, 6, 7],
+    at_once=3,
+    escape=False,
+    shape=SHAPES[1],
+)
+@example(
+    key="a0b1b1c2",
+    before="b1b0",
+    after="",
+    cuts=[2, 4, 6, 8, 10],
+    at_once=1,
+    escape=False,
+    shape=SHAPES[2],
+)
 def test_no_key_can_be_put_together(key, before, after, cuts, at_once, escape, shape):
     whole = before + (json.dumps(key)[1:-1] if escape else key) + after
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
@@ -134,19 +166,36 @@ ALIKE = [b'{"a": 1, "text": "%s"}' % each for each in (b"x", b"y", b"z")]
 def test_of_events_that_look_alike_few_are_parsed(monkeypatch, events, parsed):
     counted = []
     original = EventRedactor._parsed
-    monkeypatch.setattr(EventRedactor, "_parsed", lambda self, data: counted.append(data) or original(self, data))
+    monkeypatch.setattr(
+        EventRedactor, "_parsed", lambda self, data: counted.append(data) or original(self, data)
+    )
     assert redacted(events, at_once=100) == events
     assert len(counted) == parsed
 
 
-@pytest.mark.parametrize("pieces", [(rb"key-with-\u0022quo", b"tes-42"), (rb"key-with-\"", b"quotes-42")])
+@pytest.mark.parametrize(
+    "pieces", [(rb"key-with-\u0022quo", b"tes-42"), (rb"key-with-\"", b"quotes-42")]
+)
 def test_pieces_with_escapes_are_joined_in_events_that_look_alike(pieces):
-    lines = redacted([*ALIKE, *(b'{"a": 1, "text": "%s"}' % piece for piece in pieces)], 'key-with-"quotes-42')
+    lines = redacted(
+        [*ALIKE, *(b'{"a": 1, "text": "%s"}' % piece for piece in pieces)], 'key-with-"quotes-42'
+    )
     assert lines == [*ALIKE, b'"***42"', b'"***42"']
 
 
 @pytest.mark.parametrize(
-    "odd", [b'x", "b": "\xff', b"\xff", b"\\", b"\n", b'x", "more": "y', b"", b"\\x", b"\\u12", rb"\ud800"]
+    "odd",
+    [
+        b'x", "b": "\xff',
+        b"\xff",
+        b"\\",
+        b"\n",
+        b'x", "more": "y',
+        b"",
+        b"\\x",
+        b"\\u12",
+        rb"\ud800",
+    ],
 )
 def test_an_event_that_only_looks_alike_is_parsed(odd):
     event = b'{"a": 1, "text": "%s"}' % odd
@@ -190,8 +239,12 @@ def test_a_dump_of_a_key_in_pieces_is_hidden(size, first):
     data = b"=" * first + KEY.encode() + b" and more"
     rows = "".join(f"{at:08x}: {data[at : at + 8].hex(' ', 2)}\n" for at in range(0, len(data), 8))
     lines = redacted(texts(*(rows[at : at + size] for at in range(0, len(rows), size)), "end"))
-    shown = "".join(text for line in lines for name, text in strings(json.loads(line)) if name == "text")
-    assert not any(KEY.encode()[at : at + 4].hex(" ", 2) in shown for at in range(first % 2, len(KEY) - 4, 2))
+    shown = "".join(
+        text for line in lines for name, text in strings(json.loads(line)) if name == "text"
+    )
+    assert not any(
+        KEY.encode()[at : at + 4].hex(" ", 2) in shown for at in range(first % 2, len(KEY) - 4, 2)
+    )
     assert lines[-1:] == texts("end")
 
 
@@ -206,7 +259,9 @@ def test_what_waits_for_a_key_holds_up_no_event_before_it():
     assert redactor.take() == texts(KEY[3:9], "!")
 
 
-@pytest.mark.parametrize("data", [b"[DONE]", b"\xff\xfe", b"NaN", b"{", b'{"a": \x00}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "data", [b"[DONE]", b"\xff\xfe", b"NaN", b"{", b'{"a": \x00}', b"[" * 100_000]
+)
 def test_what_is_no_json_becomes_a_string(data):
     (line,) = redacted([data])
     assert json.loads(line) == data.decode("utf-8", "backslashreplace")

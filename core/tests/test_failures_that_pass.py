@@ -16,4 +16,9 @@ from code_commit.plugin_api import ProviderFailed
 )
 def test_a_failure_that_may_pass(kind, may_pass):
     failure = ProviderFailed("no answer", hint="wait", kind=kind)
-    assert (failure.may_pass, failure.kind, failure.message, failure.hint) == (may_pass, kind, "no answer", "wait")
+    assert (failure.may_pass, failure.kind, failure.message, failure.hint) == (
+        may_pass,
+        kind,
+        "no answer",
+        "wait",
+    )

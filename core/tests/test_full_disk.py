@@ -1,4 +1,6 @@
-"""A disk that is full once the answer has arrived: what was paid for, and the ending, are in the files all the same."""
+"""A disk that is full once the answer has arrived: what was paid for, and the ending, are in the
+files all the same.
+"""
 
 from __future__ import annotations
 
@@ -27,23 +29,59 @@ def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream
     logs.mkdir()
     kept.mkdir()
     unshare = shutil.which("unshare") or ""
-    command = [unshare, "--map-root-user", "--mount", "bash", "-c", SMALL_DISK, "-", str(logs), str(kept)]
-    if not unshare or subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
+    command = [
+        unshare,
+        "--map-root-user",
+        "--mount",
+        "bash",
+        "-c",
+        SMALL_DISK,
+        "-",
+        str(logs),
+        str(kept),
+    ]
+    if (
+        not unshare
+        or subprocess.run([*command, "true"], check=False, capture_output=True).returncode
+    ):
         pytest.skip("needs to mount a disk")
     reply = Reply("^^^a.txt\n" + "0123456789\n" * 50_000 + "^^^end\n", stream=Stream(piece=1000))
     with ScriptedServer([reply]) as server:
-        environ = {"OPENAI_API_KEY": "a key for a test", "CODE_COMMIT_STREAM": stream, **server.environment()}
-        run = [sys.executable, "-P", "-m", "code_commit", "--model", "gpt-5", "--json", "--sandbox", "off"]
+        environ = {
+            "OPENAI_API_KEY": "a key for a test",
+            "CODE_COMMIT_STREAM": stream,
+            **server.environment(),
+        }
+        run = [
+            sys.executable,
+            "-P",
+            "-m",
+            "code_commit",
+            "--model",
+            "gpt-5",
+            "--json",
+            "--sandbox",
+            "off",
+        ]
         environ = project.environment(environ)
         done = subprocess.run(
-            [*command, *run], cwd=project.root, env=environ, capture_output=True, text=True, check=False
+            [*command, *run],
+            cwd=project.root,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     (call,) = [each["data"] for each in events if each["kind"] == "call.finished"]
     assert (call["input_tokens"], call["output_tokens"], call["finish"]) == (10, 5, None)
     assert "No space left on device" in call["error"]
     (document,) = [json.loads(path.read_bytes()) for path in kept.glob("*/run.json")]
-    assert (document["state"], document["exit_code"]) == ("finished", done.returncode) == ("finished", 3), done.stderr
+    assert (
+        (document["state"], document["exit_code"])
+        == ("finished", done.returncode)
+        == ("finished", 3)
+    ), done.stderr
     assert (document["tokens"]["input"], document["calls"]["failed"]) == (10, 1)
     (written,) = kept.glob("*/events.jsonl")
     assert json.loads(written.read_bytes().splitlines()[-1]) == events[-1]

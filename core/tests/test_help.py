@@ -19,7 +19,9 @@ EVERY = [
     *(name.split() for name in CommandHost({}).registry.commands),
     *(["runs", name] for name in ACTIONS),
 ]
-each_help = pytest.mark.parametrize("words", EVERY, ids=lambda words: " ".join(words) or "code-commit")
+each_help = pytest.mark.parametrize(
+    "words", EVERY, ids=lambda words: " ".join(words) or "code-commit"
+)
 EVIL = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
@@ -41,7 +43,12 @@ def code_commit_providers():
 def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     """What the command writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
-    environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(map(str, plugins)), **environ}
+    environ = {
+        "TERM": "xterm",
+        "COLUMNS": "80",
+        "PYTHONPATH": os.pathsep.join(map(str, plugins)),
+        **environ,
+    }
     with project.start(*words, last, environ=environ, stdout=theirs) as process:
         os.close(theirs)
         shown = b""
@@ -108,7 +115,9 @@ def test_help_is_also_a_command(words, same, capsys):
     assert shown[: len(shown) // 2] == shown[len(shown) // 2 :]
 
 
-@pytest.mark.parametrize("words", [["-V"], ["--version"], ["--version", "--json"], ["-V", "--json"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["-V"], ["--version"], ["--version", "--json"], ["-V", "--json"]], ids=" ".join
+)
 def test_the_version_is_one_line(project, words):
     finished = project.command(*words)
     assert (finished.exit_code, finished.stdout) == (0, f"code-commit {__version__}\n")

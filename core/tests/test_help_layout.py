@@ -1,4 +1,6 @@
-"""The layout of a help text: what is wrapped where, in which order workflows stand, and whose flags are shown."""
+"""The layout of a help text: what is wrapped where, in which order workflows stand, and whose flags
+are shown.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from code_commit.plugins.discovery import PluginSource
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 
-OLD_FLAG = re.compile("^  (--[a-z]+) ([A-Z]+), (-[a-z]) \\2 +", re.MULTILINE)  # as before Python 3.13
+# As before Python 3.13.
+OLD_FLAG = re.compile("^  (--[a-z]+) ([A-Z]+), (-[a-z]) \\2 +", re.MULTILINE)
 DEEP = Flag(("--deep", "-d"), "100% deep", "N")
 WORKFLOWS = [
     WorkflowDefinition("zz-last", "stand last", (Flag(("--zz",), "last", selects=True), DEEP), "x:y"),
@@ -90,13 +93,20 @@ def shown(monkeypatch, capsys):
 
     def shown(workflows, commands=()) -> str:
         module = ModuleType("flags_plugin")
-        hooks = {"code_commit_workflows": lambda: workflows, "code_commit_commands": lambda: commands}
+        hooks = {
+            "code_commit_workflows": lambda: workflows,
+            "code_commit_commands": lambda: commands,
+        }
         vars(module).update({name: hookimpl(hook) for name, hook in hooks.items()})
         monkeypatch.setitem(sys.modules, "flags_plugin", module)
-        sources = [PluginSource("flags", "code-commit-commit", "1.0", "code_commit", "flags_plugin")]
+        sources = [
+            PluginSource("flags", "code-commit-commit", "1.0", "code_commit", "flags_plugin")
+        ]
         sources.append(PluginSource("gone", "gone", "1.0", "code_commit", "nowhere_to_be_found"))
         print_workflow_help(Registry(PluginHost(sources, builtin=BUILTIN), reserved_flags=RESERVED))
-        return OLD_FLAG.sub(lambda found: f"  {found[1]}, {found[3]} {found[2]}".ljust(30), capsys.readouterr().out)
+        return OLD_FLAG.sub(
+            lambda found: f"  {found[1]}, {found[3]} {found[2]}".ljust(30), capsys.readouterr().out
+        )
 
     return shown
 

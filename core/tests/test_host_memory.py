@@ -1,4 +1,6 @@
-"""A build runs as the same user as the host, whose memory contains the key; these tests use no sandbox."""
+"""A build runs as the same user as the host, whose memory contains the key; these tests use no
+sandbox.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,18 @@ print("host trace", "open" if ctypes.CDLL(None).ptrace(0x4206, host, 0, 0) == 0 
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="reads memory in /proc, which only Linux has")
+@pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="reads memory in /proc, which only Linux has"
+)
 def test_a_build_of_the_same_user_cannot_read_the_memory_of_the_host(tmp_path):
     build = f"'{sys.executable}' peek.py > seen.txt\n"
     project = Project.create(tmp_path, files={"a.txt": "old\n", "peek.py": PEEK}, build=build)
     command = [sys.executable, "-c", START, "--model", "gpt-5", "--sandbox", "off"]
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-        done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=project.root, env=environ, capture_output=True, timeout=120, check=False
+        )
     assert done.returncode == 0, done.stderr
     seen = project.read("seen.txt").splitlines()
     assert seen[0] == "supervisor environ open False"

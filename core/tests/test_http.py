@@ -1,4 +1,7 @@
-"""The host's HTTP: what is sent, what is read, and within which bounds. A plain wire stands in for a provider's."""
+"""The host's HTTP: what is sent, what is read, and within which bounds.
+
+A plain wire stands in for a provider's.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +60,22 @@ class PlainWire:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self, request: Request) -> HttpCall:
-        return HttpCall(self.path, {"q": "".join(part.text for part in request.messages[0].parts)}, self.headers)
+        return HttpCall(
+            self.path, {"q": "".join(part.text for part in request.messages[0].parts)}, self.headers
+        )
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         answer = reply_object(body)
         if status != 200:
             raise reply_error(status, words=answer["error"])
-        return Completion(Message("assistant", (Text(answer["a"]),)), Finish.STOP, "stop", Usage(), "plain-1", answer)
+        return Completion(
+            Message("assistant", (Text(answer["a"]),)),
+            Finish.STOP,
+            "stop",
+            Usage(),
+            "plain-1",
+            answer,
+        )
 
 
 def answering(text: str, **fields) -> Reply:
@@ -71,7 +83,9 @@ def answering(text: str, **fields) -> Reply:
 
 
 def provider_at(address: str, wire: PlainWire | None = None, **connection) -> HttpProvider:
-    return HttpProvider(DEFINITION, Endpoint(address, **({"key": KEY} | connection)), wire or PlainWire())
+    return HttpProvider(
+        DEFINITION, Endpoint(address, **({"key": KEY} | connection)), wire or PlainWire()
+    )
 
 
 @pytest.fixture
@@ -145,7 +159,12 @@ def test_calls_at_the_same_time_get_their_own_answers(server, provider):
     asked = [f"question {number}" for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(
-            pool.map(lambda text: provider.complete(model_call(Request((Message("user", (Text(text),)),)))).text, asked)
+            pool.map(
+                lambda text: (
+                    provider.complete(model_call(Request((Message("user", (Text(text),)),)))).text
+                ),
+                asked,
+            )
         )
     assert answers == [text.upper() for text in asked]
 
@@ -204,7 +223,9 @@ def test_a_key_in_an_error_is_blotted_out(server, provider):
 
 
 def test_a_part_of_a_key_in_an_error_is_blotted_out_too(server, provider):
-    server.script(Reply(status=400, body=json.dumps({"error": f"no such key: {KEY[:9]}…"}).encode()))
+    server.script(
+        Reply(status=400, body=json.dumps({"error": f"no such key: {KEY[:9]}…"}).encode())
+    )
     error = failure_of(provider)
     assert "no such key: ***…" in str(error)
     assert error.body == '{"error": "no such key: ***\\u2026"}'
@@ -260,7 +281,9 @@ def test_an_answer_out_of_bounds_is_garbled(server, body, encoding, says):
 
 
 def test_a_small_answer_that_unpacks_to_much_takes_little_memory(server):
-    server.script(Reply(body=gzip.compress(bytes(60_000_000), 1), headers={"content-encoding": "gzip"}))
+    server.script(
+        Reply(body=gzip.compress(bytes(60_000_000), 1), headers={"content-encoding": "gzip"})
+    )
     provider = provider_at(server.address, size_cap=1_000_000)
     tracemalloc.start()
     try:
@@ -302,7 +325,8 @@ def test_a_connection_that_breaks_is_a_failure_of_the_network(server, provider, 
 @pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
 def test_the_deadline_ends_a_call_that_does_not_end(server, provider, fault):
     answers = {"a question": answering("hello" * 1000, fault=fault), "again": answering("again")}
-    server.script(*[lambda request: answers[request.json["q"]]] * 2)  # the first may not even be sent in time
+    # The first may not even be sent in time.
+    server.script(*[lambda request: answers[request.json["q"]]] * 2)
     error = failure_of(provider, 0.2)
     assert error.kind == "network"
     assert "time limit" in str(error)
@@ -380,7 +404,9 @@ def test_another_protocol_is_garbled():
 
 
 def test_close_from_another_thread_ends_a_call(server, provider):
-    server.script(lambda _request: (threading.Thread(target=provider.close).start(), Reply(fault="hang"))[1])
+    server.script(
+        lambda _request: (threading.Thread(target=provider.close).start(), Reply(fault="hang"))[1]
+    )
     error = failure_of(provider)
     assert "aborted" in str(error)
     assert "aborted" in str(failure_of(provider)), "a closed provider takes no more calls"

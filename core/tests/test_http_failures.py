@@ -17,7 +17,10 @@ AT = Endpoint("https://service.invalid", read_timeout=5)
 
 def test_what_the_wire_reads_about_the_wait_comes_first():
     reply = HttpReply(429, {"retry-after": "7"}, b"")
-    told = [provider_error(ProviderError("no", kind="rate", retry_after=wait), "x", AT, reply) for wait in (3.0, None)]
+    told = [
+        provider_error(ProviderError("no", kind="rate", retry_after=wait), "x", AT, reply)
+        for wait in (3.0, None)
+    ]
     assert [each.retry_after for each in told] == [3.0, 7.0]
 
 
@@ -27,8 +30,16 @@ def test_what_the_wire_reads_about_the_wait_comes_first():
         (httpx.ConnectTimeout("x"), "network", "no connection within 30 s"),
         (httpx.WriteTimeout("x"), "network", "the service accepted no data for 120 s"),
         (httpx.ReadTimeout("x"), "network", "no reply for 5 s"),
-        (httpx.ReadError("x"), "network", "the connection was lost before the end of the reply (ReadError)"),
-        (httpx.RemoteProtocolError("peer closed connection"), "network", "the connection was lost before the end"),
+        (
+            httpx.ReadError("x"),
+            "network",
+            "the connection was lost before the end of the reply (ReadError)",
+        ),
+        (
+            httpx.RemoteProtocolError("peer closed connection"),
+            "network",
+            "the connection was lost before the end",
+        ),
         (httpx.ProxyError("x"), "rejected", "the proxy refused the call"),
         (httpx.LocalProtocolError("x"), "rejected", "the request is not valid HTTP"),
         (
@@ -36,10 +47,22 @@ def test_what_the_wire_reads_about_the_wait_comes_first():
             "network",
             "the connection was lost before the end of the reply",
         ),
-        (httpx.RemoteProtocolError("illegal status line"), "invalid_response", "the reply is not HTTP"),
+        (
+            httpx.RemoteProtocolError("illegal status line"),
+            "invalid_response",
+            "the reply is not HTTP",
+        ),
         (httpx.ConnectError("[SSL: WRONG_VERSION_NUMBER]"), "rejected", "no TLS connection"),
-        (httpx.ConnectError("[SSL: UNEXPECTED_EOF_WHILE_READING] EOF"), "network", "cannot connect"),
-        (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "rejected", "its certificate is not trusted"),
+        (
+            httpx.ConnectError("[SSL: UNEXPECTED_EOF_WHILE_READING] EOF"),
+            "network",
+            "cannot connect",
+        ),
+        (
+            httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"),
+            "rejected",
+            "its certificate is not trusted",
+        ),
     ],
 )
 def test_an_error_of_the_connection_is_described(error, kind, says):
@@ -50,7 +73,9 @@ def test_an_error_of_the_connection_is_described(error, kind, says):
 
 def test_a_part_of_a_key_is_blotted_out_in_json_too():
     at = replace(AT, key='sk-"quoted"-0123456789')
-    told = provider_error(ProviderError('you sent sk-\\"quoted…', kind="rejected"), "plain", at, None)
+    told = provider_error(
+        ProviderError('you sent sk-\\"quoted…', kind="rejected"), "plain", at, None
+    )
     assert str(told).endswith("you sent ***…")
 
 
@@ -63,7 +88,11 @@ def test_a_long_host_of_a_redirect_is_cut_short():
 @pytest.mark.parametrize(
     ("status", "location", "says"),
     [
-        (300, "https://elsewhere.invalid:99/x", "HTTP 300 redirects to elsewhere.invalid, which is not followed; "),
+        (
+            300,
+            "https://elsewhere.invalid:99/x",
+            "HTTP 300 redirects to elsewhere.invalid, which is not followed; ",
+        ),
         (399, "/login", "HTTP 399 redirects to another path, which is not followed; "),
         (302, "http://broken:port/", "HTTP 302 redirects to another path, which is not followed; "),
         (299, "/login", "no"),
@@ -86,7 +115,9 @@ def test_a_redirect_names_its_host_alone(status, location, says):
     ],
 )
 def test_only_an_error_of_the_key_names_its_source_and_keeps_no_body(kind, key, source, body):
-    at = replace(AT, base_url="https://service.invalid:8443/v1", key=key, key_source="the file k.txt")
+    at = replace(
+        AT, base_url="https://service.invalid:8443/v1", key=key, key_source="the file k.txt"
+    )
     reply = HttpReply(500, {}, b"what it said")
     told = provider_error(ProviderError("no", kind=kind), "plain", at, reply)
     assert (str(told), told.body) == (f"plain at service.invalid:8443: no{source}", body)
@@ -95,13 +126,20 @@ def test_only_an_error_of_the_key_names_its_source_and_keeps_no_body(kind, key, 
 
 def test_a_large_reply_is_kept_by_its_beginning():
     reply = HttpReply(500, {}, b"x" * (1 << 20) + b"y")
-    assert provider_error(ProviderError("no", kind="server"), "plain", AT, reply).body == "x" * (1 << 20)
+    assert provider_error(ProviderError("no", kind="server"), "plain", AT, reply).body == "x" * (
+        1 << 20
+    )
 
 
 def test_a_bug_is_the_wires_where_there_is_a_reply_and_else_its_own():
     bug = KeyError("choices")
     told = provider_error(bug, "plain", AT, HttpReply(200, {}, b"{}"))
     says = "plain at service.invalid: its plugin could not read the reply (HTTP 200): KeyError: 'choices'"
-    assert (str(told), told.kind, told.__cause__, told.body) == (says, "invalid_response", bug, "{}")
+    assert (str(told), told.kind, told.__cause__, told.body) == (
+        says,
+        "invalid_response",
+        bug,
+        "{}",
+    )
     with pytest.raises(KeyError):
         provider_error(bug, "plain", AT, None)

@@ -1,4 +1,6 @@
-"""What the host's HTTP sends and for how long it waits: headers, sockets, limits; and questions about models."""
+"""What the host's HTTP sends and for how long it waits: headers, sockets, limits; and questions
+about models.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,34 @@ from code_commit.plugin_api import (
 from code_commit_testing import Reply, model_call
 
 KEY = "sk-some-key-0123456789"
-DEFINITION = ProviderDefinition("plain", {}, "https://x.invalid", None, None, ("X-Key", "Key {key}"), "u:U", "u:U")
+DEFINITION = ProviderDefinition(
+    "plain", {}, "https://x.invalid", None, None, ("X-Key", "Key {key}"), "u:U", "u:U"
+)
 
 
 class Wire:
-    """Sends {"q": text} with odd headers, reads {"a": text}; the lists of models have `pages` pages."""
+    """Sends {"q": text} with odd headers, reads {"a": text}; the lists of models have `pages`
+    pages.
+    """
 
     pages = 2
 
     def encode(self, request: Request) -> HttpCall:
         return HttpCall(
-            "/ask", {"q": request.messages[0].parts[0].text}, {"X-Own": "1", "Accept": "x", "User-Agent": "x"}
+            "/ask",
+            {"q": request.messages[0].parts[0].text},
+            {"X-Own": "1", "Accept": "x", "User-Agent": "x"},
         )
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        return Completion(Message("assistant", (Text(reply_object(body)["a"]),)), Finish.STOP, "", Usage(), "m", {})
+        return Completion(
+            Message("assistant", (Text(reply_object(body)["a"]),)),
+            Finish.STOP,
+            "",
+            Usage(),
+            "m",
+            {},
+        )
 
     def encode_count(self, request: Request) -> HttpCall:
         return HttpCall("/count", self.encode(request).body)
@@ -56,9 +71,15 @@ class Wire:
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
         number = reply_object(page)["page"] + 1 if page else 1
-        return HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET") if number <= self.pages else None
+        return (
+            HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET")
+            if number <= self.pages
+            else None
+        )
 
-    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> Mapping[str, int]:
+    def decode_models(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, int]:
         return reply_object(body)["models"]
 
 
@@ -71,7 +92,11 @@ def connect(server):
     opened = []
 
     def connect(wire: Any = None, **endpoint: Any) -> HttpProvider:
-        opened.append(HttpProvider(DEFINITION, Endpoint(server.address, **({"key": KEY} | endpoint)), wire or Wire()))
+        opened.append(
+            HttpProvider(
+                DEFINITION, Endpoint(server.address, **({"key": KEY} | endpoint)), wire or Wire()
+            )
+        )
         return opened[-1]
 
     yield connect
@@ -80,7 +105,9 @@ def connect(server):
 
 
 def answer(body: bytes = b'{"a": "hello"}', **headers: str) -> Reply:
-    return Reply(body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return Reply(
+        body=body, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 # --- what is sent
@@ -113,7 +140,9 @@ def test_the_connection_is_kept_alive_while_a_model_thinks(server, connect, monk
     server.script(answer())
     connect().complete(model_call("hi"))
     times = [(socket.TCP_KEEPIDLE, 45), (socket.TCP_KEEPINTVL, 45), (socket.TCP_KEEPCNT, 6)]
-    expected = {(socket.IPPROTO_TCP, *each) for each in times} | {(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)}
+    expected = {(socket.IPPROTO_TCP, *each) for each in times} | {
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    }
     assert expected <= options
 
 
@@ -132,7 +161,13 @@ def test_each_step_has_its_own_time(server, connect, monkeypatch):
 
 def test_without_limits_of_its_own_an_address_has_those_of_the_host():
     at = Endpoint("https://x.invalid")
-    assert (at.key, at.key_source, at.read_timeout, at.stall_timeout, at.size_cap) == (None, "", 900, 300, 64 << 20)
+    assert (at.key, at.key_source, at.read_timeout, at.stall_timeout, at.size_cap) == (
+        None,
+        "",
+        900,
+        300,
+        64 << 20,
+    )
 
 
 # --- what is read
@@ -166,7 +201,10 @@ def page(number: int, **models: int) -> Reply:
 def test_models_are_listed_page_by_page(server, connect):
     server.script(page(1, one=5, two=0), page(2, three=7))
     assert connect().models() == {"one": 5, "two": 0, "three": 7}
-    asked = [(each.method, each.path, each.body, each.headers["content-length"]) for each in server.requests]
+    asked = [
+        (each.method, each.path, each.body, each.headers["content-length"])
+        for each in server.requests
+    ]
     assert asked == [("GET", f"/models?page={number}", b"", "0") for number in (1, 2)]
 
 
@@ -192,7 +230,9 @@ def test_tokens_are_counted_by_the_service(server, connect):
     assert provider.count(model_call("hi")) == 12
     with pytest.raises(ProviderError, match="the service limits the rate of requests"):
         provider.count(model_call("hi"))
-    assert [(each.method, each.path, each.json) for each in server.requests] == [("POST", "/count", {"q": "hi"})] * 2
+    assert [(each.method, each.path, each.json) for each in server.requests] == [
+        ("POST", "/count", {"q": "hi"})
+    ] * 2
 
 
 def test_a_count_ends_with_its_call(server, connect):

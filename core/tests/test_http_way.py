@@ -28,7 +28,9 @@ from code_commit_testing import Reply, ScriptedServer, model_call
 
 CASES = Path(__file__).parent / "cases" / "tls"
 KEY = "sk-some-key"
-DEFINITION = ProviderDefinition("plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
+DEFINITION = ProviderDefinition(
+    "plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U"
+)
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 QUESTION = Request((Message("user", (Text("a question"),)),))
 
@@ -38,7 +40,14 @@ class EchoWire:
         return HttpCall("/ask", {})
 
     def decode(self, status, headers, body):
-        return Completion(Message("assistant", (Text(body.decode()),)), Finish.STOP, "stop", Usage(), "plain-1", {})
+        return Completion(
+            Message("assistant", (Text(body.decode()),)),
+            Finish.STOP,
+            "stop",
+            Usage(),
+            "plain-1",
+            {},
+        )
 
 
 @pytest.fixture
@@ -95,7 +104,9 @@ def test_a_server_without_tls_says_what_to_check():
 
 def test_a_missing_authority_file_is_named(server, monkeypatch, tmp_path):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "absent.pem"))
-    with pytest.raises(NotReady, match=r"in SSL_CERT_FILE or .* cannot be loaded: No such file") as caught:
+    with pytest.raises(
+        NotReady, match=r"in SSL_CERT_FILE or .* cannot be loaded: No such file"
+    ) as caught:
         ask(server.address)
     assert caught.value.hint == "fix the variable, or unset it"
 
@@ -137,11 +148,19 @@ def test_a_proxy_gets_a_tunnel_without_the_key(monkeypatch):
     [
         ("https://service.invalid", {"https_proxy": "http://proxy.invalid:3128"}, "proxy.invalid"),
         ("https://service.invalid", {"all_proxy": "proxy.invalid:3128"}, "proxy.invalid"),
-        ("https://service.invalid", {"https_proxy": "http://proxy.invalid", "no_proxy": ".invalid"}, None),
+        (
+            "https://service.invalid",
+            {"https_proxy": "http://proxy.invalid", "no_proxy": ".invalid"},
+            None,
+        ),
         ("https://127.0.0.1:8443", {"https_proxy": "http://proxy.invalid"}, None),
         ("https://[::1]:8443", {"https_proxy": "http://proxy.invalid"}, None),
         ("https://localhost", {"https_proxy": "http://proxy.invalid"}, None),
-        ("http://service.invalid", {"http_proxy": "http://proxy.invalid", "all_proxy": "http://proxy.invalid"}, None),
+        (
+            "http://service.invalid",
+            {"http_proxy": "http://proxy.invalid", "all_proxy": "http://proxy.invalid"},
+            None,
+        ),
     ],
 )
 def test_which_calls_go_through_a_proxy(monkeypatch, address, variables, expected):

@@ -1,4 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGKILL: the command ends at once with the right outcome, and keeps its files."""
+"""Ctrl-C, SIGTERM and SIGKILL: the command ends at once with the right outcome, and keeps its
+files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def project(tmp_path):
     return Project.create(tmp_path, build="echo > started; exec sleep 600\n")
 
 
-def start(project: Project, server: ScriptedServer, *arguments: str, plugins=()) -> subprocess.Popen[bytes]:
+def start(
+    project: Project, server: ScriptedServer, *arguments: str, plugins=()
+) -> subprocess.Popen[bytes]:
     environ = {"OPENAI_API_KEY": KEY, **server.environment()}
     command = ("--model", "gpt-5", "--json", "--quiet", *arguments)
     return project.start(*command, environ=environ, plugins=plugins)
@@ -40,9 +44,14 @@ def wait_for(process: subprocess.Popen[bytes], kind: str) -> list[dict]:
 def interrupt(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send the signal, and check that the run ends at once with the right outcome."""
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=60)  # far from the 600 s that a server or a process would take
+    # Far from the 600 s that a server or a process would take.
+    stdout, stderr = process.communicate(timeout=60)
     last = json.loads(stdout.splitlines()[-1])
-    assert (process.returncode, last["kind"], last["data"]["outcome"]) == (130, "run.finished", "interrupted"), stderr
+    assert (process.returncode, last["kind"], last["data"]["outcome"]) == (
+        130,
+        "run.finished",
+        "interrupted",
+    ), stderr
     assert b"Traceback" not in stderr
 
 
@@ -99,8 +108,14 @@ def wait(run):
         ("ask", signal.SIGINT),
         ("beside command", signal.SIGTERM),
         ("ask", signal.SIGHUP),
-        *(pytest.param(how, signal.SIGTERM, marks=pytest.mark.slow) for how in ("ask", "beside ask", "command")),
-        *(pytest.param(f"{how}command", signal.SIGINT, marks=pytest.mark.slow) for how in ("", "beside ")),
+        *(
+            pytest.param(how, signal.SIGTERM, marks=pytest.mark.slow)
+            for how in ("ask", "beside ask", "command")
+        ),
+        *(
+            pytest.param(f"{how}command", signal.SIGINT, marks=pytest.mark.slow)
+            for how in ("", "beside ")
+        ),
         pytest.param("beside ask", signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
@@ -137,7 +152,10 @@ def test_a_run_logs_the_end_of_calls_in_other_threads(project, tmp_path):
         process = start(project, server, "--pool", "beside ask", plugins=[plugins])
         wait_for(process, "call.started")
         interrupt(process, signal.SIGINT)
-    kinds = [json.loads(line)["kind"] for line in (project.run_folder / "events.jsonl").read_bytes().splitlines()]
+    kinds = [
+        json.loads(line)["kind"]
+        for line in (project.run_folder / "events.jsonl").read_bytes().splitlines()
+    ]
     assert kinds.count("call.finished") == kinds.count("call.started")
 
 
@@ -193,7 +211,8 @@ def test_a_signal_while_the_run_ends_does_not_hide_what_stays_changed(project, t
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         environ = {**server.environment(), "PATH": f"{git.parent}:{os.environ['PATH']}"}
         finished = project.command("--model", "gpt-5", "--json", "--repairs", "0", environ=environ)
-    # The workflow, then its end. Whether git writes a tree once more there depends on the clock of the file system.
+    # The workflow, then its end. Whether git writes a tree once more there depends on the clock of
+    # the file system.
     assert len(project.read("interrupted").split()) in {2, 3}
     ends = [event["data"] for event in finished.events if event["kind"] == "run.finished"]
     assert [end["exit_code"] for end in ends] == [finished.exit_code] == [130]
@@ -205,7 +224,9 @@ def test_an_interrupt_in_generated_code_is_exit_130(project, tmp_path):
     """After a Ctrl-C inside `exec`, Python ends with the signal itself unless prevented."""
     plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
     environ = {"OPENAI_API_KEY": "a key for a test"}
-    finished = project.command("--pool", "text", "--model", "gpt-5", plugins=[plugins], environ=environ)
+    finished = project.command(
+        "--pool", "text", "--model", "gpt-5", plugins=[plugins], environ=environ
+    )
     assert (finished.exit_code, "interrupted" in finished.stderr) == (130, True)
 
 
@@ -217,7 +238,9 @@ def test_a_killed_run_keeps_its_files(project):
         process.communicate(timeout=60)
     folder = project.run_folder
     assert "^^^a.txt" in (folder / "1-initial-query-response.txt").read_text()
-    kinds = [json.loads(line)["kind"] for line in (folder / "events.jsonl").read_bytes().splitlines()]
+    kinds = [
+        json.loads(line)["kind"] for line in (folder / "events.jsonl").read_bytes().splitlines()
+    ]
     assert "changes.applied" in kinds
     assert "run.finished" not in kinds
     # The next run can start, and `undo` reverts the changes of the killed one.
@@ -243,15 +266,22 @@ def test_a_closed_stdout_does_not_change_the_outcome(project):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
-    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, Path("/dev/full").open("wb") as full:
+    with (
+        ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server,
+        Path("/dev/full").open("wb") as full,
+    ):
         environ = {"OPENAI_API_KEY": KEY, **server.environment()}
-        with project.start("--model", "gpt-5", "--json", environ=environ, stdout=full.fileno()) as process:
+        with project.start(
+            "--model", "gpt-5", "--json", environ=environ, stdout=full.fileno()
+        ) as process:
             _, stderr = process.communicate()
     assert (process.returncode, project.read("a.txt")) == (0, "new\n"), stderr
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments", "asyncio.runners"])
+@pytest.mark.parametrize(
+    "module", ["signal", "code_commit.cli.main", "code_commit.cli.arguments", "asyncio.runners"]
+)
 @pytest.mark.parametrize(
     "raised",
     [
@@ -295,7 +325,9 @@ def wait(host, arguments):
 
 
 def test_an_interrupted_command_keeps_its_output_and_no_temporary_folder(project, tmp_path):
-    finished = project.command("wait", plugins=[install_plugin(tmp_path / "plugins", "folders", FOLDERS)])
+    finished = project.command(
+        "wait", plugins=[install_plugin(tmp_path / "plugins", "folders", FOLDERS)]
+    )
     assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
     folder = Path(finished.stdout.strip())
     assert "code-commit" in folder.name

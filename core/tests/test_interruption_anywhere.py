@@ -1,4 +1,6 @@
-"""Ctrl-C between any two steps of a run: it ends at once, tells its end once, and names what stays changed."""
+"""Ctrl-C between any two steps of a run: it ends at once, tells its end once, and names what stays
+changed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
-# Calls the handler where Python would: in the frame of a function that begins or that a function in C returns to.
+# Calls the handler where Python would: in the frame of a function that begins or that a function in
+# C returns to.
 PLUGIN = """
 import os, signal, sys
 from code_commit.plugin_api import hookimpl
@@ -50,19 +53,27 @@ def code_commit_log_sinks(plan):
 
 
 def interrupted(folder, place: str) -> tuple[int, str]:
-    """Run and interrupt at `place`; return the exit code and stderr, after checks that hold wherever it is."""
+    """Run and interrupt at `place`; return the exit code and stderr, after checks that hold
+    wherever it is.
+    """
     folder.mkdir()
     project = Project.create(folder, build="exit 0\n")
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         environ = {"OPENAI_API_KEY": "sk-canary", **server.environment(), "INTERRUPT_AT": place}
         plugins = [install_plugin(folder / "plugins", "place", PLUGIN)]
-        process = project.start("--model", "gpt-5", "--json", "--quiet", environ=environ, plugins=plugins)
+        process = project.start(
+            "--model", "gpt-5", "--json", "--quiet", environ=environ, plugins=plugins
+        )
         stdout, stderr = process.communicate(timeout=12)  # some waits inside end after 15 s
     events = [json.loads(line) for line in stdout.splitlines()]
     assert "Traceback" not in stderr.decode(), stderr.decode()
     end = events[-1]
-    assert (end["kind"], end["data"]["exit_code"]) == ("run.finished", process.returncode), stderr.decode()
-    logged = [json.loads(line) for line in (project.run_folder / "events.jsonl").read_bytes().splitlines()]
+    assert (end["kind"], end["data"]["exit_code"]) == ("run.finished", process.returncode), (
+        stderr.decode()
+    )
+    logged = [
+        json.loads(line) for line in (project.run_folder / "events.jsonl").read_bytes().splitlines()
+    ]
     assert events == logged
     if process.returncode and (project.root / "a.txt").read_bytes() == b"new\n":
         assert end["data"]["data"]["changed"] == ["a.txt"]

@@ -10,7 +10,9 @@ import pytest
 from code_commit.run_folder.json_array import ARRAY_END, array_piece, close_array, close_arrays
 
 ELEMENTS = [b'{"a":1}', b"[2]", b'"]"', b"3", b'{"b":[]}']
-WHOLE = array_piece(ELEMENTS[:2], is_first=True) + array_piece(ELEMENTS[2:], is_first=False) + ARRAY_END
+WHOLE = (
+    array_piece(ELEMENTS[:2], is_first=True) + array_piece(ELEMENTS[2:], is_first=False) + ARRAY_END
+)
 
 
 @pytest.mark.parametrize("size", range(1, len(WHOLE) + 1))

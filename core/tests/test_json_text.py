@@ -9,12 +9,25 @@ from types import MappingProxyType
 import pytest
 
 from code_commit.run_folder import json_text
-from code_commit.run_folder.json_text import join_surrogates, json_document, read_json_lines, to_json
+from code_commit.run_folder.json_text import (
+    join_surrogates,
+    json_document,
+    read_json_lines,
+    to_json,
+)
 
 
 def test_paths_mappings_and_names_that_are_no_text_become_json():
-    value = {"path": PurePosixPath("a/b"), "table": MappingProxyType({"é": (1, 2.5, None, True)}), "name": "x\udc80"}
-    assert to_json(value) == {"path": "a/b", "table": {"é": [1, 2.5, None, True]}, "name": "x\\udc80"}
+    value = {
+        "path": PurePosixPath("a/b"),
+        "table": MappingProxyType({"é": (1, 2.5, None, True)}),
+        "name": "x\udc80",
+    }
+    assert to_json(value) == {
+        "path": "a/b",
+        "table": {"é": [1, 2.5, None, True]},
+        "name": "x\\udc80",
+    }
 
 
 @pytest.mark.parametrize(
@@ -39,17 +52,30 @@ def test_a_document_spells_out_numbers_that_are_not_finite():
 
 @pytest.mark.parametrize(
     ("text", "joined"),
-    [("plain", "plain"), ("\ud83d\ude42 é", "\U0001f642 é"), ("\ude42\ud83d", "\ude42\ud83d"), ("x\ud83d", "x\ud83d")],
+    [
+        ("plain", "plain"),
+        ("\ud83d\ude42 é", "\U0001f642 é"),
+        ("\ude42\ud83d", "\ude42\ud83d"),
+        ("x\ud83d", "x\ud83d"),
+    ],
 )
 def test_the_halves_of_a_character_are_joined(text, joined):
     assert join_surrogates(text) == joined
 
 
-def test_lines_that_are_not_json_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_are_not_json_are_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(json_text, "_LONGEST_LINE", 40)
     lines = [
         *(b'{"a": 1}', b"half", b"[1, NaN]", b"Infinity", b"1e999", b'"\xff"', b"", b"[" * 39),
-        *(b'"' + b"x" * 37 + b'"', b'"' + b"x" * 60 + b'"', b'"' + b"x" * 200, b" " * 50 + b"7", b"2.5"),
+        *(
+            b'"' + b"x" * 37 + b'"',
+            b'"' + b"x" * 60 + b'"',
+            b'"' + b"x" * 200,
+            b" " * 50 + b"7",
+            b"2.5",
+        ),
     ]
     (tmp_path / "events").write_bytes(b"\n".join(lines) + b"\n[3")
     assert list(read_json_lines(tmp_path / "events")) == [{"a": 1}, "x" * 37, 2.5]

@@ -44,7 +44,11 @@ def test_events_and_texts_are_kept_as_they_come_before_the_end():
     [thread] = {*threading.enumerate()} - earlier
     assert (thread.name, thread.daemon) == ("stream", True)
     kept.stream.end()
-    assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (b'[\n{"a": 1}\n]\n', True, True)
+    assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (
+        b'[\n{"a": 1}\n]\n',
+        True,
+        True,
+    )
 
 
 def test_a_stream_without_anything_keeps_nothing_and_starts_no_thread():

@@ -1,4 +1,6 @@
-"""Keys through `KeyStore`: where one is looked for, which address gets it, and that none is ever shown."""
+"""Keys through `KeyStore`: where one is looked for, which address gets it, and that none is ever
+shown.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def found(
     return (key.value, key.source) if key else None
 
 
-def refused(root: Path, name: str = "default", table: Mapping[str, Any] | None = None, **environ: str) -> str:
+def refused(
+    root: Path, name: str = "default", table: Mapping[str, Any] | None = None, **environ: str
+) -> str:
     with pytest.raises(NotReady) as caught:
         store(root, **environ).key_for(OPENAI, name, table or {})
     return f"{caught.value} | {caught.value.hint}"
@@ -128,7 +132,10 @@ def test_the_default_config_looks_in_its_table_then_the_file_then_the_variable(r
 
 def test_sources_of_a_config_beat_each_other_like_settings(root: Path) -> None:
     path = user_config(root, '[providers.openai.player]\napi_key = "key-of-user"')
-    assert found(root, "player") == ("key-of-user", f"user config {path} [providers.openai.player] api_key")
+    assert found(root, "player") == (
+        "key-of-user",
+        f"user config {path} [providers.openai.player] api_key",
+    )
     key_file(root, "key-in-file", "player.txt")
     config(root, '[providers.openai.player]\napi_key_file = "player.txt"')
     found_in_file = found(root, "player")
@@ -175,8 +182,14 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
             'api_key = "key-key-1"\napi_key_file = "k"',
             "[providers.openai.default] in agent-config/config.toml sets both api_key and api_key_file | remove one of them",
         ),
-        ("api_key = 123456789", "agent-config/config.toml [providers.openai.default] api_key is not a string"),
-        ("api_key_file = 7", "agent-config/config.toml [providers.openai.default] api_key_file is not a string"),
+        (
+            "api_key = 123456789",
+            "agent-config/config.toml [providers.openai.default] api_key is not a string",
+        ),
+        (
+            "api_key_file = 7",
+            "agent-config/config.toml [providers.openai.default] api_key_file is not a string",
+        ),
         ('api_key_file = "absent.txt"', "absent.txt | write the key to it, on one line"),
         ('api_key_file = "."', "cannot be read: not a regular file"),
         ('api_key_file = "~nobody-of-this-name/x"', "is not a path that can be resolved"),
@@ -253,7 +266,9 @@ BAD = {
 
 @pytest.mark.parametrize(("content", "said"), BAD.items())
 @pytest.mark.parametrize("place", ["file", "variable", "config"])
-def test_what_is_no_key_is_refused_without_showing_any_of_it(root: Path, content: str, said: str, place: str) -> None:
+def test_what_is_no_key_is_refused_without_showing_any_of_it(
+    root: Path, content: str, said: str, place: str
+) -> None:
     if place == "file":
         key_file(root, content)
         message = refused(root)
@@ -321,14 +336,17 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["providers = 3", "providers.openai = 3", "providers.openai.default = 3", "[providers.openai]"]
+    "text",
+    ["providers = 3", "providers.openai = 3", "providers.openai.default = 3", "[providers.openai]"],
 )
 def test_a_table_that_is_none_holds_no_key(root: Path, text: str) -> None:
     config(root, text)
     redactor = Redactor()
     keys = KeyStore(root, redactor.add, {"OPENAI_API_KEY": "key-in-variable"})
     keys.redact_all(["OPENAI_API_KEY"])
-    assert keys.key_for(OPENAI, "default", {}) == FoundKey("key-in-variable", "variable OPENAI_API_KEY")
+    assert keys.key_for(OPENAI, "default", {}) == FoundKey(
+        "key-in-variable", "variable OPENAI_API_KEY"
+    )
     assert redactor.keys == ["key-in-variable"] * 2
     assert not keys.variables_with_keys()
 
@@ -343,7 +361,10 @@ def test_passwords_of_proxies_are_redacted(root: Path) -> None:
 @pytest.mark.parametrize("name", ["openai-key.txt", "own.txt"])
 def test_a_key_file_has_at_most_16_kilobytes(root: Path, name: str, size: int, fits: bool) -> None:
     key_file(root, "k" * size, name)
-    config(root, "" if name == "openai-key.txt" else f'[providers.openai.default]\napi_key_file = "{name}"')
+    config(
+        root,
+        "" if name == "openai-key.txt" else f'[providers.openai.default]\napi_key_file = "{name}"',
+    )
     if fits:
         key = found(root)
         assert key is not None
@@ -355,7 +376,11 @@ def test_a_key_file_has_at_most_16_kilobytes(root: Path, name: str, size: int, f
 def test_a_secret_is_redacted_when_it_is_given(root: Path) -> None:
     redactor = Redactor()
     keys = KeyStore(root, redactor.add, {"HOOK_TOKEN": "secret-of-hook", "EMPTY": ""})
-    assert (keys.secret("HOOK_TOKEN"), keys.secret("EMPTY"), keys.secret("UNSET")) == ("secret-of-hook", None, None)
+    assert (keys.secret("HOOK_TOKEN"), keys.secret("EMPTY"), keys.secret("UNSET")) == (
+        "secret-of-hook",
+        None,
+        None,
+    )
     assert redactor.keys == ["secret-of-hook"]
 
 
@@ -376,7 +401,12 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
 def test_files_with_keys_outside_of_the_private_folder_are_known(root: Path) -> None:
     path = user_config(root, '[providers.openai.player]\napi_key_file = "k.txt"')
     config(root, '[providers.openai.default]\napi_key_file = "/run/secrets/key"')
-    assert store(root).files_elsewhere() == (path.parent, path, Path("/run/secrets/key"), path.parent / "k.txt")
+    assert store(root).files_elsewhere() == (
+        path.parent,
+        path,
+        Path("/run/secrets/key"),
+        path.parent / "k.txt",
+    )
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
@@ -400,7 +430,8 @@ def test_a_key_file_in_the_project_that_leads_out_of_it_is_refused(root: Path) -
         said = refused(root)
         assert reason in said
         assert "wertvoll" not in said
-    (root.parent / "mine").symlink_to("secret")  # a link of the user's, such as to a folder of dotfiles
+    # A link of the user's, such as to a folder of dotfiles.
+    (root.parent / "mine").symlink_to("secret")
     config(root, f'[providers.openai.default]\napi_key_file = "{root.parent}/mine"')
     key = found(root)
     assert key is not None

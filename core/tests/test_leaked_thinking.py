@@ -47,7 +47,10 @@ def fed(pieces: list[str]) -> str:
         (f"{ANALYSIS}\n{DRAFT}<|end|>{FINAL}{BLOCK.rstrip()}<|return|>", BLOCK.rstrip()),
         (f"{ANALYSIS}\n{DRAFT}<|end|>{FINAL}{BLOCK.rstrip()}<|return|>\n", BLOCK),
         (f"{ANALYSIS}hm<|end|>\n{BLOCK}", BLOCK),
-        (f"{ANALYSIS}hm<|end|><|start|>assistant<|channel|>commentary to=x<|message|>ho<|end|>{FINAL}Hi", "Hi"),
+        (
+            f"{ANALYSIS}hm<|end|><|start|>assistant<|channel|>commentary to=x<|message|>ho<|end|>{FINAL}Hi",
+            "Hi",
+        ),
         (f"hm\n{DRAFT}<|end|>{FINAL}{BLOCK}", BLOCK),
         (f"<|channel|>final<|message|>{BLOCK}", BLOCK),
         (f"<think>\n{BLOCK}", ""),
@@ -191,18 +194,21 @@ def test_where_the_text_is_cut_does_not_matter(text, data):
 
 
 @given(
-    st.lists(st.sampled_from(["x\n", "<b>\n", "[y]\n", "^^^a.py\n", "^^^end\n", "```\n", "`<think>`\n", "\n"])).map(
-        "".join
-    )
+    st.lists(
+        st.sampled_from(
+            ["x\n", "<b>\n", "[y]\n", "^^^a.py\n", "^^^end\n", "```\n", "`<think>`\n", "\n"]
+        )
+    ).map("".join)
 )
 def test_text_without_tags_is_the_same(text):
     assert visible_text(text) == text
 
 
 @given(
-    st.lists(st.sampled_from(["x\n", "^^^b.py\n^^^delete\n", "^^^b.py\nx\n^^^end\n", "```\nx\n```\n"]), max_size=9).map(
-        "".join
-    ),
+    st.lists(
+        st.sampled_from(["x\n", "^^^b.py\n^^^delete\n", "^^^b.py\nx\n^^^end\n", "```\nx\n```\n"]),
+        max_size=9,
+    ).map("".join),
     st.sampled_from(["<think>\n", ""]),
 )
 def test_no_draft_survives(draft, beginning):
@@ -211,7 +217,17 @@ def test_no_draft_survives(draft, beginning):
 
 @given(
     st.lists(
-        st.sampled_from(["<think>\n", "</think>\n", "x</think>\n", f"{ANALYSIS}\n", f"{FINAL}\n", "```\n", "^^^^\n"])
+        st.sampled_from(
+            [
+                "<think>\n",
+                "</think>\n",
+                "x</think>\n",
+                f"{ANALYSIS}\n",
+                f"{FINAL}\n",
+                "```\n",
+                "^^^^\n",
+            ]
+        )
     ).map("".join)
 )
 def test_a_file_about_thinking_stays_whole(content):
@@ -222,7 +238,12 @@ def test_a_file_about_thinking_stays_whole(content):
 @pytest.mark.parametrize(
     "text",
     [
-        *("<think></think>" * 50_000, "</think>" * 100_000, "a </think> b " * 50_000, "<think>\n" * 50_000),
+        *(
+            "<think></think>" * 50_000,
+            "</think>" * 100_000,
+            "a </think> b " * 50_000,
+            "<think>\n" * 50_000,
+        ),
         *(
             "<|channel|>final " * 50_000,
             "<think>" + " </think>'" * 50_000,
@@ -248,7 +269,11 @@ def completion(*parts: object, finish: Finish = Finish.STOP) -> Completion:
 def test_other_parts_stay_in_their_places():
     call, opaque = ToolCall("1", "read", {}), Opaque("x", {})
     parts = (opaque, Text("hm\n</think>\n"), call, Text("I see.", cache_here=True))
-    assert without_thinking(completion(*parts)).message.parts == (opaque, call, Text("I see.", cache_here=True))
+    assert without_thinking(completion(*parts)).message.parts == (
+        opaque,
+        call,
+        Text("I see.", cache_here=True),
+    )
     whole = completion(opaque, Text("I see."), call)
     assert without_thinking(whole) is whole
 

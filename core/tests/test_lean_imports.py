@@ -1,4 +1,6 @@
-"""What a run imports: half of the time of a short run are libraries, and much of them is never used."""
+"""What a run imports: half of the time of a short run are libraries, and much of them is never
+used.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +44,15 @@ def test_python_m_imports_nothing_from_the_project(tmp_path):
     install_plugin(project.root, "mine", "raise SystemExit('imported')")
     command = [sys.executable, "-m", "code_commit", "plugins"]
     done = subprocess.run(
-        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
+        command,
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (0, False, False)
+    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (
+        0,
+        False,
+        False,
+    )

@@ -67,7 +67,9 @@ def test_a_line_after_a_torn_one_is_whole(file, tmp_path, monkeypatch):
     assert (tmp_path / "events").read_bytes() == b"in pieces\ntor\nnext\nlast\n"
 
 
-@pytest.mark.parametrize("make", [lambda path: path.write_text("taken"), lambda path: path.symlink_to("elsewhere")])
+@pytest.mark.parametrize(
+    "make", [lambda path: path.write_text("taken"), lambda path: path.symlink_to("elsewhere")]
+)
 def test_a_file_that_exists_is_not_taken(folder, tmp_path, make):
     make(tmp_path / "events")
     with pytest.raises(FileExistsError):

@@ -7,12 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from code_commit.models.listed_models import listed_models, store_listed_models, usable_models, window_of
+from code_commit.models.listed_models import (
+    listed_models,
+    store_listed_models,
+    usable_models,
+    window_of,
+)
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_testing import install_plugin
 
-PROVIDER = ProviderDefinition("acme", {"one": ()}, "", None, None, ("a", "{key}"), "x:y", "x:y", windows={"one": 7})
+PROVIDER = ProviderDefinition(
+    "acme", {"one": ()}, "", None, None, ("a", "{key}"), "x:y", "x:y", windows={"one": 7}
+)
 PLUGIN = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
@@ -37,8 +44,14 @@ def file(tmp_path, monkeypatch):
     ("models", "usable"),
     [
         ({"a": 1, "b": 10**9 - 1}, {"a": 1, "b": 10**9 - 1}),
-        ({"a": 0, "b": -1, "c": 10**9, "d": True, "e": 1.5, "f": None, "g": "9"}, dict.fromkeys("abcdefg", 0)),
-        ({"!": 1, "~": 1, "a/b:c-1.5_x": 1, "x" * 200: 1}, {"!": 1, "~": 1, "a/b:c-1.5_x": 1, "x" * 200: 1}),
+        (
+            {"a": 0, "b": -1, "c": 10**9, "d": True, "e": 1.5, "f": None, "g": "9"},
+            dict.fromkeys("abcdefg", 0),
+        ),
+        (
+            {"!": 1, "~": 1, "a/b:c-1.5_x": 1, "x" * 200: 1},
+            {"!": 1, "~": 1, "a/b:c-1.5_x": 1, "x" * 200: 1},
+        ),
         ({"": 1, "x" * 201: 1, "a b": 1, "a\n": 1, "\x7f": 1, "é": 1, 7: 1, None: 1}, {}),
         (["a"], {}),
         ("a", {}),
@@ -114,7 +127,10 @@ def test_the_models_of_plugins_stand_before_those_of_services(project, tmp_path)
     ]
     assert list(rows[0]) == ["model", "provider", "aliases", "window", "distribution"]
     assert [row["provider"] for row in rows] == sorted(row["provider"] for row in rows)
-    lines = [line.split(maxsplit=2) for line in project.command("models", plugins=plugins).stdout.splitlines()]
+    lines = [
+        line.split(maxsplit=2)
+        for line in project.command("models", plugins=plugins).stdout.splitlines()
+    ]
     assert [line for line in lines if line[1] in {"alpha", "beta"}] == [
         ["a-1", "alpha"],
         ["a-9", "alpha"],
@@ -130,9 +146,15 @@ def test_without_a_provider_every_plugin_that_has_models_is_offered(project):
     disabled = [f"--disable-plugin={name}" for name in {row["distribution"] for row in rows}]
     lines = project.command("models", *disabled).stdout.splitlines()
     assert lines[0] == "no provider is installed. Install one:"
-    offered = [line for line in lines if line.startswith("  in a checkout of code-commit, pip install ")]
+    offered = [
+        line for line in lines if line.startswith("  in a checkout of code-commit, pip install ")
+    ]
     assert lines[1:] == offered
-    assert [name for name in ("anthropic", "gemini", "openai", "commit") if f'".[{name}]"' in "".join(offered)] == [
+    assert [
+        name
+        for name in ("anthropic", "gemini", "openai", "commit")
+        if f'".[{name}]"' in "".join(offered)
+    ] == [
         "anthropic",
         "gemini",
         "openai",

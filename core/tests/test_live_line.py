@@ -1,4 +1,6 @@
-"""The status line: what runs and since when, tokens and cost so far, and how far a streamed reply is."""
+"""The status line: what runs and since when, tokens and cost so far, and how far a streamed reply
+is.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ASKED = events.CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "1.tx
 class Terminal(io.StringIO):
     """A terminal on which nothing is painted but on events, at times that the test sets."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int = 100, *, live: bool = True, **environ) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, columns: int = 100, *, live: bool = True, **environ
+    ) -> None:
         super().__init__()
         self.now, self.live = 0.0, live
         monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)
@@ -51,8 +55,14 @@ def terminal(monkeypatch):
         (events.CallProgress(1, 7, 30, 0.2), "7 tokens"),
         (events.CallProgress(1, 1200, 5000, 10.0), "1,200 tokens (120/s)"),
         (events.CallProgress(1, 1200, 5000, 10.0, thinking=True), "thinking, 1,200 tokens (120/s)"),
-        (events.CallProgress(1, 1200, 5000, 10.0, file="src/a.py"), "writing src/a.py, 1,200 tokens (120/s)"),
-        (events.CallProgress(1, 9, 30, 0.5, file="\x1b[2Jb\u202e"), "writing \\x1b[2Jb\\u202e, 9 tokens"),
+        (
+            events.CallProgress(1, 1200, 5000, 10.0, file="src/a.py"),
+            "writing src/a.py, 1,200 tokens (120/s)",
+        ),
+        (
+            events.CallProgress(1, 9, 30, 0.5, file="\x1b[2Jb\u202e"),
+            "writing \\x1b[2Jb\\u202e, 9 tokens",
+        ),
     ],
 )
 def test_the_line_tells_what_arrived(terminal, arrived, shown):
@@ -63,18 +73,24 @@ def test_the_line_tells_what_arrived(terminal, arrived, shown):
 def test_an_activity_is_shown_once_it_takes_long_enough_to_be_read(terminal):
     terminal.receive(BUILDING, 10)
     assert terminal.receive(events.MessageLogged("soon"), 10.04).endswith("soon\n")
-    assert terminal.receive(events.MessageLogged("later"), 10.06).endswith("later\n[0:10] build... 0 s")
+    assert terminal.receive(events.MessageLogged("later"), 10.06).endswith(
+        "later\n[0:10] build... 0 s"
+    )
 
 
 def test_the_first_token_is_shown_however_soon_it_arrives(terminal):
     terminal.receive(ASKED, 0)
-    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith("asking gpt-5... 0 s: 1 token")
+    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith(
+        "asking gpt-5... 0 s: 1 token"
+    )
 
 
 def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
     terminal.receive(ASKED, 0)
     terminal.receive(events.CallProgress(1, 70, 300, 0.2), 1)
-    assert terminal.receive(events.CallRetried(1, 1, 0.5, "lost"), 2).endswith("asking gpt-5... 2 s")
+    assert terminal.receive(events.CallRetried(1, 1, 0.5, "lost"), 2).endswith(
+        "asking gpt-5... 2 s"
+    )
     terminal.receive(events.CallProgress(1, 5, 20, 0.2), 3)
     ended = terminal.receive(events.CallFinished(1, "query", "gpt-5", "stop", "stop", 4.0, 1, 2), 4)
     assert ended.endswith("gpt-5 answered in 4.0 s, 1 token in, 2 tokens out\n")
@@ -83,7 +99,9 @@ def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
 def test_the_line_is_away_while_words_are_printed(terminal):
     terminal.receive(ASKED, 0)
     terminal.receive(events.CallProgress(1, 5, 20, 0.2, thinking=True), 1)
-    assert terminal.receive(events.CallProgress(1, 9, 40, 0.9, printed=True), 2).endswith("\r\x1b[2K")
+    assert terminal.receive(events.CallProgress(1, 9, 40, 0.9, printed=True), 2).endswith(
+        "\r\x1b[2K"
+    )
     assert terminal.receive(events.CallProgress(1, 12, 50, 1.0), 3).endswith("12 tokens (12/s)")
 
 
@@ -95,28 +113,42 @@ def test_what_runs_at_the_same_time_is_told_together(terminal):
         "[0:03] asking gpt-5... 3 s, asking gpt-6... 2 s: 5 tokens, build... 1 s"
     )
     failed = events.CallFinished(1, "query", "gpt-5", None, "", 4.0, None, None, error="no")
-    assert terminal.receive(failed, 4).endswith("\n[0:04] asking gpt-6... 3 s: 5 tokens, build... 2 s")
-    terminal.receive(events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt"), 5)
-    assert terminal.receive(events.MessageLogged("words"), 65).endswith("\n[1:05] asking gpt-6... 64 s: 5 tokens")
+    assert terminal.receive(failed, 4).endswith(
+        "\n[0:04] asking gpt-6... 3 s: 5 tokens, build... 2 s"
+    )
+    terminal.receive(
+        events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt"), 5
+    )
+    assert terminal.receive(events.MessageLogged("words"), 65).endswith(
+        "\n[1:05] asking gpt-6... 64 s: 5 tokens"
+    )
 
 
 def test_the_attempt_is_named_and_the_line_is_away_while_the_person_types(terminal):
     attempt = Record(1, 1000.0, "run", 1, None, "attempt.started", {"number": 2})
     terminal.progress.receive(attempt)
     terminal.receive(ASKED, 0)
-    assert terminal.receive(events.MessageLogged("words"), 1).endswith("[0:01] attempt 2, asking gpt-5... 1 s")
+    assert terminal.receive(events.MessageLogged("words"), 1).endswith(
+        "[0:01] attempt 2, asking gpt-5... 1 s"
+    )
     assert terminal.receive(events.QuestionAsked("?"), 2).endswith("\r\x1b[2K")
     assert terminal.receive(events.MessageLogged("words"), 3).endswith("words\n")
-    assert terminal.receive(events.QuestionAnswered("!"), 4).endswith("[0:04] attempt 2, asking gpt-5... 4 s")
+    assert terminal.receive(events.QuestionAnswered("!"), 4).endswith(
+        "[0:04] attempt 2, asking gpt-5... 4 s"
+    )
 
 
 def test_lines_have_the_color_of_what_they_tell(monkeypatch):
     terminal = Terminal(monkeypatch, COLORTERM="truecolor")
     terminal.receive(events.RunStarted("chat", "/p", "logs/run"), 0)
     began = terminal.receive(ASKED, 0)
-    assert began.startswith("\x1b[2m[0:00] \x1b[0m\x1b[2mchat, log in logs/run\x1b[0m\n\x1b[2m[0:00] \x1b[0mcall 1")
+    assert began.startswith(
+        "\x1b[2m[0:00] \x1b[0m\x1b[2mchat, log in logs/run\x1b[0m\n\x1b[2m[0:00] \x1b[0mcall 1"
+    )
     for code, color in ((0, 32), (1, 31)):
-        ended = events.ProcessFinished(BUILD, code, 3.0, timed_out=False, tampered=(), log="l", last_lines="oops")
+        ended = events.ProcessFinished(
+            BUILD, code, 3.0, timed_out=False, tampered=(), log="l", last_lines="oops"
+        )
         assert f"\x1b[{color}mbuild " in terminal.receive(ended, 1)
     assert "\x1b[2mthe last lines of the build:" in terminal.receive(ASKED, 2)
     assert "\x1b[31merror: words" in terminal.receive(events.MessageLogged("words", "error"), 2)
@@ -153,15 +185,23 @@ def test_an_activity_shorter_than_50_ms_is_not_painted(terminal):
 )
 def test_the_status_line_tells_tokens_and_cost_so_far_where_they_are_known(terminal, cost, spent):
     terminal.receive(ASKED, 0)
-    assert "[0:01] asking gpt-5... 1 s\r" in terminal.receive(events.MessageLogged("words"), 1) + "\r"
-    answered = events.CallFinished(1, "q", "unknown-model", "stop", "STOP", 12.3, 1200, 300, cost_usd=cost)
+    assert (
+        "[0:01] asking gpt-5... 1 s\r" in terminal.receive(events.MessageLogged("words"), 1) + "\r"
+    )
+    answered = events.CallFinished(
+        1, "q", "unknown-model", "stop", "STOP", 12.3, 1200, 300, cost_usd=cost
+    )
     terminal.receive(answered, 2)
     terminal.receive(BUILDING, 2)
-    assert terminal.receive(events.MessageLogged("words"), 65).endswith(f"[1:05] build... 63 s{spent}")
+    assert terminal.receive(events.MessageLogged("words"), 65).endswith(
+        f"[1:05] build... 63 s{spent}"
+    )
 
 
 @pytest.mark.parametrize("columns", [20, 40])
-def test_the_status_line_fits_into_a_narrow_terminal_and_leaves_room_for_the_echo_of_ctrl_c(monkeypatch, columns):
+def test_the_status_line_fits_into_a_narrow_terminal_and_leaves_room_for_the_echo_of_ctrl_c(
+    monkeypatch, columns
+):
     terminal = Terminal(monkeypatch, columns)
     terminal.receive(events.CallStarted(1, "q", "gemini", "字" * 50, "https://x", "", "1.txt"), 0)
     status = terminal.receive(events.MessageLogged("words"), 1).split("\n")[-1]

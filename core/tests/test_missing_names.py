@@ -1,4 +1,6 @@
-"""The error for a name that is not available says why, and what to do: message and hint, word for word."""
+"""The error for a name that is not available says why, and what to do: message and hint, word for
+word.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_asking_for_it_raises_that_error(registry, kind) -> None:
     assert told(caught.value) == told(registry.missing(kind, "xyz"))
 
 
-PROVIDER = ProviderDefinition("openai", {"gpt-5": ("gpt",)}, "u", None, None, ("a", "{key}"), "x:y", "x:y")
+PROVIDER = ProviderDefinition(
+    "openai", {"gpt-5": ("gpt",)}, "u", None, None, ("a", "{key}"), "x:y", "x:y"
+)
 
 
 @pytest.mark.parametrize(
@@ -93,8 +97,12 @@ def test_with_providers_an_unknown_model_names_them(registry, free, name, messag
     assert told(registry.missing("model", name)) == (message, hint)
 
 
-def failure(plugin: str, distribution: str, error: str = "KeyError: 'x'", *claimants: str) -> PluginFailure:
-    return PluginFailure(plugin, distribution, "1.0", "import", error, guards_paths=False, claimants=claimants)
+def failure(
+    plugin: str, distribution: str, error: str = "KeyError: 'x'", *claimants: str
+) -> PluginFailure:
+    return PluginFailure(
+        plugin, distribution, "1.0", "import", error, guards_paths=False, claimants=claimants
+    )
 
 
 OPENAI = failure("openai", "code-commit-openai")
@@ -110,7 +118,13 @@ ACME_FAILED = "the plugin acme of acme-dist 1.0 failed (import): KeyError: 'x'"
     ("failures", "kind", "name", "message", "hint"),
     [
         ([OPENAI], "model", "gpt-5", f"the model gpt-5 is not available: {OPENAI_FAILED}", FIX),
-        ([OPENAI], "model", "openai/x", f"the model openai/x is not available: {OPENAI_FAILED}", FIX),
+        (
+            [OPENAI],
+            "model",
+            "openai/x",
+            f"the model openai/x is not available: {OPENAI_FAILED}",
+            FIX,
+        ),
         ([OPENAI], "command", "xyz", "there is no command xyz", COMMANDS),
         ([ACME], "model", "acme/x", f"the provider acme is not available: {ACME_FAILED}", FIX),
         ([ACME], "model", "acme.x", f"the provider acme is not available: {ACME_FAILED}", FIX),
@@ -136,11 +150,18 @@ def test_the_plugin_that_failed_is_named(registry, failures, kind, name, message
 )
 def test_one_of_the_claimants_can_be_disabled(registry, kind, how) -> None:
     registry.denied[kind, "go"] = CLAIMED
-    message = f"the {kind} go is not available: the plugin a of dist-a 1.0 failed (import): it is claimed"
-    assert told(registry.missing(kind, "go")) == (message, f"uninstall one of them, or disable one with {how}")
+    message = (
+        f"the {kind} go is not available: the plugin a of dist-a 1.0 failed (import): it is claimed"
+    )
+    assert told(registry.missing(kind, "go")) == (
+        message,
+        f"uninstall one of them, or disable one with {how}",
+    )
 
 
-@pytest.mark.parametrize("disabled", [["openai"], ["code-commit-openai"], ["openai", "code-commit-openai"]])
+@pytest.mark.parametrize(
+    "disabled", [["openai"], ["code-commit-openai"], ["openai", "code-commit-openai"]]
+)
 def test_what_is_disabled_is_named(registry, disabled) -> None:
     registry.plugin_host.disabled = frozenset(disabled)
     left_out = f"is part of code-commit-openai, which --disable-plugin {min(disabled)} disables"

@@ -37,12 +37,18 @@ REQUEST = 'Request((Message("user", (Text("hi"),)),))'
 @pytest.fixture
 def ask(project, tmp_path):
     def ask(
-        reply: Reply, *arguments: str, request: str = REQUEST, model: str = "loopback-1", **environ: str
+        reply: Reply,
+        *arguments: str,
+        request: str = REQUEST,
+        model: str = "loopback-1",
+        **environ: str,
     ) -> Finished:
         plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(request=request))
         with ScriptedServer([reply]) as server:
             given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
-            return project.command("--ask", "--model", model, *arguments, plugins=[plugins], environ=given)
+            return project.command(
+                "--ask", "--model", model, *arguments, plugins=[plugins], environ=given
+            )
 
     return ask
 
@@ -61,15 +67,21 @@ def run(run):
 
 @pytest.fixture
 def fail(project, tmp_path):
-    """Return a function that sends requests in one run; it returns name, message and hint of each error."""
+    """Return a function that sends requests in one run; it returns name, message and hint of each
+    error.
+    """
 
-    def fail(*replies: Reply, requests: str = "", model: str = "loopback-1", **environ: str) -> list[list[str]]:
+    def fail(
+        *replies: Reply, requests: str = "", model: str = "loopback-1", **environ: str
+    ) -> list[list[str]]:
         code = WORKFLOW.partition("def run")[0] + AGAIN
         code = code.format(requests=requests or f"[lambda: {REQUEST}] * {len(replies)}")
         plugins = install_plugin(tmp_path / "plugins", "asking", code)
         with ScriptedServer(replies) as server:
             given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
-            finished = project.command("--ask", "--model", model, "--json", plugins=[plugins], environ=given)
+            finished = project.command(
+                "--ask", "--model", model, "--json", plugins=[plugins], environ=given
+            )
         told: list[list[str]] = finished.events[-1]["data"]["data"]["told"]
         return told
 
@@ -97,17 +109,23 @@ def test_the_run_folder_keeps_the_reply_of_a_failed_call_unless_it_may_quote_the
     )
     assert [name for name, *_ in told] == ["ProviderFailed"] * 7
     responses = [response(project, number) for number in range(1, 8)]
-    assert [text.split("\n")[:2] for text in responses] == [["ERROR", message] for _, message, _ in told]
+    assert [text.split("\n")[:2] for text in responses] == [
+        ["ERROR", message] for _, message, _ in told
+    ]
     bodies = [text.split("\n", 2)[2] for text in responses]
     assert json.loads(bodies[0])["error"]["details"] == [{"field": "x"}]
     assert "the reply is a web page, not JSON" in told[1][1]
     assert bodies[1].endswith("<h1>Welcome</h1></body></html>")
     assert f"you sent ***{OTHER[-2:]}" in told[2][1]
     assert OTHER[8:] not in responses[2]  # it is redacted before parts of the own key
-    assert ["the reply is a stream of events, not JSON" in message for _, message, _ in told[3:5]] == [True] * 2
+    assert [
+        "the reply is a stream of events, not JSON" in message for _, message, _ in told[3:5]
+    ] == [True] * 2
     assert bodies[3].encode() == stream
     source = "; the key is from variable LOOPBACK_API_KEY"
-    assert told[5][1].endswith(f"the key does not have permission for this (HTTP 403): SERVICE_DISABLED{source}")
+    assert told[5][1].endswith(
+        f"the key does not have permission for this (HTTP 403): SERVICE_DISABLED{source}"
+    )
     assert told[6][1].endswith(f"the service rejected the key (HTTP 401): invalid_api_key{source}")
     assert bodies[5:] == ["", ""]
     assert "what you sent" not in "".join(message for _, message, _ in told)
@@ -134,7 +152,9 @@ def test_the_time_limit_of_a_call_is_a_setting(ask):
 
 @pytest.mark.slow
 def test_a_refused_connection_is_said_once_with_one_advice(ask):
-    finished = ask(Reply("hi"), LOOPBACK_BASE_URL="http://127.0.0.1:9", CODE_COMMIT_HTTP__RETRIES="0")
+    finished = ask(
+        Reply("hi"), LOOPBACK_BASE_URL="http://127.0.0.1:9", CODE_COMMIT_HTTP__RETRIES="0"
+    )
     assert finished.stderr.count("cannot connect") == 1
     assert finished.stderr.count("check the ") == 1
 
@@ -160,9 +180,10 @@ def test_what_is_no_request_names_the_mistake(fail):
         '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
     }
     told = fail(requests=f"[{', '.join(f'lambda: {each}' for each in mistakes)}]")
-    assert [(name, message[: len(said)]) for (name, message, _), said in zip(told, mistakes.values(), strict=True)] == [
-        ("ValueError" if "the role" in said else "TypeError", said) for said in mistakes.values()
-    ]
+    assert [
+        (name, message[: len(said)])
+        for (name, message, _), said in zip(told, mistakes.values(), strict=True)
+    ] == [("ValueError" if "the role" in said else "TypeError", said) for said in mistakes.values()]
 
 
 CALLS = """
@@ -190,14 +211,21 @@ def test_a_live_key_in_a_tool_call_is_refused(fail, project, tmp_path):
         ({}, f"only raw {KEY}"),
         ({"content": KEY}, '{"content": "' + KEY.replace("c", r"\u0063") + '"}'),
     ]
-    replies = ", ".join(f"(ToolCall('c1', 'write', {given}, raw={raw!r}), 'TOOL_CALLS')" for given, raw in calls)
+    replies = ", ".join(
+        f"(ToolCall('c1', 'write', {given}, raw={raw!r}), 'TOOL_CALLS')" for given, raw in calls
+    )
     install_plugin(tmp_path / "plugins", "caller", CALLS.format(replies=f"[{replies}]"))
     told = fail(requests=f"[lambda: {REQUEST}] * 5", model="caller-1")
     assert [(name, message) for name, message, _ in told] == [
-        ("ResponseRefused", f"the response of call {number} contains an API key") for number in range(1, 6)
+        ("ResponseRefused", f"the response of call {number} contains an API key")
+        for number in range(1, 6)
     ]
-    assert {hint.partition(":")[0] for *_, hint in told} == {"remove it from where the model saw it"}
-    assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
+    assert {hint.partition(":")[0] for *_, hint in told} == {
+        "remove it from where the model saw it"
+    }
+    assert KEY not in "".join(
+        path.read_text() for path in project.run_folder.iterdir() if path.is_file()
+    )
 
 
 @pytest.mark.slow
@@ -235,14 +263,20 @@ def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
     request = f'Request((Message("user", {parts}),), system="system {KEY}")'
     finished = ask(Reply("unused"), "--json", request=request, model="seer-1")
     shown = f"***{KEY[-2:]}"
-    assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
+    assert (
+        finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
+    )
 
 
 def test_a_failure_of_a_provider_is_final_and_keeps_its_words(fail, tmp_path):
     body = 'raise ProviderFailed("it is over", hint="nothing helps")'
-    code = re.sub("        texts = .*?        return [^\n]*", f"        {body}", SEES, flags=re.DOTALL)
+    code = re.sub(
+        "        texts = .*?        return [^\n]*", f"        {body}", SEES, flags=re.DOTALL
+    )
     install_plugin(tmp_path / "plugins", "seer", code)
-    assert fail(requests=f"[lambda: {REQUEST}]", model="seer-1") == [["ProviderFailed", "it is over", "nothing helps"]]
+    assert fail(requests=f"[lambda: {REQUEST}]", model="seer-1") == [
+        ["ProviderFailed", "it is over", "nothing helps"]
+    ]
 
 
 def test_a_refused_completion_is_told_from_a_filtered_one(fail, project, tmp_path):
@@ -253,7 +287,9 @@ def test_a_refused_completion_is_told_from_a_filtered_one(fail, project, tmp_pat
     assert fail(requests=f"[lambda: {REQUEST}] * 2", model="caller-1") == [
         ["ProviderFailed", text, "rephrase the query, or use another model"] for text in says
     ]
-    assert [response(project, number) for number in (1, 2)] == [f"ERROR\n{text}\nI will not." for text in says]
+    assert [response(project, number) for number in (1, 2)] == [
+        f"ERROR\n{text}\nI will not." for text in says
+    ]
 
 
 @pytest.mark.parametrize(

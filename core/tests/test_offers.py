@@ -1,4 +1,6 @@
-"""What `Registry` takes from plugins: which definitions are well formed, whose a name is, and why a name is missing."""
+"""What `Registry` takes from plugins: which definitions are well formed, whose a name is, and why a
+name is missing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 import pytest
 
 from code_commit.cli.arguments import BUILTIN, RESERVED
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+    hookimpl,
+)
 from code_commit.plugins.discovery import PluginSource
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
@@ -19,7 +27,9 @@ from code_commit.plugins.registry import Registry
 PROVIDER = ProviderDefinition(
     "acme", {"acme-1": ("acme",)}, "https://a.example", None, None, ("a", "{key}"), "x:y", "x:y"
 )
-WORKFLOW = WorkflowDefinition("work", "works", (Flag(("--work", "-w"), "work", selects=True),), "x:run")
+WORKFLOW = WorkflowDefinition(
+    "work", "works", (Flag(("--work", "-w"), "work", selects=True),), "x:run"
+)
 COMMAND = CommandDefinition("go", "goes", "x:run")
 HOOKS = {
     ProviderDefinition: "providers",
@@ -32,7 +42,9 @@ MakeRegistry = Callable[..., Registry]
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> MakeRegistry:
-    """Return a function that makes the registry of plugins: each keyword is a distribution, with what it offers."""
+    """Return a function that makes the registry of plugins: each keyword is a distribution, with
+    what it offers.
+    """
 
     def registry(disabled: Sequence[str] = (), **offers: Sequence[Any]) -> Registry:
         sources = []
@@ -44,8 +56,12 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> MakeRegistry:
             monkeypatch.setitem(sys.modules, module.__name__, module)
             name, missing = distribution.replace("_", "-"), ".missing" * (not items)
             plugin = name.removeprefix("code-commit-")
-            sources.append(PluginSource(plugin, name, "1.0", "code_commit", module.__name__ + missing))
-        return Registry(PluginHost(sources, builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED)
+            sources.append(
+                PluginSource(plugin, name, "1.0", "code_commit", module.__name__ + missing)
+            )
+        return Registry(
+            PluginHost(sources, builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED
+        )
 
     return registry
 
@@ -93,9 +109,13 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
         for value in values
     ],
 )
-def test_a_definition_is_taken_if_its_fields_have_the_right_form(registry, right, field, form, value, accepted) -> None:
+def test_a_definition_is_taken_if_its_fields_have_the_right_form(
+    registry, right, field, form, value, accepted
+) -> None:
     found = registry(one=[replace(right, **{field: value})])
-    names = [each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)]
+    names = [
+        each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)
+    ]
     assert errors(found) == ([] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"])
     assert len(names) == 7 + accepted  # seven are the host's
 
@@ -108,7 +128,9 @@ def test_of_many_flags_the_wrong_ones_are_shown(registry) -> None:
 
 def test_an_item_of_another_type_is_left_out(registry, monkeypatch) -> None:
     found = registry(one=[COMMAND])
-    monkeypatch.setattr(sys.modules["one_plugin"], "code_commit_commands", hookimpl(lambda: [COMMAND, PROVIDER]))
+    monkeypatch.setattr(
+        sys.modules["one_plugin"], "code_commit_commands", hookimpl(lambda: [COMMAND, PROVIDER])
+    )
     again = Registry(PluginHost([PluginSource("one", "one", "1.0", "code_commit", "one_plugin")]))
     assert (errors(found), list(again.commands)) == ([], ["go"])
     assert errors(again) == ["a command must be a CommandDefinition, not a ProviderDefinition"]
@@ -116,7 +138,8 @@ def test_an_item_of_another_type_is_left_out(registry, monkeypatch) -> None:
 
 OTHER = replace(PROVIDER, name="other", models={"other-1": ("acme",)})
 FIRST, SECOND = (
-    replace(WORKFLOW, name=name, flags=(Flag((f"--{name}",), "x"), Flag(("--deep",), "x"))) for name in "ab"
+    replace(WORKFLOW, name=name, flags=(Flag((f"--{name}",), "x"), Flag(("--deep",), "x")))
+    for name in "ab"
 )
 
 
@@ -150,11 +173,17 @@ FIRST, SECOND = (
         ({"a": [replace(PROVIDER, models=7)]}, [], "`models` must be ", {("provider", "acme")}),
     ],
 )  # fmt: skip
-def test_a_name_has_one_owner_and_the_others_are_denied(registry, offers, left, error, denied) -> None:
+def test_a_name_has_one_owner_and_the_others_are_denied(
+    registry, offers, left, error, denied
+) -> None:
     found = registry(**offers)
-    own = {name for name, (plugin, _) in found.commands.items() if plugin.distribution == "code-commit"}
+    own = {
+        name for name, (plugin, _) in found.commands.items() if plugin.distribution == "code-commit"
+    }
     assert len(own) == 7
-    assert sorted({*found.providers, *found.models, *found.workflows, *found.commands} - own) == left
+    assert (
+        sorted({*found.providers, *found.models, *found.workflows, *found.commands} - own) == left
+    )
     assert found.denied.keys() == denied
     assert all(each.startswith(error) for each in errors(found))
     assert bool(errors(found)) == bool(error)
@@ -163,7 +192,8 @@ def test_a_name_has_one_owner_and_the_others_are_denied(registry, offers, left, 
 
 def test_the_flags_of_a_workflow_are_all_of_its_names(registry) -> None:
     found = registry(
-        one=[WORKFLOW, replace(FIRST, roles=("r",))], two=[replace(WORKFLOW, name="c", flags=(), roles=None)]
+        one=[WORKFLOW, replace(FIRST, roles=("r",))],
+        two=[replace(WORKFLOW, name="c", flags=(), roles=None)],
     )
     assert found.flags_of("work") == ("--work", "-w")
     assert "r" in found.known_roles()
@@ -173,11 +203,14 @@ def test_the_flags_of_a_workflow_are_all_of_its_names(registry) -> None:
 
 def test_the_variables_with_secrets_are_those_of_providers_and_plugins(registry) -> None:
     keyed = replace(PROVIDER, key_variable="ACME_PASS")
-    found = registry(one=[keyed, "ONE_PASS", "_9", "9", "A B", "A\n"], two=[OTHER, "ONE_PASS", "TWO"])
+    found = registry(
+        one=[keyed, "ONE_PASS", "_9", "9", "A B", "A\n"], two=[OTHER, "ONE_PASS", "TWO"]
+    )
     assert found.secrets == {"one": {"ONE_PASS", "_9"}, "two": {"ONE_PASS", "TWO"}}
     assert {"ACME_PASS", "ONE_PASS", "_9", "TWO", "OPENAI_API_KEY"} < found.secret_variables()
     assert errors(found)[-3:] == [
-        f"a secret is the name of an environment variable, not {name!r}" for name in ("9", "A B", "A\n")
+        f"a secret is the name of an environment variable, not {name!r}"
+        for name in ("9", "A B", "A\n")
     ]
 
 
@@ -192,7 +225,9 @@ def test_the_variables_with_secrets_are_those_of_providers_and_plugins(registry)
         ({"one": [PROVIDER], "code_commit_gemini": [OTHER]}, ["code-commit-gemini"], True),
     ],
 )
-def test_the_providers_are_known_unless_a_third_party_plugin_is_left_out(registry, offers, disabled, known) -> None:
+def test_the_providers_are_known_unless_a_third_party_plugin_is_left_out(
+    registry, offers, disabled, known
+) -> None:
     providers = registry(disabled, **offers).known_providers()
     assert (providers is not None) == known
     assert not known or {"acme", "gemini", "openai"} <= providers

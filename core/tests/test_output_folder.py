@@ -16,7 +16,11 @@ from code_commit_workspace import NotReady
 def test_a_taken_name_gets_a_number(tmp_path):
     made = [OutputFolder.make(tmp_path / "logs", "run", at=0) for _ in range(3)]
     start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(0))
-    assert [folder.path.name for folder in made] == [f"{start}-run", f"{start}-run-2", f"{start}-run-3"]
+    assert [folder.path.name for folder in made] == [
+        f"{start}-run",
+        f"{start}-run-2",
+        f"{start}-run-3",
+    ]
     for folder in made:
         folder.close()
 
@@ -27,7 +31,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_folders_are_listed_by_age(tmp_path):
-    made = [OutputFolder.make(tmp_path / "logs", name, at=at) for at, name in ((60, "a"), *[(0, "b")] * 10, (0, "c"))]
+    made = [
+        OutputFolder.make(tmp_path / "logs", name, at=at)
+        for at, name in ((60, "a"), *[(0, "b")] * 10, (0, "c"))
+    ]
     latest, *others, other = [folder.path for folder in made]
     (tmp_path / "logs/notes").mkdir()
     assert output_folders(tmp_path / "logs") == [others[0], other, *others[1:], latest]
@@ -66,11 +73,18 @@ def test_a_new_folder_is_private_and_an_old_one_keeps_its_mode(tmp_path, umask):
             OutputFolder.make(tmp_path / above, "run", at=0).close()
     finally:
         os.umask(before)
-    assert [stat.S_IMODE((tmp_path / above).stat().st_mode) for above in ("new", "old")] == [0o700, 0o2775]
+    assert [stat.S_IMODE((tmp_path / above).stat().st_mode) for above in ("new", "old")] == [
+        0o700,
+        0o2775,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("make", "told"), [(lambda path: path.symlink_to("x"), "is a link"), (lambda path: path.touch(), "is not a folder")]
+    ("make", "told"),
+    [
+        (lambda path: path.symlink_to("x"), "is a link"),
+        (lambda path: path.touch(), "is not a folder"),
+    ],
 )
 def test_another_thing_in_its_place_is_named(tmp_path, make, told):
     make(tmp_path / "logs")
@@ -87,7 +101,11 @@ def test_files_are_written_grow_and_are_replaced(folder):
     folder.append("new", b"4", create=True)
     folder.replace("b", b"5")
     folder.replace("b", b"6")
-    assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == {"a": b"12", "new": b"34", "b": b"6"}
+    assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == {
+        "a": b"12",
+        "new": b"34",
+        "b": b"6",
+    }
     with pytest.raises(FileNotFoundError):
         folder.append("missing", b"5")
 
@@ -115,7 +133,12 @@ def test_names_that_belong_together_get_one_number(folder):
     assert folder.reserve("reply.txt") == 2
     assert folder.reserve("query.txt", "reply.txt") == 3
     assert folder.reserve("query.txt") == 2
-    names = [counted("query.txt", 1), counted("a.b.txt", 2), counted("query", 3), counted("query.txt", "try-1")]
+    names = [
+        counted("query.txt", 1),
+        counted("a.b.txt", 2),
+        counted("query", 3),
+        counted("query.txt", "try-1"),
+    ]
     assert names == ["query.txt", "a.b-2.txt", "query-3", "query-try-1.txt"]
 
 

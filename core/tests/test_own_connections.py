@@ -1,4 +1,6 @@
-"""A provider that is no `Wire` gets neither address nor key, and nobody is left to believe that it does."""
+"""A provider that is no `Wire` gets neither address nor key, and nobody is left to believe that it
+does.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def run(tmp_path, config: str = CONFIG, *, base_url: str = ""):
 @pytest.mark.slow
 def test_its_key_is_censored_all_the_same(tmp_path):
     finished = run(tmp_path)
-    assert (finished.exit_code, "contains an API key" in finished.stderr) == (5, True), finished.stderr
+    assert (finished.exit_code, "contains an API key" in finished.stderr) == (5, True), (
+        finished.stderr
+    )
 
 
 @pytest.mark.parametrize("line", ["base_url = 'https://elsewhere.example'", "allow_http = true"])
@@ -42,10 +46,14 @@ def test_an_address_in_its_config_is_an_error(tmp_path, line):
     assert finished.exit_code == 3
     name = line.split()[0]
     said = f"[providers.scripted.default]: {name} has no effect: provider scripted makes its own connections\n"
-    assert said + "hint: remove it; the provider's own settings set the address\n" in finished.stderr
+    assert (
+        said + "hint: remove it; the provider's own settings set the address\n" in finished.stderr
+    )
 
 
 def test_an_address_in_its_definition_is_its_plugins_fault(tmp_path):
     finished = run(tmp_path, base_url="https://service.example")
     assert finished.exit_code == 3
-    assert "but its definition has a base_url\nhint: this is a bug in its plugin\n" in finished.stderr
+    assert (
+        "but its definition has a base_url\nhint: this is a bug in its plugin\n" in finished.stderr
+    )

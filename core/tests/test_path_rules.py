@@ -42,7 +42,9 @@ def commit(project, tmp_path):
         folder = install_plugin(tmp_path / str(next(number)), "scripted", SCRIPTED)
         install_plugin(folder, "tidy", RULE.format(judge=judge), group=group)
         replies = json.dumps([ANSWER, OTHER])
-        project.write({"agent-config/config.toml": f"[providers.scripted.default]\nreplies = {replies}\n"})
+        project.write(
+            {"agent-config/config.toml": f"[providers.scripted.default]\nreplies = {replies}\n"}
+        )
         return project.command("--model", "scripted", "--json", *arguments, plugins=[folder])
 
     return commit
@@ -56,17 +58,25 @@ def kinds(finished):
 def test_a_rule_sees_the_whole_change_set_and_the_visible_files(commit, project):
     seen = "return [Refusal('', 'tidy', repr(([each.path for each in changes], tree.list(), tree.read('a.txt'))))]"
     files = project.git("ls-files").split()
-    assert repr((["a.txt", "b.txt"], tuple(sorted(files)), b"old\n")) in commit(seen).events[-1]["data"]["summary"]
+    assert (
+        repr((["a.txt", "b.txt"], tuple(sorted(files)), b"old\n"))
+        in commit(seen).events[-1]["data"]["summary"]
+    )
 
 
 @pytest.mark.slow
 def test_a_rule_sends_the_whole_change_set_back(commit, project):
-    finished = commit("return [Refusal('', 'tidy', 'One file at a time.', 'repair')] if len(changes) > 1 else ()")
+    finished = commit(
+        "return [Refusal('', 'tidy', 'One file at a time.', 'repair')] if len(changes) > 1 else ()"
+    )
     assert (finished.exit_code, project.read("a.txt")) == (0, "other\n")
     [refused] = [event["data"] for event in finished.events if event["kind"] == "changes.refused"]
     assert refused["reason"] == "One file at a time."
     assert refused["refusals"] == [{"path": "", "rule": "tidy", "reason": "One file at a time."}]
-    assert "The reason:\nOne file at a time.\n" in (project.run_folder / "2-repair-query.txt").read_text()
+    assert (
+        "The reason:\nOne file at a time.\n"
+        in (project.run_folder / "2-repair-query.txt").read_text()
+    )
 
 
 @pytest.mark.slow
@@ -74,7 +84,9 @@ def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
     code = RULE.format(judge="pass").replace("return [Rule()]", "raise ValueError('no rules')")
     install_plugin(asking, "tidy", code, group="code_commit.path_rules")
     install_plugin(asking, "scripted", SCRIPTED)
-    project.write({"agent-config/config.toml": '[providers.scripted.default]\nreplies = ["1", "2"]\n'})
+    project.write(
+        {"agent-config/config.toml": '[providers.scripted.default]\nreplies = ["1", "2"]\n'}
+    )
     finished = project.command("--ask", "--model", "scripted", "--json", plugins=[asking])
     assert finished.exit_code == 0, finished.stderr
     [failed] = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
@@ -86,7 +98,11 @@ def test_a_broken_rule_does_not_stop_a_run_that_writes_nothing(project, asking):
 def test_a_rule_stops_the_run(commit, project, path):
     warning = "Refusal('a.txt', 'tidy', 'Careful.', then='warn')"
     finished = commit(f"return [{warning}, Refusal({path!r}, 'tidy', 'Not today.', then='stop')]")
-    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    warnings = [
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
+    ]
     assert any("Careful." in text for text in warnings)
     assert (finished.exit_code, kinds(finished).count("call.started")) == (5, 1)
     assert project.read("a.txt") == "old\n"
@@ -100,7 +116,10 @@ def test_a_rule_stops_the_run(commit, project, path):
 def test_the_hint_names_the_rule_when_the_last_repair_is_sent_back(commit):
     finished = commit("return [Refusal('a.txt', 'tidy', 'No.', then='repair')]", "--repairs", "1")
     assert (finished.exit_code, kinds(finished).count("call.started")) == (5, 2)
-    assert "the rule tidy of the plugin code-commit-tidy refused" in finished.events[-1]["data"]["data"]["hint"]
+    assert (
+        "the rule tidy of the plugin code-commit-tidy refused"
+        in finished.events[-1]["data"]["data"]["hint"]
+    )
 
 
 @pytest.mark.slow
@@ -113,7 +132,8 @@ def test_a_broken_rule_refuses_and_the_hint_leaves_its_plugin_out(commit, projec
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"), [("object()", "object.judge is missing"), ("Nameless()", "Nameless has no `name`")]
+    ("rule", "words"),
+    [("object()", "object.judge is missing"), ("Nameless()", "Nameless has no `name`")],
 )
 def test_a_rule_that_is_none_keeps_a_writing_run_from_starting(project, tmp_path, rule, words):
     code = RULE.format(judge="return []").replace("[Rule()]", f"[{rule}]")
@@ -165,8 +185,12 @@ def code_commit_log_sinks(settings):
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("group", ["code_commit", "code_commit.path_rules"])
-def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_group(project, tmp_path, group):
-    folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()") + LOOKING, group=group)
+def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_group(
+    project, tmp_path, group
+):
+    folder = install_plugin(
+        tmp_path / "plugins", "tidy", RULE.format(judge="return ()") + LOOKING, group=group
+    )
     finished = project.command("--look", "--json", plugins=[folder])
     assert finished.exit_code == 0, finished.stderr
     failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
@@ -178,16 +202,27 @@ def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_gro
 def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
     code = RULE.format(judge="return ()") + LOOKING
     folder = install_plugin(tmp_path / "plugins", "tidy", code, group="code_commit.path_rules")
-    [line] = [each for each in project.command("plugins", plugins=[folder]).stdout.splitlines() if "tidy" in each]
+    [line] = [
+        each
+        for each in project.command("plugins", plugins=[folder]).stdout.splitlines()
+        if "tidy" in each
+    ]
     assert line.split(maxsplit=3)[3] == "workflow looking, path rules, log sinks"
     document = project.command("plugins", "--json", plugins=[folder]).document
     [row] = [each for each in document["plugins"] if each["name"] == "tidy"]
     assert row["guards_paths"]
-    assert row["hooks"] == ["code_commit_log_sinks", "code_commit_path_rules", "code_commit_workflows"]
+    assert row["hooks"] == [
+        "code_commit_log_sinks",
+        "code_commit_path_rules",
+        "code_commit_workflows",
+    ]
 
 
 def test_plugins_names_a_rule_in_the_general_group(project, tmp_path):
     folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()"))
     [failure] = project.command("plugins", "--json", plugins=[folder]).document["failures"]
     assert (failure["stage"], failure["guards_paths"]) == ("code_commit_path_rules", True)
-    assert failure["error"] == "a path rule must be registered in the entry point group code_commit.path_rules"
+    assert (
+        failure["error"]
+        == "a path rule must be registered in the entry point group code_commit.path_rules"
+    )

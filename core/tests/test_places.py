@@ -1,4 +1,6 @@
-"""Projects below the top of their repository, in a linked work tree, and in a repository without commits."""
+"""Projects below the top of their repository, in a linked work tree, and in a repository without
+commits.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def ready(root: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path):
-    return Project.create(tmp_path / "made", query=None, rollup=None, files={"a.txt": "old\n", "sub/a.txt": "old\n"})
+    return Project.create(
+        tmp_path / "made", query=None, rollup=None, files={"a.txt": "old\n", "sub/a.txt": "old\n"}
+    )
 
 
 @pytest.fixture(params=["below the top", "linked work tree", "no commit yet"])
@@ -58,7 +62,11 @@ def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", ["hooks/pre-commit", *(pytest.param(each, marks=pytest.mark.slow) for each in ("config", "info/exclude"))]
+    "path",
+    [
+        "hooks/pre-commit",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("config", "info/exclude")),
+    ],
 )
 def test_a_build_that_changes_the_git_folder_fails_everywhere(project, root, path):
     (root / "build.sh").write_text(f'echo hit >> "$(git rev-parse --git-path {path})"; exit 0\n')

@@ -1,4 +1,6 @@
-"""The functions that plugins give are checked before they are called; what they return is checked after."""
+"""The functions that plugins give are checked before they are called; what they return is checked
+after.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_a_result_of_another_type_is_an_error():
     assert checked_result(error, NotReady, message=str, hint=str) is error
     with pytest.raises(TypeError, match="it returned 3 for a NotReady"):
         checked_result(3, NotReady)
-    with pytest.raises(TypeError, match="it returned a NotReady whose `message` must be of type int, not 'no'"):
+    with pytest.raises(
+        TypeError, match="it returned a NotReady whose `message` must be of type int, not 'no'"
+    ):
         checked_result(error, NotReady, hint=str, message=int)
     with pytest.raises(TypeError, match="it is async; use a plain function"):
         checked_result(coroutine(), int)
@@ -78,7 +82,9 @@ WORKFLOW = WorkflowDefinition("work", "works", (), "odd_code:call")
 
 def test_code_is_imported_and_what_it_prints_is_no_result(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "odd_code.py").write_text("print('loud')\ndef call(one): ...\nclass Deep:\n    call = call\n")
+    (tmp_path / "odd_code.py").write_text(
+        "print('loud')\ndef call(one): ...\nclass Deep:\n    call = call\n"
+    )
     (tmp_path / "odd_stop.py").write_text("raise KeyboardInterrupt")
     assert import_code(COMMAND, "arguments") is None
     assert import_code(WORKFLOW, "run").__name__ == "call"
@@ -87,8 +93,16 @@ def test_code_is_imported_and_what_it_prints_is_no_result(tmp_path, monkeypatch,
     with pytest.raises(KeyboardInterrupt):
         import_target("it", "odd_stop", 1)
     for target, needed, fault in (
-        ("odd_code:absent", 1, "cannot be imported: AttributeError: module 'odd_code' has no attribute 'absent'"),
-        ("odd_nowhere:x", 1, "cannot be imported: ModuleNotFoundError: No module named 'odd_nowhere'"),
+        (
+            "odd_code:absent",
+            1,
+            "cannot be imported: AttributeError: module 'odd_code' has no attribute 'absent'",
+        ),
+        (
+            "odd_nowhere:x",
+            1,
+            "cannot be imported: ModuleNotFoundError: No module named 'odd_nowhere'",
+        ),
         ("odd_code:call", 2, "is called with 2 arguments: too many positional arguments"),
         ("odd_code", 1, "is not callable"),
     ):
@@ -101,7 +115,10 @@ def test_an_error_of_a_plugins_code_names_it_and_one_of_the_host_does_not():
     with pytest.raises(UsageError) as caught, naming(PLUGIN, COMMAND):
         raise KeyError("x")
     assert caught.value.message == "the command go of dist-one 1.0 is broken: KeyError: 'x'"
-    assert (caught.value.hint, type(caught.value.__cause__)) == ("fix or uninstall the plugin", KeyError)
+    assert (caught.value.hint, type(caught.value.__cause__)) == (
+        "fix or uninstall the plugin",
+        KeyError,
+    )
     with (
         pytest.raises(UsageError, match=r"^the workflow work of dist-one 1\.0 is broken: no$"),
         naming(PLUGIN, WORKFLOW),
@@ -156,4 +173,6 @@ def test_an_object_of_a_plugin_is_examined_and_given_anyway(hook, item, faults):
     )
     assert list(collect_objects(host, hook, {}, only=PLUGIN)) == [(PLUGIN, item)]
     assert [(plugin, stage) for plugin, stage, _ in told] == [(PLUGIN, hook)] * len(faults)
-    assert all(fault.startswith(expected) for (*_, fault), expected in zip(told, faults, strict=True))
+    assert all(
+        fault.startswith(expected) for (*_, fault), expected in zip(told, faults, strict=True)
+    )

@@ -26,7 +26,13 @@ def greet(host, arguments):
 
 @pytest.fixture
 def install(tmp_path):
-    def install(plugin="greeter", *, name="greet", body="host.out.line(f'hello {arguments.who}'); return 0", **options):
+    def install(
+        plugin="greeter",
+        *,
+        name="greet",
+        body="host.out.line(f'hello {arguments.who}'); return 0",
+        **options,
+    ):
         module = f"{plugin.replace('-', '_')}_plugin"
         code = CODE.format(name=name, module=module, body=body)
         return [install_plugin(tmp_path / "plugins", plugin, code, **options)]
@@ -40,23 +46,34 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     finished = project.command("greet", "you", plugins=plugins)
     assert (finished.exit_code, finished.stdout, finished.stderr) == (0, "hello you\n", "")
     assert "greet           greet somebody" in project.command("--help", plugins=plugins).stdout
-    assert "usage: code-commit greet [--help]" in project.command("greet", "--help", plugins=plugins).stdout
+    assert (
+        "usage: code-commit greet [--help]"
+        in project.command("greet", "--help", plugins=plugins).stdout
+    )
     assert project.command("greet", plugins=plugins).exit_code == 2
     listed = project.command("plugins", "--json", plugins=plugins).document["plugins"]
     assert [each["commands"] for each in listed if each["name"] == "greeter"] == [["greet"]]
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
-def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(project, install, no_sandbox):
+def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(
+    project, install, no_sandbox
+):
     body = "host.workspace().run_command(['true'], log=host.root / 'log.txt', timeout=60); return 0"
     finished = project.command("greet", "you", plugins=install(body=body), environ=no_sandbox)
-    assert (finished.exit_code, "error: no sandbox: bubblewrap" in finished.stderr) == (3, True), finished.stderr
+    assert (finished.exit_code, "error: no sandbox: bubblewrap" in finished.stderr) == (3, True), (
+        finished.stderr
+    )
 
 
 def test_its_exit_code_and_its_errors_are_the_commands(project, install):
     body = "from code_commit.plugin_api import NotReady; raise NotReady('no cake', hint='bake one')"
     finished = project.command("greet", "you", "--json", plugins=install(body=body))
-    assert (finished.exit_code, "no cake" in finished.stderr, "bake one" in finished.stderr) == (3, True, True)
+    assert (finished.exit_code, "no cake" in finished.stderr, "bake one" in finished.stderr) == (
+        3,
+        True,
+        True,
+    )
     assert [event["kind"] for event in finished.events] == ["run.finished"]
 
 
@@ -97,7 +114,10 @@ def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, instal
     plugins = install(name="plugins greet")
     finished = project.command("plugins", "greet", "you", plugins=plugins)
     assert (finished.exit_code, finished.stdout) == (0, "hello you\n")
-    assert "usage: code-commit plugins greet" in project.command("plugins", "greet", "--help", plugins=plugins).stdout
+    assert (
+        "usage: code-commit plugins greet"
+        in project.command("plugins", "greet", "--help", plugins=plugins).stdout
+    )
     assert "greet somebody" in project.command("--help", plugins=plugins).stdout
     missing = project.command("plugins", "gret", plugins=plugins)
     assert missing.exit_code == 2
@@ -107,7 +127,9 @@ def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, instal
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["plugins  greet", "plugins greet you", " greet", "greet "])
 def test_a_name_of_another_shape_is_malformed(project, install, name):
-    [failure] = project.command("plugins", "--json", plugins=install(name=name)).document["failures"]
+    [failure] = project.command("plugins", "--json", plugins=install(name=name)).document[
+        "failures"
+    ]
     assert "`name` must be one word or two" in failure["error"]
 
 
@@ -132,8 +154,12 @@ def test_a_command_whose_plugin_is_broken_is_denied_with_the_error(project, tmp_
 
 @pytest.mark.parametrize("broken", ["greeter_plugin:greet", "greeter_plugin:add_arguments"])
 def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_path, broken):
-    code = CODE.format(name="greet", module="greeter_plugin", body="return 0").replace(f'"{broken}"', '"nowhere:greet"')
-    finished = project.command("greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    code = CODE.format(name="greet", module="greeter_plugin", body="return 0").replace(
+        f'"{broken}"', '"nowhere:greet"'
+    )
+    finished = project.command(
+        "greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)]
+    )
     assert finished.exit_code == 2
     assert "the command greet of code-commit-greeter 1.0 is broken" in finished.stderr
 
@@ -165,14 +191,32 @@ def test_a_bug_in_a_command_names_its_distribution(project, install, body, words
             "async def add_arguments",
             "'greeter_plugin:add_arguments' is async; use a plain function",
         ),
-        ("def greet(", "async def greet(", "run 'greeter_plugin:greet' is async; use a plain function"),
+        (
+            "def greet(",
+            "async def greet(",
+            "run 'greeter_plugin:greet' is async; use a plain function",
+        ),
         ("    parser.add_argument('who')", "    raise SystemExit(0)", "SystemExit: 0"),
-        ("    parser.add_argument('who')", "    return later()\nasync def later(): pass\ndef unused():", "it is async"),
-        ("def greet(host, arguments)", "def greet(host)", "is called with 2 arguments: too many positional arguments"),
-        ("from code", "import sys\nif sys.argv[1:] == ['greet', 'you']: raise KeyError\nfrom code", "KeyError"),
+        (
+            "    parser.add_argument('who')",
+            "    return later()\nasync def later(): pass\ndef unused():",
+            "it is async",
+        ),
+        (
+            "def greet(host, arguments)",
+            "def greet(host)",
+            "is called with 2 arguments: too many positional arguments",
+        ),
+        (
+            "from code",
+            "import sys\nif sys.argv[1:] == ['greet', 'you']: raise KeyError\nfrom code",
+            "KeyError",
+        ),
     ],
 )
-def test_a_command_that_cannot_run_names_its_distribution(project, install, tmp_path, right, wrong, words):
+def test_a_command_that_cannot_run_names_its_distribution(
+    project, install, tmp_path, right, wrong, words
+):
     plugins = install()
     file = tmp_path / "plugins" / "greeter_plugin.py"
     file.write_text(file.read_text().replace('"who"', "'who'").replace(right, wrong))
@@ -204,7 +248,10 @@ def test_a_command_starts_processes_without_keys(project, install):
     return 0
 """
     key = "sk-" + "0123456789abcdef"
-    options = {"plugins": install(body=body), "environ": {"OPENAI_API_KEY": key, "CODE_COMMIT_SANDBOX": "off"}}
+    options = {
+        "plugins": install(body=body),
+        "environ": {"OPENAI_API_KEY": key, "CODE_COMMIT_SANDBOX": "off"},
+    }
     assert project.command("greet", "you", **options).stdout == "key:\n"
 
 
@@ -222,14 +269,20 @@ def code_commit_log_sinks():
 """
 TELLS = "import os; host.out.line(os.environ['HOOK_URL']); host.out.note(os.environ['HOOK_URL']); return 0"
 RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
-REFUSES = "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
+REFUSES = (
+    "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
+)
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "arguments"),
     [
-        *((body, ("greet", "you", flag)) for body in (RAISES, TELLS, REFUSES) for flag in ("--debug", "--json")),
+        *(
+            (body, ("greet", "you", flag))
+            for body in (RAISES, TELLS, REFUSES)
+            for flag in ("--debug", "--json")
+        ),
         (TELLS, ("plugins", "doctor")),
     ],
 )
@@ -255,16 +308,24 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
 def test_an_argument_that_cannot_be_parsed_names_its_plugin(project, tmp_path):
     code = CODE.format(name="greet", module="greeter_plugin", body="return 0")
     code = code.replace('("who")', '("who", type={"me": 1}.__getitem__)')
-    finished = project.command("greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    finished = project.command(
+        "greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)]
+    )
     assert finished.exit_code == 70
     assert "KeyError: 'you', in the command greet of code-commit-greeter" in finished.stderr
 
 
-@pytest.mark.parametrize("words", [("greet", "--help"), ("completion", "zsh"), ("completion", "fish")])
+@pytest.mark.parametrize(
+    "words", [("greet", "--help"), ("completion", "zsh"), ("completion", "fish")]
+)
 def test_a_percent_sign_in_a_help_text_breaks_nothing(project, tmp_path, words):
     code = CODE.format(name="greet", module="greeter_plugin", body="return 0")
-    code = code.replace('("--json"', '("--loud", help="how loud, 100% or %(less)s, default %(default)s"')
-    finished = project.command(*words, plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    code = code.replace(
+        '("--json"', '("--loud", help="how loud, 100% or %(less)s, default %(default)s"'
+    )
+    finished = project.command(
+        *words, plugins=[install_plugin(tmp_path / "plugins", "greeter", code)]
+    )
     assert (finished.exit_code, finished.stderr) == (0, "")
     assert "how loud, 100" in finished.stdout
     assert ("\n\nGreet somebody.\n\n" in finished.stdout) == ("--help" in words)
@@ -283,7 +344,9 @@ def test_a_command_that_nobody_can_offer_names_the_plugins(project, install, tmp
     for plugin in ("one", "two"):
         plugins = install(plugin, name="go")
     install_plugin(tmp_path / "plugins", "broken", "import nothing_here")
-    odd = CODE.format(name="odd", module="odd_plugin", body="return 0").replace('"greet somebody"', "5")
+    odd = CODE.format(name="odd", module="odd_plugin", body="return 0").replace(
+        '"greet somebody"', "5"
+    )
     install_plugin(tmp_path / "plugins", "odd", odd)
     for name, words in {
         "go": "claimed by code-commit-one and code-commit-two",

@@ -11,7 +11,9 @@ from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit_testing import install_plugin
 
-needs_commit = pytest.mark.skipif(find_spec("code_commit_commit") is None, reason="needs the default workflow")
+needs_commit = pytest.mark.skipif(
+    find_spec("code_commit_commit") is None, reason="needs the default workflow"
+)
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
@@ -38,7 +40,11 @@ GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
 BROKEN = {
     "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
     "an exit at import": ("raise SystemExit(3)", "import", "SystemExit: 3"),
-    "what only asyncio raises": ("import asyncio\nraise asyncio.CancelledError", "import", "CancelledError"),
+    "what only asyncio raises": (
+        "import asyncio\nraise asyncio.CancelledError",
+        "import",
+        "CancelledError",
+    ),
     "an error without words": (
         "class Mute(Exception):\n    def __str__(self):\n        raise TypeError\nraise Mute",
         "import",
@@ -61,7 +67,9 @@ BROKEN = {
     ),
     **{
         f"the key header {header}": (
-            PROVIDER.format(name="p", model="m", alias="n").replace('("authorization", "Bearer {key}")', header),
+            PROVIDER.format(name="p", model="m", alias="n").replace(
+                '("authorization", "Bearer {key}")', header
+            ),
             "provider",
             "`key_header` must be the header's name and a template with {key}, not ",
         )
@@ -78,7 +86,9 @@ BROKEN = {
         )
     },
     "a workflow without flags": (
-        WORKFLOW.format(name="w", flag="--w").replace('(Flag(("--w",), "a flag", selects=True),)', "None"),
+        WORKFLOW.format(name="w", flag="--w").replace(
+            '(Flag(("--w",), "a flag", selects=True),)', "None"
+        ),
         "workflow",
         "`flags` must be a tuple",
     ),
@@ -93,12 +103,16 @@ BROKEN = {
         "`help` must be a text, not None",
     ),
     "a text for a tuple of texts": (
-        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", roles="coach"'),
+        WORKFLOW.format(name="w", flag="--w").replace(
+            '"nowhere:run"', '"nowhere:run", roles="coach"'
+        ),
         "workflow",
         "`roles` must be a tuple of texts, or None, not 'coach'",
     ),
     "a number among texts": (
-        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", ignores=("a", 1)'),
+        WORKFLOW.format(name="w", flag="--w").replace(
+            '"nowhere:run"', '"nowhere:run", ignores=("a", 1)'
+        ),
         "workflow",
         "`ignores` must be a tuple of texts, not (1,)",
     ),
@@ -108,18 +122,32 @@ BROKEN = {
         "`flags` must be a tuple",
     ),
     "a switch that is a text": (
-        WORKFLOW.format(name="w", flag="--w").replace('"nowhere:run"', '"nowhere:run", writes="no"'),
+        WORKFLOW.format(name="w", flag="--w").replace(
+            '"nowhere:run"', '"nowhere:run", writes="no"'
+        ),
         "workflow",
         "`writes` must be True or False, not 'no'",
     ),
-    "a command of three words": (COMMAND.format(name="one two three"), "command", "`name` must be one word or two"),
+    "a command of three words": (
+        COMMAND.format(name="one two three"),
+        "command",
+        "`name` must be one word or two",
+    ),
     "a very long fault": (
         COMMAND.format(name="c").replace('"a command"', "['x' * 200]"),
         "command",
         f"`help` must be a text, not ['{'x' * 98}",
     ),
-    "a flag without dashes": (WORKFLOW.format(name="w", flag="w"), "workflow", "`flags` must be a tuple"),
-    "an error that is no Exception": ("class Odd(BaseException): pass\nraise Odd('x')", "import", "Odd: x"),
+    "a flag without dashes": (
+        WORKFLOW.format(name="w", flag="w"),
+        "workflow",
+        "`flags` must be a tuple",
+    ),
+    "an error that is no Exception": (
+        "class Odd(BaseException): pass\nraise Odd('x')",
+        "import",
+        "Odd: x",
+    ),
     "an error of two lines": ("raise ValueError('a\\nb')", "import", "ValueError: a b"),
     "the name of the host's workflow": (
         (
@@ -179,7 +207,9 @@ def test_broken_plugins_are_reported_and_the_next_one_works(project, tmp_path):
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     for number, (name, (_, stage, error)) in enumerate(BROKEN.items()):
         failed = [each for each in listed["failures"] if each["plugin"] == f"bad{number}"]
-        assert [(each["distribution"], each["stage"]) for each in failed] == [(f"code-commit-bad{number}", stage)], name
+        assert [(each["distribution"], each["stage"]) for each in failed] == [
+            (f"code-commit-bad{number}", stage)
+        ], name
         assert error in failed[0]["error"]
     assert ["good"] in [each["providers"] for each in listed["plugins"]]
     assert project.command("--help", plugins=[plugins]).exit_code == 0
@@ -233,7 +263,9 @@ def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(proj
         (PROVIDER.format(name="other", model="else", alias="goody"), "model"),
     ],
 )
-def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(project, tmp_path, second, kind):
+def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(
+    project, tmp_path, second, kind
+):
     plugins = install_plugin(tmp_path / "plugins", "first", GOOD)
     install_plugin(plugins, "second", second)
     model = {"provider": "good/x", "model": "good-1"}[kind] if "goody" not in second else "goody"
@@ -252,7 +284,9 @@ def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(projec
     ],
 )
 def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
-    plugins = install_plugin(tmp_path / "plugins", "first", WORKFLOW.format(name="first", flag=flag))
+    plugins = install_plugin(
+        tmp_path / "plugins", "first", WORKFLOW.format(name="first", flag=flag)
+    )
     install_plugin(plugins, "second", WORKFLOW.format(name="second", flag=other))
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     assert any(error in each["error"] for each in listed["failures"])
@@ -261,7 +295,9 @@ def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
 
 def test_a_disabled_plugin_is_not_imported(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "bad", "raise RuntimeError")
-    listed = project.command("plugins", "--json", "--disable-plugin", "bad", plugins=[plugins]).document
+    listed = project.command(
+        "plugins", "--json", "--disable-plugin", "bad", plugins=[plugins]
+    ).document
     assert listed["failures"] == []
     assert listed["disabled"] == ["bad"]
     unknown = project.command("plugins", "--disable-plugin=bda", plugins=[plugins])
@@ -295,7 +331,9 @@ def code_commit_tools(settings):
     host = PluginHost(discover([str(folder)]))
     assert host.failures == []
     items = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
-    assert [(plugin.distribution, item) for plugin, item in items] == [("code-commit-auses", "auses-hammer")]
+    assert [(plugin.distribution, item) for plugin, item in items] == [
+        ("code-commit-auses", "auses-hammer")
+    ]
 
 
 @pytest.mark.slow
@@ -303,14 +341,19 @@ def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, t
     plugins = install_plugin(tmp_path / "plugins", "wrong", "import nothing_here")
     finished = project.command("--wrong", plugins=[plugins])
     assert finished.exit_code == 2
-    assert "the plugin wrong of code-commit-wrong 1.0 failed (import): ModuleNotFoundError" in finished.stderr
+    assert (
+        "the plugin wrong of code-commit-wrong 1.0 failed (import): ModuleNotFoundError"
+        in finished.stderr
+    )
     assert "plugins that failed: wrong;" in project.command("--help", plugins=[plugins]).stdout
     assert "plugins that failed" not in project.command("--help").stdout
 
 
 @pytest.mark.slow
 def test_a_flag_that_two_claim_names_both(project, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--review"))
+    plugins = install_plugin(
+        tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--review")
+    )
     install_plugin(plugins, "two", WORKFLOW.format(name="two", flag="--review"))
     finished = project.command("--review", plugins=[plugins])
     assert finished.exit_code == 2
@@ -323,7 +366,10 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
     code = WORKFLOW.format(name="odd", flag="--odd").replace('"nowhere:run"', "7")
     finished = project.command("--odd", plugins=[install_plugin(tmp_path / "plugins", "bad", code)])
     assert finished.exit_code == 2
-    assert "the plugin bad of code-commit-bad 1.0 failed (workflow): `run` must be a text" in finished.stderr
+    assert (
+        "the plugin bad of code-commit-bad 1.0 failed (workflow): `run` must be a text"
+        in finished.stderr
+    )
 
 
 @pytest.mark.slow
@@ -337,7 +383,8 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
 )
 def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, code, model):
     plugins = install_plugin(tmp_path / "plugins", "acme", code)
-    install_plugin(plugins, "gemini", "import nothing_here")  # its models are known: these are none of them
+    # Its models are known: these are none of them.
+    install_plugin(plugins, "gemini", "import nothing_here")
     finished = project.command("--model", model, plugins=[plugins])
     assert finished.exit_code == 2
     assert "the plugin acme of code-commit-acme 1.0 failed" in finished.stderr
@@ -373,7 +420,10 @@ def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, co
     assert "claimed by code-commit-commit and stranger" in listed["failures"][0]["error"]
     if "--own" in code:
         finished = project.command("--own", plugins=[plugins])
-        assert (finished.exit_code, "code-commit-commit and stranger" in finished.stderr) == (2, True)
+        assert (finished.exit_code, "code-commit-commit and stranger" in finished.stderr) == (
+            2,
+            True,
+        )
 
 
 @needs_commit
@@ -390,4 +440,6 @@ def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, na
     plugins = install_plugin(tmp_path / "plugins", "taker", COMMAND.format(name=name))
     assert project.command(name, "--help", plugins=[plugins]).exit_code == 0
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [("taker", "command")]
+    assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [
+        ("taker", "command")
+    ]

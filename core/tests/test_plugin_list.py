@@ -1,4 +1,6 @@
-"""`code-commit plugins` and `code-commit config`: every field of what they list, for programs and for people."""
+"""`code-commit plugins` and `code-commit config`: every field of what they list, for programs and
+for people.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,31 @@ def code_commit_after_run(run):
 def code_commit_checks():
     return []
 """
-HOOKS = ("after_run", "checks", "commands", "log_sinks", "model_layers", "path_rules", "providers", "workflows")
+HOOKS = (
+    "after_run",
+    "checks",
+    "commands",
+    "log_sinks",
+    "model_layers",
+    "path_rules",
+    "providers",
+    "workflows",
+)
 GUARD = "code_commit.path_rules"
 
 
 @pytest.fixture
 def plugins(tmp_path):
-    folder = install_plugin(tmp_path / "plugins", "many", MANY, version="2.5", group=GUARD, distribution="many-dist")
+    folder = install_plugin(
+        tmp_path / "plugins", "many", MANY, version="2.5", group=GUARD, distribution="many-dist"
+    )
     install_plugin(folder, "few", "")
     install_plugin(folder, "left", "")
     install_plugin(folder, "bad", "raise ValueError('sk-key-in-an-error')", group=GUARD)
     wrong = install_plugin(folder, "wrong", "")
-    (wrong / "code_commit_wrong-1.0.dist-info/entry_points.txt").write_text("[code_commits]\nx = y\n")
+    (wrong / "code_commit_wrong-1.0.dist-info/entry_points.txt").write_text(
+        "[code_commits]\nx = y\n"
+    )
     return [folder]
 
 
@@ -74,7 +89,12 @@ def test_what_a_plugin_offers_and_what_failed_is_listed(project, plugins) -> Non
     }
     assert not {"few", "left", "bad", "code-commit"} & rows.keys()
     bad = {"plugin": "bad", "distribution": "code-commit-bad", "version": "1.0", "claimants": []}
-    wrong = {"plugin": "wrong", "distribution": "code-commit-wrong", "version": "1.0", "claimants": []}
+    wrong = {
+        "plugin": "wrong",
+        "distribution": "code-commit-wrong",
+        "version": "1.0",
+        "claimants": [],
+    }
     group = "there is no group code_commits; did you mean code_commit?"
     assert document["failures"] == [
         {**bad, "stage": "import", "error": "ValueError: ***or", "guards_paths": True},
@@ -151,7 +171,9 @@ def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(project, tmp_pat
 def test_a_distribution_without_a_name_stops_no_examination(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
     (info,) = plugins.glob("*.dist-info")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n"
+    )
     (info / "entry_points.txt").unlink()
     finished = project.command("plugins", plugins=[plugins])
     assert (finished.exit_code, finished.stderr) == (0, "")

@@ -1,4 +1,6 @@
-"""How `PluginHost` loads plugins and calls their hooks: what counts as a hook, and how a failure is reported."""
+"""How `PluginHost` loads plugins and calls their hooks: what counts as a hook, and how a failure is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,17 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("general", "guarding"), [("first", "second"), ("second", "first")])
-def test_a_module_in_both_groups_is_one_plugin_that_guards_paths(tmp_path, load, general, guarding) -> None:
+def test_a_module_in_both_groups_is_one_plugin_that_guards_paths(
+    tmp_path, load, general, guarding
+) -> None:
     load(both="")
     text = f"[code_commit]\n{general} = both_plugin\n[code_commit.path_rules]\n{guarding} = both_plugin\n"
     (tmp_path / "code_commit_both-1.0.dist-info/entry_points.txt").write_text(text)
     host = load(more="")
-    assert [(each.name, each.guards_paths) for each in host.plugins] == [("first", True), ("more", False)]
+    assert [(each.name, each.guards_paths) for each in host.plugins] == [
+        ("first", True),
+        ("more", False),
+    ]
     assert host.failures == []
 
 
@@ -104,11 +111,26 @@ def test_what_looks_like_a_hook_is_checked(load, capsys, code, failures) -> None
         ("code_commit_after_run", "return 'a line'", ["a line"], ""),
         ("code_commit_after_run", "return ''", [], ""),
         ("code_commit_after_run", "return None", [], ""),
-        ("code_commit_after_run", "return 5", [], "TypeError: it must return a string or None, not int"),
-        ("code_commit_settings", "return dict", [], "TypeError: it must return a string or None, not type"),
+        (
+            "code_commit_after_run",
+            "return 5",
+            [],
+            "TypeError: it must return a string or None, not int",
+        ),
+        (
+            "code_commit_settings",
+            "return dict",
+            [],
+            "TypeError: it must return a string or None, not type",
+        ),
         ("code_commit_secrets", "return ('A', 'B')", ["A", "B"], ""),
         ("code_commit_secrets", "yield 'A'", ["A"], ""),
-        ("code_commit_secrets", "return 5", [], "TypeError: it must return a list or None, not int"),
+        (
+            "code_commit_secrets",
+            "return 5",
+            [],
+            "TypeError: it must return a list or None, not int",
+        ),
         ("code_commit_secrets", "print('loud'); return ()", [], ""),
     ],
 )
@@ -116,7 +138,9 @@ def test_a_hook_gives_items_a_text_or_nothing(load, capsys, hook, body, items, e
     host = load(one=HOOK.format(hook=hook, arguments="", body=body))
     assert [item for _, item in host.collect("code_commit_nothing")] == []
     assert (
-        [item for _, item in host.collect(hook)] == [item for _, item in host.collect(hook)] == items * bool(not error)
+        [item for _, item in host.collect(hook)]
+        == [item for _, item in host.collect(hook)]
+        == items * bool(not error)
     )
     assert [each.error[: len(error)] for each in host.failures] == [error] * bool(error)
     assert capsys.readouterr().out == ""
@@ -124,25 +148,35 @@ def test_a_hook_gives_items_a_text_or_nothing(load, capsys, hook, body, items, e
 
 def test_one_plugin_alone_is_called(load) -> None:
     host = load(
-        **{name: HOOK.format(hook="code_commit_secrets", arguments="", body=f"yield {name!r}") for name in "ab"}
+        **{
+            name: HOOK.format(hook="code_commit_secrets", arguments="", body=f"yield {name!r}")
+            for name in "ab"
+        }
     )
     first, second = host.plugins
     assert list(host.collect("code_commit_secrets")) == [(first, "a"), (second, "b")]
     assert list(host.collect("code_commit_secrets", only=second)) == [(second, "b")]
     assert [host.hooks_of(each) for each in host.plugins] == [["code_commit_secrets"]] * 2
-    assert (host.knows_hook("code_commit_secrets"), host.knows_hook("code_commit_nothing")) == (True, False)
+    assert (host.knows_hook("code_commit_secrets"), host.knows_hook("code_commit_nothing")) == (
+        True,
+        False,
+    )
 
 
 def test_the_hooks_of_a_plugin_are_sorted(load) -> None:
     names = ("code_commit_workflows", "code_commit_checks", "code_commit_providers")
-    host = load(many=IMPORT + "".join(f"@hookimpl\ndef {name}():\n    return []\n" for name in names))
+    host = load(
+        many=IMPORT + "".join(f"@hookimpl\ndef {name}():\n    return []\n" for name in names)
+    )
     assert host.hooks_of(host.plugins[0]) == sorted(names)
 
 
 def test_a_failure_is_told_once_and_an_interrupt_is_none() -> None:
     host, told, plugin = PluginHost([]), [], Plugin("one", "dist-one", "1.0", True, None)
     host.on_failure = told.append
-    expected = PluginFailure("one", "dist-one", "1.0", "stage", "the name is claimed by a and b", True, ("a", "b"))
+    expected = PluginFailure(
+        "one", "dist-one", "1.0", "stage", "the name is claimed by a and b", True, ("a", "b")
+    )
     for _ in range(2):
         assert host.reject(plugin, "stage", "the name", ["a", "b"]) == expected
     assert (host.failures, told, host.traces) == ([expected], [expected], [])
@@ -181,11 +215,14 @@ def test_an_unknown_name_cannot_be_disabled(load, disabled, close) -> None:
 
 def test_only_the_arguments_that_an_implementation_names_are_made(load) -> None:
     host = load(
-        after=HOOK.format(hook="code_commit_after_run", arguments="run, ending", body='return f"{run} {ending}"')
+        after=HOOK.format(
+            hook="code_commit_after_run", arguments="run, ending", body='return f"{run} {ending}"'
+        )
     )
     made = []
     arguments = {
-        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}" for name in ("settings", "run")
+        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}"
+        for name in ("settings", "run")
     }
     items = [item for _, item in host.collect("code_commit_after_run", arguments)]
     assert (items, made, host.failures) == (["after-run None"], ["run"], [])

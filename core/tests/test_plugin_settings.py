@@ -63,15 +63,21 @@ def test_a_plugins_section_is_merged_and_becomes_its_model(load) -> None:
     user = "[plugins.truncation]\nshrink_below = 0.2\nthresholds.low = 0.3"
     environ = {"CODE_COMMIT_PLUGINS__TRUNCATION__NAMES": '["a", "b"]'}
     flags = {"plugins.truncation.shrink_below": 1}
-    found = load("[plugins.truncation]\nthresholds.high = 0.7", user=user, environ=environ, flags=flags)
+    found = load(
+        "[plugins.truncation]\nthresholds.high = 0.7", user=user, environ=environ, flags=flags
+    )
     section = found.plugin("truncation", Section)
-    assert section == Section(shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7))
+    assert section == Section(
+        shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7)
+    )
 
 
 def test_a_plugin_without_settings_takes_none(load) -> None:
     found = load("[plugins.empty]\n[plugins.full]\na = 1")
     assert found.plugin("empty", None) is found.plugin("absent", None) is None
-    with pytest.raises(NotReady, match=r"^agent-config/config\.toml: the plugin full has no settings$"):
+    with pytest.raises(
+        NotReady, match=r"^agent-config/config\.toml: the plugin full has no settings$"
+    ):
         found.plugin("full", None)
 
 
@@ -88,7 +94,10 @@ class Private(BaseModel):
 
 
 def test_a_setting_of_a_plugin_may_be_for_the_users_file_alone(load, tmp_path) -> None:
-    found = load('[plugins.own]\nshown = "a"\n[plugins.bad]\nfolder = "a"', user='[plugins.own]\nfolder = "b"')
+    found = load(
+        '[plugins.own]\nshown = "a"\n[plugins.bad]\nfolder = "a"',
+        user='[plugins.own]\nfolder = "b"',
+    )
     assert found.plugin("own", Private) == Private(folder="b", shown="a")
     with pytest.raises(
         NotReady, match=r"^agent-config/config\.toml: plugins\.bad\.folder only works in your own"
@@ -101,7 +110,10 @@ def test_a_setting_of_a_plugin_may_be_for_the_users_file_alone(load, tmp_path) -
     ("text", "said"),
     [
         ("shrink_bellow = 1", "there is no setting shrink_bellow; did you mean shrink_below?"),
-        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean thresholds.high?"),
+        (
+            "thresholds.hihg = 1",
+            "there is no setting thresholds.hihg; did you mean thresholds.high?",
+        ),
         ('shrink_below = "much"', "shrink_below should be a valid number"),
         ('names = ["a", "b", "c"]', "names: there should be two names at most"),
         ("scales = [{ smal = 1 }]", "there is no setting scales.0.smal"),
@@ -119,7 +131,9 @@ def test_a_mistake_in_a_plugins_section_names_place_and_section(load, text: str,
 def test_validated_stands_alone_and_shows_no_value() -> None:
     with pytest.raises(NotReady) as caught:
         validated(Section, {"shrink_below": KEY}, "[providers.openai.player]", lambda _: "")
-    assert str(caught.value).startswith("[providers.openai.player]: shrink_below should be a valid number")
+    assert str(caught.value).startswith(
+        "[providers.openai.player]: shrink_below should be a valid number"
+    )
     assert KEY not in repr(caught.value)
     assert validated(Anything, {"free": 1}, "x", lambda _: "").model_dump() == {"free": 1}
 
@@ -159,9 +173,15 @@ def run(run):
 def test_config_shows_the_settings_of_plugins_or_what_is_written(project, tmp_path):
     plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
     install_plugin(tmp_path / "many", "wrong", SETTINGS.replace("many_plugin", "wrong_plugin"))
-    project.write({"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n[plugins.wrong]\nwords = 1\n'})
+    project.write(
+        {"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n[plugins.wrong]\nwords = 1\n'}
+    )
     rows = project.command("config", "--json", plugins=plugins).document["settings"]
-    found = {row["name"]: (row["value"], row["origin"]) for row in rows if row["name"].startswith("plugins.")}
+    found = {
+        row["name"]: (row["value"], row["origin"])
+        for row in rows
+        if row["name"].startswith("plugins.")
+    }
     assert {name: row for name, row in found.items() if ".many." in name or ".wrong." in name} == {
         "plugins.many.deep.steps": (3, "default"),
         "plugins.many.folder": ("here", "default"),
@@ -169,12 +189,16 @@ def test_config_shows_the_settings_of_plugins_or_what_is_written(project, tmp_pa
         "plugins.many.words": (["a"], "agent-config/config.toml"),
         "plugins.wrong.words": (1, "agent-config/config.toml"),
     }
-    assert [row["description"] for row in rows if row["name"] == "plugins.many.deep.steps"] == ["How many."]
+    assert [row["description"] for row in rows if row["name"] == "plugins.many.deep.steps"] == [
+        "How many."
+    ]
 
 
 def test_broken_settings_of_the_workflow_stop_the_run(project, tmp_path):
     section = '\n@hookimpl\ndef code_commit_settings():\n    return "nowhere:Section"\n'
-    finished = project.command("--idle", plugins=[install_plugin(tmp_path / "many", "idle", IDLE + section)])
+    finished = project.command(
+        "--idle", plugins=[install_plugin(tmp_path / "many", "idle", IDLE + section)]
+    )
     assert finished.exit_code == 3
     assert "the settings of code-commit-idle are broken: " in finished.stderr
     assert "nowhere" in finished.stderr
@@ -190,7 +214,9 @@ def test_broken_settings_of_the_workflow_stop_the_run(project, tmp_path):
         ("openai", "code-commit-openai", ("code-commit-openai",), True),
     ],
 )
-def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(name, distribution, disabled, known):
+def test_an_unknown_provider_may_be_configured_if_a_plugin_failed(
+    name, distribution, disabled, known
+):
     source = PluginSource(name, distribution, "1", "code_commit", "nowhere_to_be_found")
     providers = Registry(PluginHost([source], disabled=disabled)).known_providers()
     assert (providers is not None and "openai" in providers) == known

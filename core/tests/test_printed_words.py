@@ -1,4 +1,6 @@
-"""Words that are printed: they keep apart from the status line, and only a terminal gets styles and no commands."""
+"""Words that are printed: they keep apart from the status line, and only a terminal gets styles and
+no commands.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
 
     monkeypatch.setattr(log, "emit", report)
     monkeypatch.setattr(log, "show", report)
-    call = ModelCall(Request(()), "ask", "default", "one", "model", 1, log.folder, math.inf, time.sleep, print)
+    call = ModelCall(
+        Request(()), "ask", "default", "one", "model", 1, log.folder, math.inf, time.sleep, print
+    )
     reply = ReceivedReply(call, call_files(1, "ask"), log, done.append, None)
     reply.take(Delta("thinking", "hm"))
     assert shown[False].wait(60)
@@ -68,7 +72,9 @@ def test_a_terminal_gets_styles_and_no_commands(project, tmp_path, terminal, env
     plugins = [install_plugin(tmp_path / "plugins", "says", SAYS)]
     ours, theirs = pty.openpty() if terminal else os.pipe()
     environ = {"TERM": "xterm", **environ}
-    with project.start("--say", "--quiet", plugins=plugins, environ=environ, stdout=theirs) as process:
+    with project.start(
+        "--say", "--quiet", plugins=plugins, environ=environ, stdout=theirs
+    ) as process:
         os.close(theirs)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr

@@ -14,8 +14,12 @@ from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
 
-ASKED = events.CallStarted(1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt")
-ANSWERED = events.CallFinished(1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300)
+ASKED = events.CallStarted(
+    1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt"
+)
+ANSWERED = events.CallFinished(
+    1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300
+)
 BUILDING = events.ProcessStarted(("bash", "build.sh"), "bubblewrap", "1-build.txt")
 BUILD = ("bash", "build.sh")
 
@@ -125,13 +129,23 @@ def test_refusals_are_listed():
     refused = events.ChangesRefused(
         "a path is not allowed", ({"path": ".git/x", "rule": "git", "reason": "protected"},)
     )
-    assert shown(refused) == ["[0:00] response refused: a path is not allowed", "[0:00]   .git/x: protected"]
+    assert shown(refused) == [
+        "[0:00] response refused: a path is not allowed",
+        "[0:00]   .git/x: protected",
+    ]
 
 
 def test_refusals_are_told_once():
-    rows = ({"path": "a", "rule": "place", "reason": "a link"}, {"path": "b", "rule": "place", "reason": "a folder"})
+    rows = (
+        {"path": "a", "rule": "place", "reason": "a link"},
+        {"path": "b", "rule": "place", "reason": "a folder"},
+    )
     refused = events.ChangesRefused("a: a link\nb: a folder", rows)
-    assert shown(refused) == ["[0:00] response refused:", "[0:00]   a: a link", "[0:00]   b: a folder"]
+    assert shown(refused) == [
+        "[0:00] response refused:",
+        "[0:00]   a: a link",
+        "[0:00]   b: a folder",
+    ]
 
 
 def test_lines_bear_the_time_since_the_start():
@@ -139,7 +153,11 @@ def test_lines_bear_the_time_since_the_start():
     progress = Progress(stream, {})
     for at in (0, 65.9, 3723):
         progress.receive(record(events.StateEntered("x"), at))
-    assert stream.getvalue().splitlines() == ["[0:00] state: x", "[1:05] state: x", "[1:02:03] state: x"]
+    assert stream.getvalue().splitlines() == [
+        "[0:00] state: x",
+        "[1:05] state: x",
+        "[1:02:03] state: x",
+    ]
 
 
 def test_text_of_others_can_neither_command_the_terminal_nor_pass_for_a_line_of_ours():
@@ -192,9 +210,15 @@ def test_a_stream_that_cannot_hold_a_character_gets_it_spelled_out():
 
 
 def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
-    again = events.CallStarted(2, "player", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "2.txt")
-    failed = events.CallFinished(2, "q", "gemini-2.5-pro", None, "", 1.0, None, None, error="no network")
-    tampered = events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l")
+    again = events.CallStarted(
+        2, "player", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "2.txt"
+    )
+    failed = events.CallFinished(
+        2, "q", "gemini-2.5-pro", None, "", 1.0, None, None, error="no network"
+    )
+    tampered = events.ProcessFinished(
+        BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"
+    )
     passed = events.ProcessFinished(BUILD, 1, 3.0, timed_out=False, tampered=(), log="l")
     lines = shown(
         events.StateEntered("review"), ASKED, ANSWERED, again, failed, events.ChangesApplied(("a",), ()), BUILDING, passed,
@@ -217,7 +241,9 @@ def test_a_failure_is_explained_when_the_run_goes_on():
     assert lines == ["gpt-5 failed after 1.0 s", "  no network", *["call 2, q: asking gpt-5"] * 2]
 
 
-RED = events.ProcessFinished(BUILD, 1, 3.0, timed_out=False, tampered=(), log="1-build.txt", last_lines="one\ntwo")
+RED = events.ProcessFinished(
+    BUILD, 1, 3.0, timed_out=False, tampered=(), log="1-build.txt", last_lines="one\ntwo"
+)
 
 
 def test_the_last_lines_of_a_red_build_are_shown_when_the_run_goes_on():

@@ -1,4 +1,6 @@
-"""What a person sees of a run on a terminal: a status line, colors unless they are off, and nothing hostile."""
+"""What a person sees of a run on a terminal: a status line, colors unless they are off, and nothing
+hostile.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def run(run):
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("environment", "colored"), [({"NO_COLOR": "1"}, False), ({}, True)])
-def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tmp_path, environment, colored):
+def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(
+    tmp_path, environment, colored
+):
     project = Project.create(tmp_path / "project", build="read -r line < go; exit 1\n")
     plugin = install_plugin(tmp_path / "plugins", "builder", BUILDER)
     os.mkfifo(project.root / "go")
@@ -131,7 +135,9 @@ def test_a_terminal_that_wants_plain_text_gets_it(environment):
 
 
 def rendered(written: str) -> list[str]:
-    """Play the few sequences that are in use: colours, cursor up, erase line, show and hide the cursor."""
+    """Play the few sequences that are in use: colours, cursor up, erase line, show and hide the
+    cursor.
+    """
     rows, row, column, index = [""], 0, 0, 0
     while index < len(written):
         character = written[index]
@@ -165,9 +171,17 @@ resize(80)
 
 
 def test_a_status_line_that_wraps_after_a_resize_is_erased_as_a_whole():
-    script = SHRINKING + SCRIPT.replace("tell(events.QuestionAsked", "resize(20)\ntell(events.QuestionAsked")
-    environ = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM", "COLUMNS"}}
-    start = partial(subprocess.Popen, [sys.executable, "-c", script], env=environ | {"TERM": "xterm"})
+    script = SHRINKING + SCRIPT.replace(
+        "tell(events.QuestionAsked", "resize(20)\ntell(events.QuestionAsked"
+    )
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"NO_COLOR", "TERM", "COLUMNS"}
+    }
+    start = partial(
+        subprocess.Popen, [sys.executable, "-c", script], env=environ | {"TERM": "xterm"}
+    )
     code, written, _ = written_to_a_terminal(start)
     assert code == 0
     assert "\r\x1b[2K" + "\x1b[1A\x1b[2K" * 2 in written  # 59 columns in lines of 20

@@ -1,4 +1,5 @@
-"""Kill the real command at random moments of a run; at the next start, the tree is completely old or completely new.
+"""Kill the real command at random moments of a run; at the next start, the tree is completely old
+or completely new.
 
 `CODE_COMMIT_RUN_KILLS` is the number of kills, `CODE_COMMIT_RUN_KILLS_SEED` changes the moments.
 """
@@ -45,7 +46,10 @@ NEW = {
 def change(before: dict[str, str], after: dict[str, str]) -> str:
     """Return a response that changes the tree `before` into the tree `after`."""
     gone = [f"^^^{path}\n^^^delete\n" for path in before.keys() - after.keys()]
-    return "".join(gone + [f"^^^{path}\n{after[path]}^^^end\n" for path in after if before.get(path) != after[path]])
+    return "".join(
+        gone
+        + [f"^^^{path}\n{after[path]}^^^end\n" for path in after if before.get(path) != after[path]]
+    )
 
 
 def picture(project: Project) -> dict[str, tuple[str, int, bytes]]:
@@ -78,7 +82,9 @@ class Campaign:
         return (self.project.root / "agent-config/.code-commit/journal" / stage).exists()
 
     def answer(self, _request: object) -> str:
-        """Record the state of the tree, which the host has already recovered, then return the next change."""
+        """Record the state of the tree, which the host has already recovered, then return the next
+        change.
+        """
         self.found.append(self.state())
         return self.responses.get(self.found[-1], "")
 
@@ -135,7 +141,9 @@ def test_after_a_kill_the_tree_is_completely_old_or_new(campaign):
         recovered += any("interrupted" in event["data"].get("text", "") for event in events)
         assert campaign.found[-1] in campaign.pictures, f"torn by kill {kill}"
         assert campaign.state() == campaign.found[-1]
-    print(f"{KILLS} kills, of which {recovered} left a change half made; {campaign.found.count('torn')} torn trees")
+    print(
+        f"{KILLS} kills, of which {recovered} left a change half made; {campaign.found.count('torn')} torn trees"
+    )
     before = campaign.state()
     campaign.finish()
     assert campaign.state() != before

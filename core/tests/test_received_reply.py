@@ -45,7 +45,9 @@ def receive(log):
     log.add_sink("code-commit", sink)
     files = log.call_files(1, "ask")
 
-    def receive(*pieces: str | tuple[str, str], print_text=None, watch=None) -> tuple[ReceivedReply, list[dict]]:
+    def receive(
+        *pieces: str | tuple[str, str], print_text=None, watch=None
+    ) -> tuple[ReceivedReply, list[dict]]:
         reply, seen = ReceivedReply(1, files, log, print_text, watch), []
         for index, piece in enumerate(pieces):
             kind, text = ("text", piece) if isinstance(piece, str) else piece
@@ -75,20 +77,33 @@ def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, m
     def half_a_second_passes(_text: str) -> None:
         now[0] += 0.5
 
-    _, seen = receive("one\n", "two\n", "three\n", "four\n", "five\n", print_text=half_a_second_passes)
+    _, seen = receive(
+        "one\n", "two\n", "three\n", "four\n", "five\n", print_text=half_a_second_passes
+    )
     assert [each["seconds"] for each in seen] == [0.0, 0.5, 1.0, 1.5, 2.0]
-    kept = [record.data["seconds"] for record in read_records(log.folder / "events.jsonl") if "printed" in record.data]
+    kept = [
+        record.data["seconds"]
+        for record in read_records(log.folder / "events.jsonl")
+        if "printed" in record.data
+    ]
     assert kept == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
     ("pieces", "files"),
     [
-        (["^^^src/a.py\nx\n", "y\n", "^^^end\nwords", "\n^^^m\n"], ["src/a.py", "src/a.py", None, "m"]),
+        (
+            ["^^^src/a.py\nx\n", "y\n", "^^^end\nwords", "\n^^^m\n"],
+            ["src/a.py", "src/a.py", None, "m"],
+        ),
         (["^^^a\n^^^de", "lete\n", "^^^end\n"], ["a", "a", None]),
         (["words ^^^a\n", "^^", "^ m \n", "^^^c"], [None, None, "m", "m"]),
-        (["^^^" + "x" * 999 + "\n", "^^^end\n", "^^^" + "x" * 1000 + "\n"], ["x" * 999, None, None]),
-        (["^" * 3 + "x" * 996, "y" * 500 + "\n"], [None, None]),  # of a long line, only the start is looked at
+        (
+            ["^^^" + "x" * 999 + "\n", "^^^end\n", "^^^" + "x" * 1000 + "\n"],
+            ["x" * 999, None, None],
+        ),
+        # Of a long line, only the start is looked at.
+        (["^" * 3 + "x" * 996, "y" * 500 + "\n"], [None, None]),
     ],
 )
 def test_the_file_that_the_text_writes_is_named(receive, pieces, files):
@@ -98,7 +113,12 @@ def test_the_file_that_the_text_writes_is_named(receive, pieces, files):
 def test_words_are_printed_and_thoughts_end_their_line(receive):
     printed: list[str] = []
     reply, seen = receive(
-        "one", ("thinking", "hm"), ("thinking", "hm"), "three\n", ("tool", "{}"), print_text=printed.append
+        "one",
+        ("thinking", "hm"),
+        ("thinking", "hm"),
+        "three\n",
+        ("tool", "{}"),
+        print_text=printed.append,
     )
     assert printed == ["one", "\n", "three\n"]
     assert [each["printed"] for each in seen] == [True, False, False, True, False]
@@ -146,7 +166,9 @@ def stopped(reply: ReceivedReply, text: str, usage: Usage | None) -> Completion:
     ],
 )
 def test_a_reply_that_decides_is_stopped_with_what_arrived(receive, usage, read, written):
-    reply, _ = receive("one ", ("thinking", "hm"), watch=lambda: lambda text: 2 if "two" in text else None)
+    reply, _ = receive(
+        "one ", ("thinking", "hm"), watch=lambda: lambda text: 2 if "two" in text else None
+    )
     completion = stopped(reply, "two" * 100, usage)  # all of it counts
     assert completion.text == "one " + "two" * 100
     assert (completion.finish.value, completion.model) == ("stopped_early", "scripted")
@@ -159,7 +181,8 @@ def test_a_reply_that_decides_is_stopped_with_what_arrived(receive, usage, read,
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_watched_reply_with_a_key_is_stopped(receive, key, watched):
     reply, _ = receive("the key is ", watch=(lambda: lambda _text: None) if watched else None)
-    with suppress(StopReading):  # another thread searches for the key, and may not have found it yet
+    # Another thread searches for the key, and may not have found it yet.
+    with suppress(StopReading):
         reply.take(Delta("text", key))
     reply.end()
     with pytest.raises(StopReading) if watched else nullcontext():

@@ -85,7 +85,11 @@ def run(project, tmp_path):
 
 
 def calls(project: Project, kind: str) -> list[dict[str, Any]]:
-    return [dict(each.data) for each in read_records(project.run_folder / "events.jsonl") if each.kind == kind]
+    return [
+        dict(each.data)
+        for each in read_records(project.run_folder / "events.jsonl")
+        if each.kind == kind
+    ]
 
 
 def names(folder: Path) -> set[str]:
@@ -99,9 +103,19 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
     place = {"address": "", "key_source": "", "request": "1-ask.txt"}
     assert calls(project, "call.started")[0] == own | place | {"provider": "rich"}
     tokens = {"input": 1000, "output": 200, "cache_read": 30, "cache_write": 4, "reasoning": 5}
-    ended = {"finish": "stop", "finish_detail": "end", "cost_usd": None, "parts": "1-ask-response-parts.json"}
+    ended = {
+        "finish": "stop",
+        "finish_detail": "end",
+        "cost_usd": None,
+        "parts": "1-ask-response-parts.json",
+    }
     first, second, third = calls(project, "call.finished")
-    expected = own | ended | {f"{name}_tokens": count for name, count in tokens.items()} | {"model": "rich-exact"}
+    expected = (
+        own
+        | ended
+        | {f"{name}_tokens": count for name, count in tokens.items()}
+        | {"model": "rich-exact"}
+    )
     assert first | {"seconds": 0} == expected | {
         "response": "1-ask-response.txt",
         "error": None,
@@ -111,9 +125,16 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
     assert (third["cost_usd"], third["input_tokens"], third["output_tokens"]) == (0.0, 0, 0)
     assert (third["cache_read_tokens"], third["number"]) == (None, 3)
     folder = project.run_folder
-    assert {"1-ask.txt", "1-ask-response.txt", "1-ask-response.json", "1-ask-response-parts.json"} <= names(folder)
+    assert {
+        "1-ask.txt",
+        "1-ask-response.txt",
+        "1-ask-response.json",
+        "1-ask-response-parts.json",
+    } <= names(folder)
     assert json.loads((folder / "1-ask-response.json").read_bytes()) == {"id": "tool"}
-    assert [part["type"] for part in json.loads((folder / "1-ask-response-parts.json").read_bytes())] == [
+    assert [
+        part["type"] for part in json.loads((folder / "1-ask-response-parts.json").read_bytes())
+    ] == [
         "text",
         "tool_call",
     ]
@@ -121,7 +142,9 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
     data = finished.events[-1]["data"]["data"]
     assert (data["model"], data["counted"]) == (["rich-1", 4096], [12, 0, None])
     document = json.loads((folder / "run.json").read_bytes())
-    assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [("rich", "rich-exact", 3)]
+    assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [
+        ("rich", "rich-exact", 3)
+    ]
 
 
 def test_files_of_a_workflow_without_numbers_have_none(run, project: Project):
@@ -129,12 +152,20 @@ def test_files_of_a_workflow_without_numbers_have_none(run, project: Project):
     assert finished.exit_code == 4
     asked = {f"ask{count}{end}" for count in ("", "-2") for end in (".txt", "-response.txt")}
     assert names(project.run_folder) == asked | {"ask-response.json", "build.txt", "build-2.txt"}
-    assert (project.run_folder / "ask-2-response.txt").read_text() == "ERROR\nrich-1: who is there\nhalf a reply"
+    assert (
+        project.run_folder / "ask-2-response.txt"
+    ).read_text() == "ERROR\nrich-1: who is there\nhalf a reply"
     failed = calls(project, "call.finished")[1]
-    assert (failed["error"], failed["error_kind"], failed["number"]) == ("rich-1: who is there", "network", 2)
+    assert (failed["error"], failed["error_kind"], failed["number"]) == (
+        "rich-1: who is there",
+        "network",
+        2,
+    )
     assert (failed["finish"], failed["finish_detail"], failed["input_tokens"]) == (None, "", None)
     assert (failed["cost_usd"], failed["response"]) == (None, "ask-2-response.txt")
     assert "hint: check the connection and the address\n" in finished.stderr
-    shown = [line.partition("] ")[2] for line in finished.stderr.splitlines() if line.startswith("[")]
+    shown = [
+        line.partition("] ")[2] for line in finished.stderr.splitlines() if line.startswith("[")
+    ]
     assert shown[0] == "unnumbered, log in logs/" + project.run_folder.name
     assert shown[1:] == ["asking rich-1", f"rich-1 failed after {failed['seconds']:.1f} s"]

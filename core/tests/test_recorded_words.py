@@ -46,10 +46,16 @@ def run(run):
 
 
 def test_kinds_of_events():
-    names = {each.__name__: each.kind for each in events.Event.__subclasses__() if each.__module__ == events.__name__}
+    names = {
+        each.__name__: each.kind
+        for each in events.Event.__subclasses__()
+        if each.__module__ == events.__name__
+    }
     assert sorted(names.values()) == sorted(EVENTS.split())
     for name, kind in names.items():
-        assert name == "MessageLogged" or name == "".join(word.capitalize() for word in kind.split("."))
+        assert name == "MessageLogged" or name == "".join(
+            word.capitalize() for word in kind.split(".")
+        )
 
 
 def test_reasons_why_a_completion_ended():
@@ -67,7 +73,10 @@ def test_an_error_has_the_exit_code_of_its_nearest_class():
     class Special(errors.NotReady):
         pass
 
-    found = [errors.exit_code_of(error) for error in (Special("x"), errors.CodeCommitError("x"), ChangeSetRefused(()))]
+    found = [
+        errors.exit_code_of(error)
+        for error in (Special("x"), errors.CodeCommitError("x"), ChangeSetRefused(()))
+    ]
     assert found == [ExitCode.NOT_READY, ExitCode.INTERNAL, ExitCode.RESPONSE_REFUSED]
 
 
@@ -99,7 +108,15 @@ def test_what_a_plugin_may_import_can_be_listed():
 
 def test_each_kind_of_a_services_error_has_a_hint():
     assert set(HINTS) == set(get_args(ProviderErrorKind))
-    assert set(HINTS) == {"auth", "quota", "rate", "network", "server", "rejected", "invalid_response"}
+    assert set(HINTS) == {
+        "auth",
+        "quota",
+        "rate",
+        "network",
+        "server",
+        "rejected",
+        "invalid_response",
+    }
 
 
 @pytest.mark.slow

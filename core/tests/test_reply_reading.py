@@ -32,7 +32,9 @@ from code_commit.plugin_api.reply import FINISH_WORDS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -58,7 +60,10 @@ def test_any_bytes_give_an_object_or_garbled(body):
     ("bodies", "says"),
     [
         ((b"", b" \n"), "the reply is empty, not JSON"),
-        ((b"\n <!DOCTYPE html>", b"<HTML>", b"<head>", b"<body>", b"<?xml ?>"), "the reply is a web page, not JSON"),
+        (
+            (b"\n <!DOCTYPE html>", b"<HTML>", b"<head>", b"<body>", b"<?xml ?>"),
+            "the reply is a web page, not JSON",
+        ),
         ((b'{"a": 1', b"[1"), "the reply is invalid or truncated, not JSON"),
         ((b"data: {}", b"event: x"), "the reply is a stream of events, not JSON"),
         ((b"hello", b"1" * 5000, b"<p>"), "the reply is something else, not JSON"),
@@ -115,7 +120,9 @@ def test_members_are_checked():
         assert caught.value.kind == "invalid_response"
 
 
-@pytest.mark.parametrize(("told", "tokens"), [(7, 7), (0, 0), (-1, None), (True, None), ("7", None), (1.5, None)])
+@pytest.mark.parametrize(
+    ("told", "tokens"), [(7, 7), (0, 0), (-1, None), (True, None), ("7", None), (1.5, None)]
+)
 def test_a_token_count_is_a_count_or_not_told(told, tokens):
     assert token_count({"n": told}, "n") == tokens
     assert token_count({}, "n") is None
@@ -158,8 +165,14 @@ def test_malformed_arguments_keep_what_was_written(written):
 
 def test_long_words_are_shortened_and_kept_on_one_line():
     rejected = "the service rejected the request (HTTP 400)"
-    assert str(reply_error(400, words="line\n  two " + "x" * 491)) == f'{rejected}: "line two {"x" * 491}"'
-    assert str(reply_error(400, words="line\n  two " + "x" * 492)) == f'{rejected}: "line two {"x" * 491}…"'
+    assert (
+        str(reply_error(400, words="line\n  two " + "x" * 491))
+        == f'{rejected}: "line two {"x" * 491}"'
+    )
+    assert (
+        str(reply_error(400, words="line\n  two " + "x" * 492))
+        == f'{rejected}: "line two {"x" * 491}…"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +189,11 @@ def test_long_words_are_shortened_and_kept_on_one_line():
 def test_a_status_has_a_kind_and_a_meaning(kind, meaning, statuses):
     for status in statuses:
         error = reply_error(status, retry_after=1.5)
-        assert (error.kind, str(error), error.retry_after) == (kind, f"{meaning} (HTTP {status})", 1.5)
+        assert (error.kind, str(error), error.retry_after) == (
+            kind,
+            f"{meaning} (HTTP {status})",
+            1.5,
+        )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +201,11 @@ def test_a_status_has_a_kind_and_a_meaning(kind, meaning, statuses):
     [
         (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
         (400, "API_KEY_INVALID", "the service rejected the key (HTTP 400): API_KEY_INVALID"),
-        (403, "SERVICE_DISABLED", "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
+        (
+            403,
+            "SERVICE_DISABLED",
+            "the key does not have permission for this (HTTP 403): SERVICE_DISABLED",
+        ),
         (403, "", "the key does not have permission for this (HTTP 403)"),
         (401, "sk-123", "the service rejected the key (HTTP 401)"),
         (401, "two words", "the service rejected the key (HTTP 401)"),
@@ -195,7 +216,10 @@ def test_an_authentication_error_shows_only_status_and_reason(status, reason, sa
 
 
 def test_an_error_in_a_successful_reply_shows_no_status():
-    assert str(reply_error(200, kind="server", words="overloaded")) == 'the service failed: "overloaded"'
+    assert (
+        str(reply_error(200, kind="server", words="overloaded"))
+        == 'the service failed: "overloaded"'
+    )
     assert str(reply_error(200)) == "the service failed"
     assert str(reply_error(200, kind="network")) == "the service could not be reached"
     assert str(reply_error(200, kind="invalid_response")) == "the reply cannot be parsed"
@@ -311,10 +335,16 @@ def test_an_error_is_retried_unless_its_names_are_permanent(status, names, kind)
         ({"error": {"code": "1305"}}, 'the service failed: "1305"'),
         ({"error": "slow down"}, 'the service failed: "slow down"'),
         ({"error": {"code": 502, "message": "gone"}}, 'the service failed (HTTP 502): "gone"'),
-        ({"error": {"type": "authentication_error"}}, "the service rejected the key: authentication_error"),
+        (
+            {"error": {"type": "authentication_error"}},
+            "the service rejected the key: authentication_error",
+        ),
         ({"error": {"code": 401}}, "the service rejected the key (HTTP 401)"),
         ({"error": {"message": None, "type": None}}, "the service failed"),
-        ({"object": "error", "message": "odd", "code": 500}, 'the service failed (HTTP 500): "odd"'),
+        (
+            {"object": "error", "message": "odd", "code": 500},
+            'the service failed (HTTP 500): "odd"',
+        ),
     ],
 )
 def test_an_error_in_a_reply_has_the_words_of_the_service(reply, says):
@@ -347,7 +377,11 @@ def test_calls_without_an_id_get_one_that_depends_on_the_reply_alone():
     known, thought = ToolCall("c7", "read", {}, "{}"), Opaque("plain", {})
     given = [with_ids((thought, CALL, known, TEXT, CALL), reply) for reply in ("r1", "r1", "r2")]
     first, second = (given[0][at].id for at in (1, 4))
-    assert given[0] == given[1] == (thought, ToolCall(first, *("read", {}, "{}")), known, TEXT, given[0][4])
+    assert (
+        given[0]
+        == given[1]
+        == (thought, ToolCall(first, *("read", {}, "{}")), known, TEXT, given[0][4])
+    )
     assert (first[:5], len(first), first[-2:], second) == ("call_", 23, "_1", f"{first[:-1]}4")
     assert given[2][1].id[:21] != first[:21]
     assert with_ids((CALL, ToolCall("", "write", {}, "{}")), "r1")[0].id[:21] != first[:21]

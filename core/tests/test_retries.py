@@ -23,7 +23,14 @@ def failing(kind: str, retry_after: float | None = 0.0) -> ProviderError:
     return ProviderError(f"it was {kind}", kind=kind, retry_after=retry_after, body=kind)
 
 
-def ask(provider: ScriptedProvider, *, seconds: float = 30, retries: int = 4, report=lambda *_: None, wait=time.sleep):
+def ask(
+    provider: ScriptedProvider,
+    *,
+    seconds: float = 30,
+    retries: int = 4,
+    report=lambda *_: None,
+    wait=time.sleep,
+):
     call = model_call("a question", seconds=seconds, wait=wait)
     return retry(call, next=provider.complete, retries=retries, report=report)
 
@@ -52,15 +59,23 @@ def test_what_will_not_pass_is_not(kind):
     provider = ScriptedProvider([error, "hello"])
     with pytest.raises(ProviderFailed, match=f"^scripted: it was {kind}$") as caught:
         ask(provider)
-    assert (caught.value.__cause__, caught.value.kind, caught.value.hint) == (error, kind, HINTS[kind])
+    assert (caught.value.__cause__, caught.value.kind, caught.value.hint) == (
+        error,
+        kind,
+        HINTS[kind],
+    )
     assert len(provider.requests) == 1
 
 
-@pytest.mark.parametrize(("kind", "hint"), [("auth", "no key was sent to this address: "), ("quota", HINTS["quota"])])
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("auth", "no key was sent to this address: "), ("quota", HINTS["quota"])]
+)
 def test_without_a_key_the_hint_is_about_that(kind, hint):
     provider = ScriptedProvider([failing(kind)])
     with pytest.raises(ProviderFailed) as caught:
-        retry(model_call("?"), next=provider.complete, retries=1, report=lambda *_: None, keyless=True)
+        retry(
+            model_call("?"), next=provider.complete, retries=1, report=lambda *_: None, keyless=True
+        )
     assert caught.value.hint.startswith(hint)
 
 
@@ -93,7 +108,11 @@ def test_the_wait_that_was_asked_for_is_kept():
 
 def test_the_longest_wait_is_kept_and_the_end_of_the_run_is_looked_for():
     waits = []
-    ask(ScriptedProvider([failing("rate", LONGEST_RETRY_AFTER), "hello"]), seconds=3600, wait=waits.append)
+    ask(
+        ScriptedProvider([failing("rate", LONGEST_RETRY_AFTER), "hello"]),
+        seconds=3600,
+        wait=waits.append,
+    )
     assert waits == [0, 0, 60]
 
 
@@ -122,7 +141,12 @@ def test_the_deadline_is_set_for_all_tries_together():
 
     began = time.monotonic()
     tries = partial(retry, next=try_once, retries=1, report=lambda *_: None)
-    deadline(model_call("a question", deadline=math.inf), next=tries, seconds=30, count=lambda _, done: done)
+    deadline(
+        model_call("a question", deadline=math.inf),
+        next=tries,
+        seconds=30,
+        count=lambda _, done: done,
+    )
     assert len(seen) == 2
     assert len(set(seen)) == 1
     assert began + 30 <= seen[0] <= time.monotonic() + 30
@@ -185,8 +209,20 @@ def test_retries_are_not_printed_or_logged(capfd, caplog):
         ({"retry-after": "12"}, 12.0),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 30.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:29:00 GMT"}, 0.0),
+        (
+            {
+                "retry-after": "Wed, 21 Oct 2015 07:28:30 GMT",
+                "date": "Wed, 21 Oct 2015 07:28:00 GMT",
+            },
+            30.0,
+        ),
+        (
+            {
+                "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT",
+                "date": "Wed, 21 Oct 2015 07:29:00 GMT",
+            },
+            0.0,
+        ),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "soon"}, None),

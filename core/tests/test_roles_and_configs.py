@@ -1,4 +1,6 @@
-"""The tables `[providers]` through `load_settings`: which config each role has, and what a mistake is told."""
+"""The tables `[providers]` through `load_settings`: which config each role has, and what a mistake
+is told.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_roles_and_named_configs(root: Path) -> None:
     assert not found.connection("gemini", "default")
 
 
-def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(root: Path) -> None:
+def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(
+    root: Path,
+) -> None:
     project(root, 'model = "gpt-5"\n')
     assert load(root).choose("planner").name == "gpt-5"
     project(root, 'model = "gpt-5"\n' + PROVIDERS)
@@ -69,14 +73,18 @@ def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_mo
         "anthropic.default",
         "anthropic.default",
     ]
-    assert found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
+    assert (
+        found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
+    )
     assert found.choose("planner").reason == "planner in [providers], agent-config/config.toml"
     assert load(root, model="gemini").choose("planner") == ModelChoice("gemini", "--model")
 
 
 def test_without_a_role_the_model_is_chosen_by_the_setting_or_the_default(root: Path) -> None:
     assert load(root).choose("planner") == ModelChoice("gemini-2.5-pro", "model, default")
-    assert load(root, {"CODE_COMMIT_MODEL": "m"}).choose("x") == ModelChoice("m", "model, variable CODE_COMMIT_MODEL")
+    assert load(root, {"CODE_COMMIT_MODEL": "m"}).choose("x") == ModelChoice(
+        "m", "model, variable CODE_COMMIT_MODEL"
+    )
     project(root, "[providers.planner.default]")  # a provider, and no role
     assert load(root).choose("planner").reason == "model, default"
 
@@ -90,28 +98,40 @@ def test_an_implied_default_config_needs_no_table(root: Path) -> None:
     ("reference", "fault"),
     [
         ("gemini.fast", "does not exist: there is no [providers.gemini.fast]"),
-        ("planner.fast", "does not exist: there is no [providers.planner.fast]"),  # a role, and no provider
-        *((text, "does not have the form <provider>.<config name>") for text in ("gemini", ".default", "gemini.", "")),
+        # A role, and no provider.
+        ("planner.fast", "does not exist: there is no [providers.planner.fast]"),
+        *(
+            (text, "does not have the form <provider>.<config name>")
+            for text in ("gemini", ".default", "gemini.", "")
+        ),
     ],
 )
 @pytest.mark.parametrize("role", ["default_provider", "planner"])
-def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str, reference: str, fault: str) -> None:
+def test_a_role_that_names_no_config_ends_with_an_example(
+    root: Path, role: str, reference: str, fault: str
+) -> None:
     project(root, f'providers.{role} = "{reference}"')
     with pytest.raises(NotReady) as caught:
         load(root)
     assert str(caught.value) == f'agent-config/config.toml: {role} = "{reference}" {fault}'
-    assert caught.value.hint.startswith("name the config of each provider, for example:\n[providers]\n")
+    assert caught.value.hint.startswith(
+        "name the config of each provider, for example:\n[providers]\n"
+    )
     assert "[providers.anthropic.planner]\nmodel = " in caught.value.hint.rstrip()
 
 
 def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
-    project(root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"'))
+    project(
+        root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"')
+    )
     assert "did you mean anthropic.planner?" in refused(root)
     with pytest.raises(NotReady, match=r"did you mean anthropic\.planner\?"):
-        load_settings(root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
-            "anthropic", "planer"
-        )
-    with pytest.raises(NotReady, match=r"^x\.y does not exist: there is no \[providers\.x\.y\]$") as caught:
+        load_settings(
+            root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}
+        ).connection("anthropic", "planer")
+    with pytest.raises(
+        NotReady, match=r"^x\.y does not exist: there is no \[providers\.x\.y\]$"
+    ) as caught:
         load(root, {"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection("x", "y")
     assert "[providers.anthropic.planner]" in caught.value.hint
 
@@ -127,7 +147,9 @@ def test_the_old_flat_form_ends_with_an_example_and_shows_no_key(
     root: Path, text: str, variables: dict[str, str]
 ) -> None:
     project(root, text)
-    assert "[providers.anthropic] sets api_key directly, without the name of a config" in refused(root, variables)
+    assert "[providers.anthropic] sets api_key directly, without the name of a config" in refused(
+        root, variables
+    )
     with pytest.raises(NotReady) as caught:
         load(root, variables)
     assert "[providers.gemini.default]" in caught.value.hint

@@ -54,7 +54,9 @@ def test_other_files_are_those_of_the_manifest(root, tree):
     assert (set(rolled_up.digests), rolled_up.others) == ({"a", "b"}, frozenset({"image"}))
 
 
-@pytest.mark.parametrize(("more", "patterns"), [({}, None), ({"include": ["*.py"], "exclude": []}, (("*.py",), ()))])
+@pytest.mark.parametrize(
+    ("more", "patterns"), [({}, None), ({"include": ["*.py"], "exclude": []}, (("*.py",), ()))]
+)
 def test_patterns_are_those_of_the_manifest(root, tree, more, patterns):
     write_manifest(root, **more)
     assert RolledUp.of(tree, TEXT).patterns == patterns

@@ -8,13 +8,32 @@ from typing import Any
 import pytest
 
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.run_json import RunDocument, clock, describe_cost, describe_spent, is_build, run_document
+from code_commit.plugin_api.run_json import (
+    RunDocument,
+    clock,
+    describe_cost,
+    describe_spent,
+    is_build,
+    run_document,
+)
 
 NOON = 1_700_000_000.25
 NO_TOKENS = dict.fromkeys(("input", "output", "cache_read", "cache_write", "reasoning"))
 EMPTY = {
     "version": 1,
-    **dict.fromkeys(("run", "workflow", "query", "outcome", "exit_code", "summary", "started", "finished", "cost_usd")),
+    **dict.fromkeys(
+        (
+            "run",
+            "workflow",
+            "query",
+            "outcome",
+            "exit_code",
+            "summary",
+            "started",
+            "finished",
+            "cost_usd",
+        )
+    ),
     **dict.fromkeys(("root", "folder", "commit", "pid")),
     "state": "running",
     "seconds": {"total": 0.0, "model": 0.0, "build": 0.0, "commands": 0.0},
@@ -55,7 +74,14 @@ def test_numbers_that_are_not_json_are_not_written():
 
 
 def test_the_start_and_the_end_of_a_run_are_copied():
-    first = {"workflow": "chat", "root": "/p", "folder": "logs/x", "commit": "abc", "pid": 7, "argv": ["a"]}
+    first = {
+        "workflow": "chat",
+        "root": "/p",
+        "folder": "logs/x",
+        "commit": "abc",
+        "pid": 7,
+        "argv": ["a"],
+    }
     last = {"outcome": "limit", "exit_code": 6, "summary": "too dear", "data": {"a": 1}}
     failed = {"plugin": "report", "error": "no"}
     told = (
@@ -65,7 +91,12 @@ def test_the_start_and_the_end_of_a_run_are_copied():
         ("run.finished", last),
     )
     at = {"started": "2023-11-14T22:13:20.250Z", "finished": "2023-11-14T22:13:20.250Z"}
-    expected = {"run": "the-run", "versions": {"core": "1"}, "query": "do it", "plugins_failed": [failed]}
+    expected = {
+        "run": "the-run",
+        "versions": {"core": "1"},
+        "query": "do it",
+        "plugins_failed": [failed],
+    }
     assert after(*told) == EMPTY | first | last | at | expected | {"state": "finished"}
 
 
@@ -103,19 +134,33 @@ def test_tokens_are_summed_for_the_run_and_for_each_model_of_each_provider():
         started("three"),
         finished(number=1, input_tokens=10, output_tokens=1, cache_read_tokens=3),
         finished(number=1, input_tokens=20, output_tokens=None, cache_write_tokens=4),
-        finished(number=2, input_tokens=None, output_tokens=None, reasoning_tokens=5),  # details alone count nothing
+        # Details alone count nothing.
+        finished(number=2, input_tokens=None, output_tokens=None, reasoning_tokens=5),
         finished(number=3, model="gpt-6", input_tokens="many", output_tokens=7),
     )
-    assert document["tokens"] == NO_TOKENS | {"input": 30, "output": 8, "cache_read": 3, "cache_write": 4}
-    assert [(row["provider"], row["model"], row["calls"], row["tokens"]) for row in document["models"]] == [
-        ("openai", "gpt-5", 2, NO_TOKENS | {"input": 30, "output": 1, "cache_read": 3, "cache_write": 4}),
+    assert document["tokens"] == NO_TOKENS | {
+        "input": 30,
+        "output": 8,
+        "cache_read": 3,
+        "cache_write": 4,
+    }
+    assert [
+        (row["provider"], row["model"], row["calls"], row["tokens"]) for row in document["models"]
+    ] == [
+        (
+            "openai",
+            "gpt-5",
+            2,
+            NO_TOKENS | {"input": 30, "output": 1, "cache_read": 3, "cache_write": 4},
+        ),
         ("other", "gpt-5", 1, NO_TOKENS),
         ("", "gpt-6", 1, NO_TOKENS | {"input": 0, "output": 7}),
     ]
 
 
 @pytest.mark.parametrize(
-    ("costs", "usd"), [((None, 0.0), None), ((0.25, None, 0.5), 0.75), ((0.25, "dear"), 0.25), ((), None)]
+    ("costs", "usd"),
+    [((None, 0.0), None), ((0.25, None, 0.5), 0.75), ((0.25, "dear"), 0.25), ((), None)],
 )
 def test_known_costs_are_summed_and_a_free_call_makes_no_cost_known(costs, usd):
     assert after(*(finished(cost_usd=cost) for cost in costs))["cost_usd"] == usd
@@ -123,8 +168,13 @@ def test_known_costs_are_summed_and_a_free_call_makes_no_cost_known(costs, usd):
 
 def test_seconds_are_those_of_models_builds_and_commands():
     spent = [finished(seconds=0.1), finished(seconds=0.2), finished(seconds="long")]
-    spent += [("process.finished", {"argv": argv, "seconds": 0.0004}) for argv in (BUILD, BUILD, ["ls"], None)]
-    spent += [("process.finished", {"argv": argv, "seconds": 1.0004}) for argv in (BUILD, BUILD, ["ls"])]
+    spent += [
+        ("process.finished", {"argv": argv, "seconds": 0.0004})
+        for argv in (BUILD, BUILD, ["ls"], None)
+    ]
+    spent += [
+        ("process.finished", {"argv": argv, "seconds": 1.0004}) for argv in (BUILD, BUILD, ["ls"])
+    ]
     assert after(*spent)["seconds"] == {"total": NOON, "model": 0.3, "build": 2.0, "commands": 1.0}
     records = [Record(1, at, "r", 1, None, "run.started", {}) for at in (5.0,)]
     records += [Record(1, at, "r", 1, None, "message", {}) for at in (7.00049, 4.0)]
@@ -133,14 +183,26 @@ def test_seconds_are_those_of_models_builds_and_commands():
 
 def test_a_record_that_cannot_be_read_costs_only_itself():
     broken = Record(1, 1e30, "the-run", 1, None, "run.started", {})
-    document = run_document([broken, Record(2, NOON, "the-run", 1, None, "query.read", {"query": "do it"})])
+    document = run_document(
+        [broken, Record(2, NOON, "the-run", 1, None, "query.read", {"query": "do it"})]
+    )
     assert (document["started"], document["query"]) == (None, "do it")
 
 
 def test_after_which_records_the_file_is_written():
     kinds = ("run.started", "call.finished", "process.finished", "attempt.finished", "run.finished")
-    kinds_without = ("call.started", "message", "call.progress", "attempt.started", "process.started", "query.read")
-    due = [RunDocument().receive(Record(1, NOON, "r", 1, None, kind, {})) for kind in (*kinds, *kinds_without)]
+    kinds_without = (
+        "call.started",
+        "message",
+        "call.progress",
+        "attempt.started",
+        "process.started",
+        "query.read",
+    )
+    due = [
+        RunDocument().receive(Record(1, NOON, "r", 1, None, kind, {}))
+        for kind in (*kinds, *kinds_without)
+    ]
     assert due == [True] * len(kinds) + [False] * len(kinds_without)
 
 
@@ -157,10 +219,19 @@ PRICED = finished("claude-sonnet-4-5", input_tokens=100_000, output_tokens=10_00
         ([COUNTED, COUNTED], "2,400 tokens in, 600 tokens out, 2 calls, 1:01", "3,000 tokens"),
         ([finished(output_tokens=0)], "0 tokens out, 1 call, 1:01", "0 tokens"),
         ([finished(cost_usd=0.12345)], "$0.1235, 1 call, 1:01", "$0.1235"),
-        ([PRICED], "$0.4500, 100,000 tokens in, 10,000 tokens out, 1 call, 1:01", "110,000 tokens, $0.4500"),
-        ([PRICED, COUNTED], "101,200 tokens in, 10,300 tokens out, 2 calls, 1:01", "111,500 tokens"),
         (
-            [("call.finished", PRICED[1] | {"seconds": 0.999})],  # loading the prices would take too long
+            [PRICED],
+            "$0.4500, 100,000 tokens in, 10,000 tokens out, 1 call, 1:01",
+            "110,000 tokens, $0.4500",
+        ),
+        (
+            [PRICED, COUNTED],
+            "101,200 tokens in, 10,300 tokens out, 2 calls, 1:01",
+            "111,500 tokens",
+        ),
+        (
+            # Loading the prices would take too long.
+            [("call.finished", PRICED[1] | {"seconds": 0.999})],
             "100,000 tokens in, 10,000 tokens out, 1 call, 1:01",
             "110,000 tokens",
         ),
@@ -174,7 +245,15 @@ def test_cost_tokens_calls_and_time_in_words(told, cost, spent):
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(-5, "0:00"), (7.9, "0:07"), (59.9, "0:59"), (60, "1:00"), (3599, "59:59"), (3600, "1:00:00"), (3723, "1:02:03")],
+    [
+        (-5, "0:00"),
+        (7.9, "0:07"),
+        (59.9, "0:59"),
+        (60, "1:00"),
+        (3599, "59:59"),
+        (3600, "1:00:00"),
+        (3723, "1:02:03"),
+    ],
 )
 def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
     assert clock(seconds) == shown
@@ -182,7 +261,14 @@ def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
 
 @pytest.mark.parametrize(
     ("argv", "is_one"),
-    [(BUILD, True), (("build.sh",), True), (("build.sh", "x"), False), ((), False), ("build.sh", False), (None, False)],
+    [
+        (BUILD, True),
+        (("build.sh",), True),
+        (("build.sh", "x"), False),
+        ((), False),
+        ("build.sh", False),
+        (None, False),
+    ],
 )
 def test_the_build_is_known_by_its_command_line(argv, is_one):
     assert is_build(argv) is is_one

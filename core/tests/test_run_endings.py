@@ -66,7 +66,9 @@ UNDO = "`code-commit undo` reverts the changes"
 def run(project: Project, tmp_path):
     def run(code: str, *arguments: str, build: str = "exit 0\n") -> tuple[Finished, dict[str, Any]]:
         project.write({"build.sh": build})
-        plugins = install_plugin(tmp_path / "plugins", "ends", PLUGIN.replace("CODE", code.replace("\n", "\n    ")))
+        plugins = install_plugin(
+            tmp_path / "plugins", "ends", PLUGIN.replace("CODE", code.replace("\n", "\n    "))
+        )
         command = (*(arguments or ("--work",)), "--json", "--sandbox", "off")
         finished = project.command(*command, plugins=[plugins])
         return finished, finished.events[-1]["data"]
@@ -76,7 +78,9 @@ def run(project: Project, tmp_path):
 
 @pytest.fixture
 def end_each(project: Project, tmp_path):
-    """Return a function that runs workflows in one process: words, code and build of each; it returns their ends."""
+    """Return a function that runs workflows in one process: words, code and build of each; it
+    returns their ends.
+    """
 
     def end_each(*cases: tuple[str, str, str]) -> list[dict[str, Any]]:
         plugins = install_plugin(tmp_path / "plugins", "ends", PLUGIN.replace("CODE", WORK))
@@ -93,7 +97,9 @@ def hints(finished: Finished) -> list[str]:
 
 
 def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, project):
-    code = "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"
+    code = (
+        "change(run); run.build(); return Result(Outcome.NOT_REACHED, 'red', {'a': 1}, hint='look')"
+    )
     finished, end = run(code, build="echo first; echo last; exit 1\n")
     assert (finished.exit_code, end["outcome"], end["summary"]) == (1, "not_reached", "red")
     assert (end["data"]["a"], end["data"]["changed"]) == (1, ["a.txt", "b.txt"])
@@ -106,9 +112,9 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     lines = [f"the last lines of {log}:", "  first", "  last"]
     said = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))
     assert f"error: red\n{said}hint: " in finished.stderr
-    assert [each["data"]["last_lines"] for each in finished.events if each["kind"] == "process.finished"] == [
-        "first\nlast"
-    ]
+    assert [
+        each["data"]["last_lines"] for each in finished.events if each["kind"] == "process.finished"
+    ] == ["first\nlast"]
 
 
 GREEN, RED = "exit 0", "exit 1"
@@ -123,7 +129,11 @@ def test_a_build_is_explained_if_it_is_red(end_each):
     )
     assert [end["exit_code"] for end in (green, none, red)] == [1, 1, 1]
     stay = "files stay changed: a.txt, b.txt"
-    assert [end["notes"] for end in (green, none, red)] == [[stay], [stay], ["the build printed nothing", stay]]
+    assert [end["notes"] for end in (green, none, red)] == [
+        [stay],
+        [stay],
+        ["the build printed nothing", stay],
+    ]
     assert {tuple(end["data"]["changed"]) for end in (green, none, red)} == {("a.txt", "b.txt")}
 
 
@@ -136,9 +146,21 @@ def test_a_run_that_reached_its_goal_may_be_undone(end_each):
         ("--talk", "change(run)" + reached.format(""), GREEN),  # the person was asked about them
         ("--work", "run.build()" + reached.format(""), GREEN),
         ("--work", "run.build()" + reached.format(""), "touch c.txt\n"),
-        ("--work", "change(run); run.build()" + reached.format(""), "rm b.txt; git checkout -q a.txt\n"),
+        (
+            "--work",
+            "change(run); run.build()" + reached.format(""),
+            "rm b.txt; git checkout -q a.txt\n",
+        ),
     )
-    assert [end["hint"].rpartition(", ")[2] for end in ends] == [UNDO, "commit", "", "", "", UNDO, ""]
+    assert [end["hint"].rpartition(", ")[2] for end in ends] == [
+        UNDO,
+        "commit",
+        "",
+        "",
+        "",
+        UNDO,
+        "",
+    ]
     assert [(end["exit_code"], end["data"], end["notes"]) for end in ends] == [(0, {}, [])] * 7
 
 
@@ -158,7 +180,10 @@ def test_an_error_ends_the_run_with_its_code_and_hint(end_each):
         assert end["data"]["changed"] == ["a.txt", "b.txt"]
         assert end["data"]["hint"] == end["hint"]
         assert end["hint"].endswith(UNDO)
-        assert (end["document"]["exit_code"], end["document"]["data"]) == (end["exit_code"], end["data"])
+        assert (end["document"]["exit_code"], end["document"]["data"]) == (
+            end["exit_code"],
+            end["data"],
+        )
 
 
 def test_files_are_restored_where_it_was_asked_for(end_each):
@@ -169,12 +194,22 @@ def test_files_are_restored_where_it_was_asked_for(end_each):
         ("--talk --on-failure restore", f"change(run){MISSED}", GREEN),
     )
     undone = [
-        [(each["data"]["paths"], each["data"]["reason"]) for each in end["events"] if each["kind"] == "changes.undone"]
+        [
+            (each["data"]["paths"], each["data"]["reason"])
+            for each in end["events"]
+            if each["kind"] == "changes.undone"
+        ]
         for end in (work, nothing, talk)
     ]
     assert undone == [[(["a.txt", "b.txt", "c.txt"], "the goal was not reached")], [], []]
-    assert [(end["exit_code"], end["a.txt"]) for end in (work, nothing, talk)] == [(1, "old\n")] * 2 + [(1, "new\n")]
-    assert [end["data"].get("changed", []) for end in (work, nothing, talk)] == [[], [], ["a.txt", "b.txt"]]
+    assert [(end["exit_code"], end["a.txt"]) for end in (work, nothing, talk)] == [
+        (1, "old\n")
+    ] * 2 + [(1, "new\n")]
+    assert [end["data"].get("changed", []) for end in (work, nothing, talk)] == [
+        [],
+        [],
+        ["a.txt", "b.txt"],
+    ]
 
 
 SPOIL = "run.execute(['sh', '-c', 'rm a.txt; mkdir a.txt; touch a.txt/x.tmp'], timeout=60)"
@@ -184,37 +219,57 @@ LOSE = "import shutil; shutil.rmtree(run.root / 'agent-config/.code-commit/check
 @pytest.mark.parametrize(
     ("harm", "warning"),
     [
-        (SPOIL, "in the way of restored files, so moved: a.txt to agent-config/.code-commit/put-aside/"),
+        (
+            SPOIL,
+            "in the way of restored files, so moved: a.txt to agent-config/.code-commit/put-aside/",
+        ),
         (LOSE, "while the run ended: "),
     ],
     ids=["in the way", "lost"],
 )
 def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project, harm, warning):
     project.write({".gitignore": "/agent-config\nlogs\n*.tmp\n"})
-    finished, end = run(f"change(run); {harm}; raise ValueError('a bug')", "--work", "--on-failure", "restore")
+    finished, end = run(
+        f"change(run); {harm}; raise ValueError('a bug')", "--work", "--on-failure", "restore"
+    )
     assert (finished.exit_code, end["summary"].endswith("ValueError: a bug")) == (70, True)
-    warnings = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
+    warnings = [
+        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+    ]
     assert warnings[0].startswith(warning)
     assert (len(warnings) == 1) == (harm == SPOIL)
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("content", "warned"), [(b"new", [".envrc"]), (None, [])])
-def test_a_change_of_what_other_programs_execute_is_warned_of_without_a_check(run, project, content, warned):
+def test_a_change_of_what_other_programs_execute_is_warned_of_without_a_check(
+    run, project, content, warned
+):
     project.write({".envrc": "old"})
-    finished, _ = run(f"run.apply([Change('.envrc', {content})]); return Result(Outcome.REACHED, 'ok')")
-    warnings = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
+    finished, _ = run(
+        f"run.apply([Change('.envrc', {content})]); return Result(Outcome.REACHED, 'ok')"
+    )
+    warnings = [
+        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+    ]
     assert [text.partition(":")[0] for text in warnings] == warned
 
 
 def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, project):
     build = "echo made > .envrc\n"
-    finished, end = run("change(run); run.build(); run.build(); return Result(Outcome.NOT_REACHED, 'no')", build=build)
-    warnings = [each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"]
+    finished, end = run(
+        "change(run); run.build(); run.build(); return Result(Outcome.NOT_REACHED, 'no')",
+        build=build,
+    )
+    warnings = [
+        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+    ]
     assert [text.partition(":")[0] for text in warnings] == [".envrc"]
     assert end["data"]["changed"] == [".envrc", "a.txt", "b.txt"]
     private = "--git-dir=agent-config/.code-commit/checkpoint.git"
-    refs = project.git(private, "for-each-ref", "--format=%(refname:lstrip=-1)", "--sort=refname").split()
+    refs = project.git(
+        private, "for-each-ref", "--format=%(refname:lstrip=-1)", "--sort=refname"
+    ).split()
     assert refs == ["applied", "built", "built-2", "start"]
 
 
@@ -237,4 +292,8 @@ def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):
     code = "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')]); return Result(Outcome.REACHED, 'ok')"
     finished, _ = run(code)
     [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
-    assert (applied["written"], applied["deleted"], (project.root / "a.txt").exists()) == ([], ["a.txt"], False)
+    assert (applied["written"], applied["deleted"], (project.root / "a.txt").exists()) == (
+        [],
+        ["a.txt"],
+        False,
+    )

@@ -40,7 +40,9 @@ class TestFolder:
 
     def test_is_private_and_hidden_from_git(self, tmp_path, log):
         subprocess.run(["git", "init", "-q", tmp_path], check=True)
-        status = subprocess.run(["git", "status", "--porcelain"], cwd=tmp_path, check=True, capture_output=True)
+        status = subprocess.run(
+            ["git", "status", "--porcelain"], cwd=tmp_path, check=True, capture_output=True
+        )
         assert status.stdout == b""
         assert stat.S_IMODE(log.folder.stat().st_mode) == 0o700
 
@@ -61,7 +63,9 @@ class TestFolder:
         for number, place in enumerate(("link", "file")):
             root = tmp_path / str(number)
             root.mkdir()
-            (root / "logs").symlink_to(elsewhere) if place == "link" else (root / "logs").write_text("")
+            (root / "logs").symlink_to(elsewhere) if place == "link" else (
+                root / "logs"
+            ).write_text("")
             with pytest.raises(NotReady, match=r"logs is (a link|not a folder)"):
                 open_log(root)
         assert list(elsewhere.iterdir()) == []
@@ -73,7 +77,9 @@ class TestFolder:
             if user == 0:  # root may write anywhere
                 os.seteuid(65534)
             try:
-                with pytest.raises(NotReady, match=r"cannot write .*logs: Permission denied") as raised:
+                with pytest.raises(
+                    NotReady, match=r"cannot write .*logs: Permission denied"
+                ) as raised:
                     open_log(Path(folder))
                 assert raised.value.hint == "make it writable, or free some space there"
             finally:
@@ -95,12 +101,18 @@ class TestFiles:
             "query-response.txt",
             "query-response.json",
         )
-        assert (numbered(2, "build.txt"), numbered(None, "build.txt")) == ("2-build.txt", "build.txt")
+        assert (numbered(2, "build.txt"), numbered(None, "build.txt")) == (
+            "2-build.txt",
+            "build.txt",
+        )
 
     def test_of_calls_with_one_label_do_not_overwrite_each_other(self, log):
         names = [log.call_files(None, "query").response for _ in range(3)]
         assert names == ["query-response.txt", "query-2-response.txt", "query-3-response.txt"]
-        assert [log.reserve("1-build.txt"), log.reserve("1-build.txt")] == ["1-build.txt", "1-build-2.txt"]
+        assert [log.reserve("1-build.txt"), log.reserve("1-build.txt")] == [
+            "1-build.txt",
+            "1-build-2.txt",
+        ]
 
     def test_hold_what_was_written_but_no_key(self, log, key):
         log.write("1-build.txt", f"no {key} here, ünï\r\n")
@@ -109,7 +121,9 @@ class TestFiles:
         log.write("plainkey42.txt", failure_text("broken"))
         assert (log.folder / "1-build.txt").read_bytes() == "no ***23 here, ünï\r\n".encode()
         assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"
-        assert json.loads((log.folder / "reply.json").read_text()) == {"***23": ["***23", "\ud800", 1.5, None]}
+        assert json.loads((log.folder / "reply.json").read_text()) == {
+            "***23": ["***23", "\ud800", 1.5, None]
+        }
         assert (log.folder / "***42.txt").read_text() == "ERROR\nbroken\n"
         log.write("half.txt", "half of a character: \ud83d")
         assert (log.folder / "half.txt").read_text() == "half of a character: \\ud83d"
@@ -127,7 +141,9 @@ class TestFiles:
         log.append_clean("b.txt", b"one")
         assert (log.folder / "b.txt").read_text() == "one"
 
-    @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", ".hidden", "a\nb", "a\u202eb", "n" * 300])
+    @pytest.mark.parametrize(
+        "name", ["", ".", "..", "a/b", "/etc/passwd", ".hidden", "a\nb", "a\u202eb", "n" * 300]
+    )
     def test_must_have_plain_names(self, log, name):
         with pytest.raises(ValueError, match="invalid name"):
             log.write(name, "")
@@ -170,7 +186,11 @@ def test_a_document_that_cannot_be_written_is_warned_of_once(tmp_path, open_log,
         with log.span("attempt"):
             pass
     log.finish(ExitCode.REACHED, "")
-    warnings = [record.data for record in read_records(log.folder / "events.jsonl") if record.kind == "message"]
+    warnings = [
+        record.data
+        for record in read_records(log.folder / "events.jsonl")
+        if record.kind == "message"
+    ]
     text = f"cannot write {log.folder}/run.json: [Errno 28] No space left on device"
     assert warnings == [{"text": text, "level": "warning"}]
     assert log.late_failures == []

@@ -8,7 +8,14 @@ import shutil
 
 import pytest
 
-from code_commit.plugin_api import Opaque, Text, ToolCall, ToolResult, parts_from_json, parts_to_json
+from code_commit.plugin_api import (
+    Opaque,
+    Text,
+    ToolCall,
+    ToolResult,
+    parts_from_json,
+    parts_to_json,
+)
 from code_commit_testing import Project, install_plugin
 
 PLUGIN = """
@@ -68,19 +75,28 @@ def test_nothing_else_is_added_to(run):
         "        except Exception as error:\n            given.append(str(error))"
     )
     events, document, outside = given(finished)
-    assert (events, document) == ("events.jsonl is the run log's own file", "run.json is the run log's own file")
-    assert outside.startswith("cannot write ")  # the name alone counts, and there is no such file in the run folder
+    assert (events, document) == (
+        "events.jsonl is the run log's own file",
+        "run.json is the run log's own file",
+    )
+    # The name alone counts, and there is no such file in the run folder.
+    assert outside.startswith("cannot write ")
     assert project.read("a.txt") == "old\n"
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("sandbox", "exit_code"), [("auto", 3), ("off", 0)])
-@pytest.mark.parametrize("step", ["execute(['true'], timeout=60).exit_code", "start_process(['true']).wait(60)"])
-def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, step, sandbox, exit_code):
+@pytest.mark.parametrize(
+    "step", ["execute(['true'], timeout=60).exit_code", "start_process(['true']).wait(60)"]
+)
+def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(
+    run, no_sandbox, step, sandbox, exit_code
+):
     _, finished = run(f"run.build(); given = run.{step}", "--sandbox", sandbox, environ=no_sandbox)
     assert finished.exit_code == exit_code
     built = next(event["data"] for event in finished.events if event["kind"] == "process.finished")
-    assert (built["log"], built["exit_code"]) == ("build.txt", 0)  # the project's own build needs no consent
+    # The project's own build needs no consent.
+    assert (built["log"], built["exit_code"]) == ("build.txt", 0)
     says = "commands that a model chooses only run in the sandbox: "
     assert (says in finished.stderr) == (exit_code == 3)
 
@@ -126,7 +142,9 @@ def code_commit_log_sinks():
 """
 
 
-def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and_the_stage(tmp_path):
+def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and_the_stage(
+    tmp_path,
+):
     names = "('planner.told', 'library.told', 'library-two.told')"
     code = (
         f"[run.emit(type('Told', (Event,), {{'kind': name, '__module__': __name__}})()) for name in {names}]\n"
@@ -135,19 +153,32 @@ def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and
     plugins = [install_plugin(tmp_path / "plugins", "library", READING.format(code=code) + CLOSING)]
     finished = Project.create(tmp_path).command(*COMMAND, plugins=plugins)
     assert finished.exit_code == 0
-    assert [each["kind"] for each in finished.events if each["kind"].endswith(".told")] == ["library.told"]
+    assert [each["kind"] for each in finished.events if each["kind"].endswith(".told")] == [
+        "library.told"
+    ]
     assert [event["data"] for event in finished.events if event["kind"] == "plugin.failed"] == [
         {"plugin": "library", "distribution": "code-commit-library", "stage": stage, "error": error}
         for stage, error in (
-            ("emit", "ValueError: the kind planner.told does not begin with 'library', the name of the plugin"),
-            ("emit", "ValueError: the kind library-two.told does not begin with 'library', the name of the plugin"),
+            (
+                "emit",
+                "ValueError: the kind planner.told does not begin with 'library', the name of the plugin",
+            ),
+            (
+                "emit",
+                "ValueError: the kind library-two.told does not begin with 'library', the name of the plugin",
+            ),
             ("emit", "ValueError: only the host emits run.finished"),
             ("result", "TypeError: set is not JSON"),
         )
     ]
     for failed in ("(result): TypeError: set is not JSON", "(log sink: close): KeyError: 'end'"):
         assert f"library of code-commit-library failed {failed}" in finished.stderr
-    assert finished.events[-1]["data"] == {"outcome": "reached", "exit_code": 0, "summary": "done", "data": {}}
+    assert finished.events[-1]["data"] == {
+        "outcome": "reached",
+        "exit_code": 0,
+        "summary": "done",
+        "data": {},
+    }
 
 
 @pytest.mark.slow
@@ -193,9 +224,13 @@ def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, siz
         *("--sandbox", "off"),
     )
     assert finished.exit_code == 0, finished.stderr
-    assert [event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"] == [diff]
+    assert [
+        event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"
+    ] == [diff]
     if diff:
-        assert (project.run_folder / diff).read_text().endswith("+x\n\\ No newline at end of file\n")
+        assert (
+            (project.run_folder / diff).read_text().endswith("+x\n\\ No newline at end of file\n")
+        )
     whole = (project.run_folder / "all-changes.diff").read_text()  # with what processes left
     assert "+++ b/late.txt" in whole
     assert "+++ b/made.txt" in whole
@@ -207,18 +242,26 @@ SHELL = "run.execute(['sh', '-c', '{}'], timeout=60)"
 @pytest.mark.parametrize(
     ("code", "left_out"),
     [
-        (SHELL.format("yes | head -c 7000000 > late.txt"), ["all-changes.diff"]),  # lines of two bytes; three in a diff
+        # Lines of two bytes; three in a diff.
+        (SHELL.format("yes | head -c 7000000 > late.txt"), ["all-changes.diff"]),
         (
-            SHELL.format("yes | head -c 9000000 > late.txt") + "; run.apply([Change('late.txt', None)])",
+            SHELL.format("yes | head -c 9000000 > late.txt")
+            + "; run.apply([Change('late.txt', None)])",
             ["changes.diff"],  # all of the old file; the whole run made no change
         ),
     ],
 )
 def test_a_warning_tells_of_a_diff_that_is_too_large_for_the_log(run, tmp_path, code, left_out):
     install_plugin(tmp_path / "plugins", "sink", SINK)
-    project, finished = run(f"from code_commit.plugin_api import Change; given = None; {code}", *("--sandbox", "off"))
+    project, finished = run(
+        f"from code_commit.plugin_api import Change; given = None; {code}", *("--sandbox", "off")
+    )
     assert finished.exit_code == 0, finished.stderr
-    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    warnings = [
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
+    ]
     assert [text for text in warnings if "the log" in text] == [
         f"{name} is not in the log: the diff is larger than 8 MiB" for name in left_out
     ]
@@ -234,12 +277,20 @@ def test_a_diff_that_git_cannot_make_costs_a_warning_and_not_the_change(run, tmp
         f'#!/bin/sh\nfor word; do [ "$word" != --no-ext-diff ] || {{ echo no >&2; exit 128; }}; done\nexec {git} "$@"\n'
     )
     broken.chmod(0o755)
-    code = "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])"
-    project, finished = run(code, "--sandbox", "off", environ={"PATH": f"{broken.parent}:{os.environ['PATH']}"})
+    code = (
+        "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])"
+    )
+    project, finished = run(
+        code, "--sandbox", "off", environ={"PATH": f"{broken.parent}:{os.environ['PATH']}"}
+    )
     assert (finished.exit_code, project.read("made.txt")) == (0, "x"), finished.stderr
     [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
     assert (applied["written"], applied["diff"]) == (["made.txt"], None)
-    warnings = [event["data"]["text"] for event in finished.events if event["data"].get("level") == "warning"]
+    warnings = [
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
+    ]
     for name in ("changes.diff", "all-changes.diff"):
         assert any(text.startswith(f"{name} is not in the log: ") for text in warnings), warnings
 
@@ -249,7 +300,9 @@ def test_a_checkpoint_that_takes_long_is_announced(run, tmp_path):
     with (tmp_path / "project/large.bin").open("wb") as file:
         file.truncate(128 * 2**20)
     project, first = run(
-        "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])", "--sandbox", "off"
+        "from code_commit.plugin_api import Change; given = run.apply([Change('made.txt', b'x')])",
+        "--sandbox",
+        "off",
     )
     second = project.command(*COMMAND, "--sandbox", "off", plugins=[tmp_path / "plugins"])
     expected = "saving 0.1 GB for `undo`; the largest file that git does not ignore is large.bin"
@@ -260,7 +313,9 @@ def test_a_checkpoint_that_takes_long_is_announced(run, tmp_path):
 
 def test_the_password_of_a_proxy_is_in_no_file(run):
     proxy = {"https_proxy": "http://me:pass-word-1@127.0.0.1:9"}
-    project, _ = run("given = None; run.keep('n.txt', 'uses pass-word-1 to connect')", environ=proxy)
+    project, _ = run(
+        "given = None; run.keep('n.txt', 'uses pass-word-1 to connect')", environ=proxy
+    )
     assert (project.run_folder / "n.txt").read_text() == "uses ***-1 to connect"
 
 
@@ -273,7 +328,8 @@ def test_parts_come_back_from_json_as_they_were():
         Opaque("somebody", {"thinking": "hm"}),
     )
     marked = (Text("words", cache_here=True), *parts[1:])
-    assert parts_from_json(json.loads(json.dumps(parts_to_json(marked)))) == parts  # without the hint of a cache
+    # Without the hint of a cache.
+    assert parts_from_json(json.loads(json.dumps(parts_to_json(marked)))) == parts
 
 
 def test_parts_of_an_unknown_kind_are_an_error():

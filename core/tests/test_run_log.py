@@ -73,7 +73,11 @@ class Impostor(Event):
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=10,
 )
@@ -100,7 +104,12 @@ def test_a_run_that_was_not_ready_leaves_a_folder_only_if_it_began(tmp_path, ope
 
 class TestEvents:
     def test_are_one_record_a_line_from_the_first_on(self, tmp_path, open_log, key):
-        log = open_log(tmp_path, argv=["code-commit", "--query", key], versions={"code-commit": "0.1"}, token="t1")
+        log = open_log(
+            tmp_path,
+            argv=["code-commit", "--query", key],
+            versions={"code-commit": "0.1"},
+            token="t1",
+        )
         log.emit(StateEntered("DISCOVER"))
         log.finish(ExitCode.NOT_REACHED, "the build is red", {"path": Path("a")})
         assert [record.seq for record in records_of(log)] == [1, 2, 3]
@@ -202,7 +211,9 @@ class TestEvents:
             ("elsewhere", "box.it", False),
         ],
     )
-    def test_have_the_name_of_the_plugin_or_of_one_that_it_stands_on(self, log, module, kind, is_told):
+    def test_have_the_name_of_the_plugin_or_of_one_that_it_stands_on(
+        self, log, module, kind, is_told
+    ):
         log.emit(type("It", (Event,), {"kind": kind, "__module__": module})())
         assert kinds_of(log)[-1] == (kind if is_told else "plugin.failed")
         failed = {"plugin": "test", "distribution": "code-commit-test", "stage": "emit"}
@@ -220,7 +231,10 @@ class TestEvents:
         log = open_log(tmp_path)
         with log.nested():
             log.finish(ExitCode.REACHED, "over")
-        assert [(record.span, record.parent) for record in records_of(log)] == [(1, None), (1, None)]
+        assert [(record.span, record.parent) for record in records_of(log)] == [
+            (1, None),
+            (1, None),
+        ]
 
     def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path, open_log):
         log = open_log(tmp_path)
@@ -318,20 +332,61 @@ class TestDocument:
         log = open_log(tmp_path, commit="abc", clock=iter(range(100, 200)).__next__)
         for number, model in enumerate(("gpt-5", "gpt-5", "gemini-2.5-pro"), 1):
             log.emit(CallStarted(number, "query", "openai", model, "https://x", "", "query.txt"))
-        log.emit(CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10, cache_read_tokens=7, cost_usd=0.25))
-        log.emit(CallFinished(2, "query", "gpt-5", "stop", "stop", 2.5, 200, 20, reasoning_tokens=5, cost_usd=0.5))
-        log.emit(CallFinished(3, "query", "gemini-2.5-pro", None, "", 3.0, None, None, error="no network"))
-        log.emit(ProcessFinished(("bash", "build.sh"), 1, 4.0, timed_out=False, tampered=(), log="1-build.txt"))
+        log.emit(
+            CallFinished(
+                1,
+                "query",
+                "gpt-5",
+                "stop",
+                "stop",
+                1.5,
+                100,
+                10,
+                cache_read_tokens=7,
+                cost_usd=0.25,
+            )
+        )
+        log.emit(
+            CallFinished(
+                2, "query", "gpt-5", "stop", "stop", 2.5, 200, 20, reasoning_tokens=5, cost_usd=0.5
+            )
+        )
+        log.emit(
+            CallFinished(
+                3, "query", "gemini-2.5-pro", None, "", 3.0, None, None, error="no network"
+            )
+        )
+        log.emit(
+            ProcessFinished(
+                ("bash", "build.sh"), 1, 4.0, timed_out=False, tampered=(), log="1-build.txt"
+            )
+        )
         log.emit(ProcessFinished(("ls",), 0, 0.5, timed_out=False, tampered=(), log="1.txt"))
         log.emit(PluginFailed("report", "code-commit-report", "load", "no"))
         log.finish(ExitCode.LIMIT, "too dear")
         document = json.loads((log.folder / "run.json").read_text())
-        assert [(row["plugin"], row["error"]) for row in document["plugins_failed"]] == [("report", "no")]
-        assert (document["state"], document["outcome"], document["exit_code"]) == ("finished", "limit", 6)
-        assert (document["workflow"], document["commit"], document["cost_usd"]) == ("committing-code", "abc", 0.75)
+        assert [(row["plugin"], row["error"]) for row in document["plugins_failed"]] == [
+            ("report", "no")
+        ]
+        assert (document["state"], document["outcome"], document["exit_code"]) == (
+            "finished",
+            "limit",
+            6,
+        )
+        assert (document["workflow"], document["commit"], document["cost_usd"]) == (
+            "committing-code",
+            "abc",
+            0.75,
+        )
         assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "unknown": 1}
         assert document["attempts"] == 3
-        assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": None, "reasoning": 5}
+        assert document["tokens"] == {
+            "input": 300,
+            "output": 30,
+            "cache_read": 7,
+            "cache_write": None,
+            "reasoning": 5,
+        }
         assert document["seconds"] == {"total": 10, "model": 7.0, "build": 4.0, "commands": 0.5}
         assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [
             ("openai", "gpt-5", 2),
@@ -343,7 +398,11 @@ class TestDocument:
         log = open_log(tmp_path)
         document = log.folder / "run.json"
         first = json.loads(document.read_text())
-        assert (first["state"], first["pid"], first["tokens"]["input"]) == ("running", os.getpid(), None)
+        assert (first["state"], first["pid"], first["tokens"]["input"]) == (
+            "running",
+            os.getpid(),
+            None,
+        )
         with log.span("attempt", number=1):
             log.emit(CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10))
             assert json.loads(document.read_text())["tokens"]["input"] == 100
@@ -373,14 +432,20 @@ resource.setrlimit(resource.RLIMIT_FSIZE, before)
 log.emit(MessageLogged("room again"))
 sys.exit(log.finish(ExitCode.NOT_REACHED, "over") or 7)
 """
-    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, timeout=60
+    )
     assert (ended.returncode, ended.stderr) == (7, b"")
     shown = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [record["seq"] for record in shown] == list(range(1, len(shown) + 1))
-    warnings = [record["data"]["text"] for record in shown if record["data"].get("level") == "warning"]
+    warnings = [
+        record["data"]["text"] for record in shown if record["data"].get("level") == "warning"
+    ]
     assert len(warnings) == 1
     assert "events.jsonl: " in warnings[0]
     (folder,) = (path for path in (tmp_path / "logs").iterdir() if path.is_dir())
-    kept = [record.data.get("text", record.kind) for record in read_records(folder / "events.jsonl")]
+    kept = [
+        record.data.get("text", record.kind) for record in read_records(folder / "events.jsonl")
+    ]
     assert kept[:2] == ["run.started", "number 0"]
     assert kept[-2:] == ["room again", "run.finished"]

@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from code_commit.log.run_log import RunLog
-from code_commit.plugin_api import find_run, is_running, open_run_file, read_records, run_document, run_folders
+from code_commit.plugin_api import (
+    find_run,
+    is_running,
+    open_run_file,
+    read_records,
+    run_document,
+    run_folders,
+)
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import CallFinished, CallStarted, Record
 from code_commit_workspace.keys.redaction import Redactor
@@ -35,7 +42,12 @@ sys.stdin.read()
 """
 
 
-def a_run(root: Path, at: float = NOON, workflow: str = "committing-code", code: ExitCode = ExitCode.REACHED) -> RunLog:
+def a_run(
+    root: Path,
+    at: float = NOON,
+    workflow: str = "committing-code",
+    code: ExitCode = ExitCode.REACHED,
+) -> RunLog:
     log = RunLog(root, workflow, redactor=Redactor(), clock=lambda: at)
     log.emit(STARTED)
     log.emit(FINISHED)
@@ -45,7 +57,10 @@ def a_run(root: Path, at: float = NOON, workflow: str = "committing-code", code:
 
 def test_a_run_that_goes_on_is_told_from_a_killed_one(tmp_path):
     child = subprocess.Popen(
-        [sys.executable, "-c", LASTING, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", LASTING, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with child:
         name = child.stdout.readline().strip()
@@ -59,7 +74,11 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one(tmp_path):
     assert find_run(tmp_path, name) == folder
     assert reply.read_text() == "[\n{}\n]\n"
     document = run_document(read_records(folder / "events.jsonl"))
-    assert (document["state"], document["workflow"], document["outcome"]) == ("running", "chat", None)
+    assert (document["state"], document["workflow"], document["outcome"]) == (
+        "running",
+        "chat",
+        None,
+    )
     assert document["calls"]["started"] == 1  # later than what run.json says
 
 
@@ -69,12 +88,29 @@ def test_a_run_document_is_a_fold_over_the_events(tmp_path):
     assert document == json.loads((log.folder / "run.json").read_text())
 
 
-RECORD = {"seq": 9, "time": 0, "run": "r", "span": 1, "parent": None, "kind": "k", "data": {}, "version": 2}
-NO_RECORDS = [{**RECORD, name: value} for name in RECORD for value in ([], "1" if name not in {"run", "kind"} else 1)]
-NO_RECORDS += [{name: value for name, value in RECORD.items() if name != missing} for missing in RECORD]
+RECORD = {
+    "seq": 9,
+    "time": 0,
+    "run": "r",
+    "span": 1,
+    "parent": None,
+    "kind": "k",
+    "data": {},
+    "version": 2,
+}
+NO_RECORDS = [
+    {**RECORD, name: value}
+    for name in RECORD
+    for value in ([], "1" if name not in {"run", "kind"} else 1)
+]
+NO_RECORDS += [
+    {name: value for name, value in RECORD.items() if name != missing} for missing in RECORD
+]
 
 
-@pytest.mark.parametrize("line", [b"", b"null", *(json.dumps(each).encode() for each in NO_RECORDS)])
+@pytest.mark.parametrize(
+    "line", [b"", b"null", *(json.dumps(each).encode() for each in NO_RECORDS)]
+)
 def test_lines_that_are_no_records_are_passed_over(tmp_path, line):
     events = tmp_path / "events.jsonl"
     events.write_bytes(line + b"\n" + json.dumps(RECORD | {"more": 1}).encode() + b"\n")
@@ -92,7 +128,9 @@ def test_runs_are_listed_from_the_oldest_to_the_latest(tmp_path):
 
 
 def moved(log: RunLog, hours: float, number: int = 0) -> str:
-    """Rename a run's folder as if it was made in a time zone that many hours from UTC; return its name."""
+    """Rename a run's folder as if it was made in a time zone that many hours from UTC; return its
+    name.
+    """
     local = time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime(NOON + number * 60 + hours * 3600))
     folder = log.folder.rename(log.folder.with_name(f"{local}-committing-code"))
     return folder.name
@@ -101,7 +139,10 @@ def moved(log: RunLog, hours: float, number: int = 0) -> str:
 def test_runs_follow_their_start_whatever_the_time_zone_was(tmp_path):
     """A person travels: each run starts a minute after the one before."""
     zones = [14, -12, 5.75, -3.5, 0, 12]
-    names = [moved(a_run(tmp_path, NOON + 60 * number), zone, number) for number, zone in enumerate(zones)]
+    names = [
+        moved(a_run(tmp_path, NOON + 60 * number), zone, number)
+        for number, zone in enumerate(zones)
+    ]
     assert [folder.name for folder in run_folders(tmp_path)] == names
     for last in reversed(names):
         assert find_run(tmp_path, "latest").name == last
@@ -161,7 +202,8 @@ def test_a_file_outside_of_the_run_folder_is_not_opened(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "notes", "../secret", "2023-11-15-07-13-20-x/..", "2023-11-15-07-13-20-x"]
+    "name",
+    ["", ".", "..", "notes", "../secret", "2023-11-15-07-13-20-x/..", "2023-11-15-07-13-20-x"],
 )
 def test_only_a_run_is_found(tmp_path, name):
     (tmp_path / "logs/notes").mkdir(parents=True)
@@ -178,7 +220,11 @@ def test_only_a_run_is_found(tmp_path, name):
 def test_a_run_is_found_by_the_beginning_of_its_name_if_only_one_has_it(tmp_path):
     for name in ("2024-11-15-07-13-20-x", "2024-11-16-07-13-20-x", "2025-01-01-00-00-00-x"):
         (tmp_path / "logs" / name).mkdir(parents=True)
-    assert find_run(tmp_path, "2025").name == find_run(tmp_path, "latest").name == "2025-01-01-00-00-00-x"
+    assert (
+        find_run(tmp_path, "2025").name
+        == find_run(tmp_path, "latest").name
+        == "2025-01-01-00-00-00-x"
+    )
     with pytest.raises(NotReady, match="'2024' matches 2 runs") as caught:
         find_run(tmp_path, "2024")
     assert caught.value.hint == "for example 2024-11-15-07-13-20-x, 2024-11-16-07-13-20-x"

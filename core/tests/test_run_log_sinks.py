@@ -29,7 +29,11 @@ from code_commit_workspace.keys.redaction import Redactor
 class Sink:
     """Keeps what it gets, then does what the test says."""
 
-    def __init__(self, act: Callable[[Record], object] = lambda _: None, at_close: Callable[[], object] = lambda: None):
+    def __init__(
+        self,
+        act: Callable[[Record], object] = lambda _: None,
+        at_close: Callable[[], object] = lambda: None,
+    ):
         self.seen: list[str] = []
         self.closed = 0
         self._act, self._at_close = act, at_close
@@ -99,18 +103,28 @@ def test_an_event_that_is_only_shown_reaches_the_sinks_that_show(log):
     log.add_sink("other", other)
     log.show(StateEntered("now"))
     log.finish(ExitCode.REACHED, "")
-    assert (live.seen, other.seen) == (["run.started", "now", "run.finished"], ["run.started", "run.finished"])
+    assert (live.seen, other.seen) == (
+        ["run.started", "now", "run.finished"],
+        ["run.started", "run.finished"],
+    )
     now = told[1]
     assert (now.seq, now.run, now.span, now.parent, now.version) == (0, log.run, 0, None, 1)
     assert told[0].time <= now.time <= told[2].time
-    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == ["run.started", "run.finished"]
+    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == [
+        "run.started",
+        "run.finished",
+    ]
 
 
 def test_a_failure_names_the_plugin_or_the_class_and_shows_the_hint(log):
     log.add_sink("tests", Sink(raising(NotReady("no room", hint="make some"))))
     log.add_sink("tests", Sink(raising(ValueError("bad"))), plugin="the-plugin")
     log.finish(ExitCode.REACHED, "")
-    told = [record.data for record in read_records(log.folder / "events.jsonl") if record.kind == "plugin.failed"]
+    told = [
+        record.data
+        for record in read_records(log.folder / "events.jsonl")
+        if record.kind == "plugin.failed"
+    ]
     assert [each["plugin"] for each in told] == ["Sink", "the-plugin"]
     assert "make some" in told[0]["error"]
 
@@ -166,7 +180,9 @@ async def _later(*_: object) -> None:
     raise AssertionError("nobody waits for it")
 
 
-@pytest.mark.parametrize(("act", "close", "where"), [(_later, None, "receive"), (lambda _: None, _later, "close")])
+@pytest.mark.parametrize(
+    ("act", "close", "where"), [(_later, None, "receive"), (lambda _: None, _later, "close")]
+)
 def test_an_async_sink_is_reported(log, act, close, where):
     log.add_sink("bad", Sink(act, close or (lambda: None)))
     log.finish(ExitCode.REACHED, "")
@@ -186,7 +202,9 @@ def test_an_error_that_cannot_even_be_printed_is_reported(log):
 
 
 def test_a_failure_too_late_for_an_event_is_returned(log):
-    at_the_end = Sink(lambda record: raising(ValueError("late"))() if record.kind == "run.finished" else None)
+    at_the_end = Sink(
+        lambda record: raising(ValueError("late"))() if record.kind == "run.finished" else None
+    )
     at_close = Sink(at_close=raising(ValueError("close")))
     log.add_sink("first", at_the_end)
     log.add_sink("second", at_close)
@@ -196,19 +214,26 @@ def test_a_failure_too_late_for_an_event_is_returned(log):
         ("first", "ValueError: late"),
         ("second", "ValueError: close"),
     ]
-    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == ["run.started", "run.finished"]
+    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == [
+        "run.started",
+        "run.finished",
+    ]
 
 
 def test_a_sink_that_emits_is_dropped(log):
     log.add_sink("bad", Sink(lambda _: log.emit(StateEntered("recursion"))))
     log.finish(ExitCode.REACHED, "")
-    assert failures(log) == ["bad: log sink: receive: RuntimeError: a log sink must not emit events"]
+    assert failures(log) == [
+        "bad: log sink: receive: RuntimeError: a log sink must not emit events"
+    ]
 
 
 def test_a_sink_that_waits_for_an_emitting_thread_does_not_block(log):
     def emit_elsewhere(record: Record) -> None:
         if record.kind == "run.started":
-            thread = threading.Thread(target=log.emit, args=(StateEntered("elsewhere"),), daemon=True)
+            thread = threading.Thread(
+                target=log.emit, args=(StateEntered("elsewhere"),), daemon=True
+            )
             thread.start()
             thread.join(timeout=60)
             assert not thread.is_alive()
@@ -243,26 +268,36 @@ def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
 
 
 def interrupting(*_: object) -> None:
-    signal.raise_signal(signal.SIGINT)  # Python hears it in the main thread, which waits for the sink
+    # Python hears it in the main thread, which waits for the sink.
+    signal.raise_signal(signal.SIGINT)
     time.sleep(0)
 
 
 @pytest.mark.parametrize("distribution", ["tests", "code-commit"])
 def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, distribution):
     interrupted = [interrupting]
-    sink = Sink(lambda record: interrupted.pop()() if record.kind == "state.entered" and interrupted else None)
+    sink = Sink(
+        lambda record: (
+            interrupted.pop()() if record.kind == "state.entered" and interrupted else None
+        )
+    )
     log.add_sink(distribution, sink)
     with pytest.raises(KeyboardInterrupt):
         log.emit(StateEntered("x"))
     log.finish(ExitCode.INTERRUPTED, "interrupted")
-    again = ["x"] * (distribution == HOST)  # in the main thread, it may have been interrupted before it did anything
+    # In the main thread, it may have been interrupted before it did anything.
+    again = ["x"] * (distribution == HOST)
     assert sink.seen == ["run.started", "x", *again, "run.finished"]
     assert failures(log) == []
 
 
 def test_an_interrupted_end_can_be_finished(log):
     interrupted = [interrupting]
-    first = Sink(lambda record: interrupted.pop()() if record.kind == "run.finished" and interrupted else None)
+    first = Sink(
+        lambda record: (
+            interrupted.pop()() if record.kind == "run.finished" and interrupted else None
+        )
+    )
     second = Sink()
     log.add_sink("first", first)
     log.add_sink("second", second)
@@ -309,7 +344,9 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
     log.finish(ExitCode.REACHED, "")
     late = log.late_failures
     free.set()
-    told = failures(log) + [f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late]
+    told = failures(log) + [
+        f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late
+    ]
     assert told == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
     assert asked.index(method) == len(asked) - 1  # nothing more is asked of it
     assert (good.seen, good.closed) == (
@@ -338,7 +375,11 @@ sys.exit(1)
 @pytest.mark.slow
 def test_json_lines_are_the_events_file(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", SCRIPT, tmp_path], check=False, capture_output=True, input=b"\n", timeout=60
+        [sys.executable, "-c", SCRIPT, tmp_path],
+        check=False,
+        capture_output=True,
+        input=b"\n",
+        timeout=60,
     )
     (events,) = tmp_path.glob("logs/*/events.jsonl")
     assert ended.stdout == events.read_bytes()
@@ -362,7 +403,11 @@ def test_json_lines_do_not_mind_a_reader_that_leaves(tmp_path):
         assert child.stderr.read() == b""
         assert child.wait(timeout=60) == 1
     (events,) = tmp_path.glob("logs/*/events.jsonl")
-    assert [record.kind for record in read_records(events)] == ["run.started", "message", "run.finished"]
+    assert [record.kind for record in read_records(events)] == [
+        "run.started",
+        "message",
+        "run.finished",
+    ]
 
 
 def test_json_lines_do_not_mind_a_closed_stdout(log):

@@ -1,4 +1,6 @@
-"""What a workflow of a plugin reaches through its `Run`: files, git, other runs, settings, models, the person."""
+"""What a workflow of a plugin reaches through its `Run`: files, git, other runs, settings, models,
+the person.
+"""
 
 from __future__ import annotations
 
@@ -110,12 +112,20 @@ def code_commit_settings():
 def plugins(tmp_path):
     folder = install_plugin(tmp_path / "plugins", "reach", PLUGIN)
     install_plugin(folder, "other", OTHER)
-    return install_plugin(folder, "scripted", "from code_commit_testing.scripted_provider import code_commit_providers")
+    return install_plugin(
+        folder,
+        "scripted",
+        "from code_commit_testing.scripted_provider import code_commit_providers",
+    )
 
 
-def run(project: Project, plugins, what: str, *arguments: str, model: str = "scripted", **options) -> Finished:
+def run(
+    project: Project, plugins, what: str, *arguments: str, model: str = "scripted", **options
+) -> Finished:
     chosen = ("--model", model) if model else ()
-    return project.command("--json", *chosen, "--reach", what, *arguments, plugins=[plugins], **options)
+    return project.command(
+        "--json", *chosen, "--reach", what, *arguments, plugins=[plugins], **options
+    )
 
 
 def got(finished: Finished):
@@ -125,7 +135,16 @@ def got(finished: Finished):
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-FILES = ("a.py", "b.txt", "src/a.py", "src/b.txt", "src/deep/a.py", "src/deep/er/c.py", "ümläut.py", "build.sh")
+FILES = (
+    "a.py",
+    "b.txt",
+    "src/a.py",
+    "src/b.txt",
+    "src/deep/a.py",
+    "src/deep/er/c.py",
+    "ümläut.py",
+    "build.sh",
+)
 CASES = [
     # patterns, recursive, what matches
     ([], True, {*FILES, ".gitignore"}),
@@ -150,8 +169,25 @@ CASES = [
     (["*/*.txt"], False, {"src/b.txt"}),
     (["*.py", "!src/deep/"], True, {"a.py", "src/a.py", "ümläut.py"}),
     (["*.py", "b.txt", "!a.py"], False, {"b.txt", "ümläut.py"}),
-    (["../*", "/etc/passwd", "agent-config/*", "logs/**", "ignored.py", "link.py", "inner/*", ""], True, set()),
-    (["../*", "/etc/passwd", "agent-config/*", "logs/", "ignored.py", "link.py", "inner/*", ""], False, set()),
+    (
+        [
+            "../*",
+            "/etc/passwd",
+            "agent-config/*",
+            "logs/**",
+            "ignored.py",
+            "link.py",
+            "inner/*",
+            "",
+        ],
+        True,
+        set(),
+    ),
+    (
+        ["../*", "/etc/passwd", "agent-config/*", "logs/", "ignored.py", "link.py", "inner/*", ""],
+        False,
+        set(),
+    ),
 ]
 
 
@@ -159,7 +195,14 @@ CASES = [
 def test_files_are_found_by_patterns(project, plugins):
     project.write({path: "x" for path in FILES if path != "build.sh"})
     project.git("rm", "-q", "a.txt")
-    project.write({"ignored.py": "x", "inner/a.py": "x", "gone.py": "x", ".gitignore": "/agent-config\nignored.py\n"})
+    project.write(
+        {
+            "ignored.py": "x",
+            "inner/a.py": "x",
+            "gone.py": "x",
+            ".gitignore": "/agent-config\nignored.py\n",
+        }
+    )
     (project.root / "link.py").symlink_to("a.py")
     (project.root / "linked").symlink_to("src")
     project.git("-C", "inner", "init", "-q")
@@ -176,7 +219,9 @@ def test_files_are_found_by_patterns(project, plugins):
 
 def test_the_repository_may_begin_above_the_root_and_a_flag_chooses_every_model(project, plugins):
     project.write({"sub/.gitignore": "/agent-config\n"})
-    place, chosen, sections = got(run(project, plugins, "place,chosen,sections", cwd=project.root / "sub"))
+    place, chosen, sections = got(
+        run(project, plugins, "place,chosen,sections", cwd=project.root / "sub")
+    )
     assert place == [f"{project.root}/sub", str(project.root)]
     assert chosen == ["--model", "--model", "scripted"]
     assert sections == ["Section(depth=3)", "None"]
@@ -213,11 +258,17 @@ def test_another_plugins_wrong_section_is_told(project, plugins):
 
 @pytest.mark.slow
 def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
-    project.write({"agent-config/config.toml": '[providers.scripted.default]\nmodel = "scripted"\nreplies = ["!"]\n'})
+    project.write(
+        {
+            "agent-config/config.toml": '[providers.scripted.default]\nmodel = "scripted"\nreplies = ["!"]\n'
+        }
+    )
     got(run(project, plugins, "asked", model="scripted.default"))
     recorded = project.run_folder.name
     roles = "[providers]\ndefault_provider = 'replay.default'\nplayer = 'replay.latest'\n"
-    configs = f"[providers.replay]\ndefault = {{model = '{recorded}'}}\nlatest = {{model = 'latest'}}\n"
+    configs = (
+        f"[providers.replay]\ndefault = {{model = '{recorded}'}}\nlatest = {{model = 'latest'}}\n"
+    )
     project.write({"agent-config/config.toml": roles + configs})
     assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
 
@@ -228,7 +279,9 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
 @pytest.mark.slow
 def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
     assert got(run(project, plugins, "counted")) == 1
-    elsewhere = project.command("--elsewhere", "counted", "--json", "--model", "scripted", plugins=[plugins], stdin=".")
+    elsewhere = project.command(
+        "--elsewhere", "counted", "--json", "--model", "scripted", plugins=[plugins], stdin="."
+    )
     assert got(elsewhere) == 2
 
 
@@ -257,7 +310,11 @@ def test_the_root_can_be_asked_for(project, elsewhere):
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("stdin", "message"),
-    [(b"", "no folder was named"), (b"\xff\n", "there is no folder"), (b".gitignore\n", "there is no folder")],
+    [
+        (b"", "no folder was named"),
+        (b"\xff\n", "there is no folder"),
+        (b".gitignore\n", "there is no folder"),
+    ],
 )
 def test_without_a_root_there_is_no_run(elsewhere, stdin, message):
     finished = elsewhere(stdin)
@@ -269,12 +326,16 @@ def test_without_a_root_there_is_no_run(elsewhere, stdin, message):
 def test_a_person_may_quit_instead_of_naming_a_root(project, elsewhere):
     finished = elsewhere("quit\n")
     assert finished.exit_code == 0
-    assert [(event["kind"], event["data"]["outcome"]) for event in finished.events] == [("run.finished", "reached")]
+    assert [(event["kind"], event["data"]["outcome"]) for event in finished.events] == [
+        ("run.finished", "reached")
+    ]
     assert not (project.root / "logs").exists()
 
 
 def test_a_workflow_that_is_not_interactive_asks_nobody(project, plugins):
-    finished = project.command("--deaf", "--json", "--model", "scripted", plugins=[plugins], stdin="sub\n")
+    finished = project.command(
+        "--deaf", "--json", "--model", "scripted", plugins=[plugins], stdin="sub\n"
+    )
     assert finished.exit_code == 3
     assert "asked a question" in finished.stderr
     assert "which" not in finished.stderr

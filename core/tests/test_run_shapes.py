@@ -1,4 +1,6 @@
-"""What a workflow of a plugin does with its `Run` beyond one question: steps in threads, commands, undo."""
+"""What a workflow of a plugin does with its `Run` beyond one question: steps in threads, commands,
+undo.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,9 @@ def plugins(tmp_path):
     return install_plugin(tmp_path / "plugins", "shapes", PLUGIN)
 
 
-def run(project: Project, plugins, shape: str, *arguments: str, model: str = "echo-1", **options) -> Finished:
+def run(
+    project: Project, plugins, shape: str, *arguments: str, model: str = "echo-1", **options
+) -> Finished:
     environ = {"ECHO_API_KEY": KEY, "CODE_COMMIT_HTTP__RETRIES": "0"}
     command = ("--model", model, "--sandbox", "off", "--json", "--shape", shape, *arguments)
     return project.command(*command, plugins=[plugins], environ=environ, **options)
@@ -147,15 +151,23 @@ def got(finished: Finished):
 
 def files_of(project: Project) -> dict[str, bytes]:
     folders = (".git", "agent-config", "logs")
-    return {path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders}
+    return {
+        path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders
+    }
 
 
 def test_steps_in_threads_do_not_disturb_each_other(project, plugins):
     finished = run(project, plugins, "in_threads")
-    numbers = {e["data"]["label"]: e["data"]["number"] for e in finished.events if e["kind"] == "call.started"}
+    numbers = {
+        e["data"]["label"]: e["data"]["number"]
+        for e in finished.events
+        if e["kind"] == "call.started"
+    }
     assert sorted(numbers.values()) == [1, 2, 3, 4, 5, 6]
     assert got(finished) == [[f"{numbers[name]}-copy-{name}.txt", 0, []] for name in "abcdef"]
-    assert {name: project.read(f"{name}.side") for name in "abcdef"} == {name: f"{name}!" for name in "abcdef"}
+    assert {name: project.read(f"{name}.side") for name in "abcdef"} == {
+        name: f"{name}!" for name in "abcdef"
+    }
 
 
 @pytest.mark.slow
@@ -176,7 +188,9 @@ def test_a_replay_gives_each_thread_the_answer_to_its_own_question(project, plug
 def test_what_a_service_wants_back_is_recorded_with_its_owner(project, plugins):
     expected = ["echo", {"signature": "c2ln"}]
     assert got(run(project, plugins, "signed")) == expected
-    assert got(run(project, plugins, "signed", model=f"replay/{project.run_folder.name}")) == expected
+    assert (
+        got(run(project, plugins, "signed", model=f"replay/{project.run_folder.name}")) == expected
+    )
 
 
 @pytest.mark.slow
@@ -185,7 +199,9 @@ def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
 
 
 @pytest.mark.fast_rows(1)
-@pytest.mark.parametrize("shape", ["applied_and_git", "applied_alone", "command_alone", "applied_often"])
+@pytest.mark.parametrize(
+    "shape", ["applied_and_git", "applied_alone", "command_alone", "applied_often"]
+)
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0
@@ -199,8 +215,19 @@ def test_the_tree_is_saved_after_each_change_set_and_process(project, plugins):
     assert run(project, plugins, "applied_often").exit_code == 0
     private = "--git-dir=agent-config/.code-commit/checkpoint.git"
     refs = project.git(private, "for-each-ref", "--format=%(refname)", "--sort=refname").split()
-    assert [ref.rpartition("/")[2] for ref in refs] == ["applied", "applied-2", "applied-3", "ran", "start"]
-    assert [project.git(private, "show", f"{ref}:made.txt") for ref in refs[:4]] == ["1", "2", "3", "3"]
+    assert [ref.rpartition("/")[2] for ref in refs] == [
+        "applied",
+        "applied-2",
+        "applied-3",
+        "ran",
+        "start",
+    ]
+    assert [project.git(private, "show", f"{ref}:made.txt") for ref in refs[:4]] == [
+        "1",
+        "2",
+        "3",
+        "3",
+    ]
 
 
 @pytest.mark.slow
@@ -228,14 +255,14 @@ def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, st
     assert got(finished) == expected
     questions = [event["data"] for event in finished.events if event["kind"] == "question.asked"]
     assert questions == [{"question": "what now?", "choices": ["on", "quit"]}] * len(expected)
-    told = [event["data"]["answer"] for event in finished.events if event["kind"] == "question.answered"]
+    told = [
+        event["data"]["answer"] for event in finished.events if event["kind"] == "question.answered"
+    ]
     assert told == expected
 
 
 def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):
-    implementing = (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_shapes({0}):\n    yield '{1}'"
-    )
+    implementing = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_shapes({0}):\n    yield '{1}'"
     install_plugin(plugins, "aright", implementing.format("settings", "right"))
     install_plugin(plugins, "awrong", implementing.format("run", "wrong"))
     finished = run(project, plugins, "checks")

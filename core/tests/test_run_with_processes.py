@@ -41,7 +41,12 @@ def run(tmp_path):
 
     def run(code: str, *arguments: str, **options):
         folder = install_plugin(tmp_path / "plugins", "work", PLUGIN.format(code=code))
-        arguments = ("--model", "scripted", "--json", *(arguments or ("--work", "--sandbox", "off")))
+        arguments = (
+            "--model",
+            "scripted",
+            "--json",
+            *(arguments or ("--work", "--sandbox", "off")),
+        )
         finished = project.command(*arguments, plugins=[folder], **options)
         assert finished.exit_code == 0, finished.stderr
         return project, finished, finished.events[-1]["data"]["data"]["given"]
@@ -133,7 +138,18 @@ def test_what_a_workflow_finds_on_its_run(run):
     assert (len(token), int(token, 16) > 0) == (16, True)
     commit = project.git("rev-parse", "HEAD").strip()
     folder = f"{project.root}/{started['folder']}"
-    assert found == [str(project.root), folder, "work", token, 3600, "None", "None", "x", True, commit]
+    assert found == [
+        str(project.root),
+        folder,
+        "work",
+        token,
+        3600,
+        "None",
+        "None",
+        "x",
+        True,
+        commit,
+    ]
     assert started["argv"] == ["--model", "scripted", "--json", "--work", "--sandbox", "off"]
     assert started["commit"] == commit
     assert {"code-commit", "code-commit-work"} <= started["versions"].keys()

@@ -36,10 +36,14 @@ def test_what_the_user_set_and_what_holds_keys_reach_the_sandbox(root):
     folder = root.parent / "user/code-commit"
     (folder / "config.toml").write_text(USER)
     variable = "CODE_COMMIT_PROVIDERS__OPENAI__MINE__API_KEY"
-    (root / "agent-config/config.toml").write_text('[providers.openai.default]\napi_key_file = "/run/secrets/key"\n')
+    (root / "agent-config/config.toml").write_text(
+        '[providers.openai.default]\napi_key_file = "/run/secrets/key"\n'
+    )
     environ = {variable: "sk-canary-0123456789", "HOOK_TOKEN": "x"}
     keys = KeyStore(root, Redactor().add, environ)
-    assert sandbox_settings(load_settings(root, environ=environ), keys, frozenset({"HOOK_TOKEN"})) == SandboxSettings(
+    assert sandbox_settings(
+        load_settings(root, environ=environ), keys, frozenset({"HOOK_TOKEN"})
+    ) == SandboxSettings(
         mode="require",
         network=False,
         hidden=(folder, folder / "config.toml", Path("/run/secrets/key")),
@@ -53,7 +57,11 @@ def test_what_the_user_set_and_what_holds_keys_reach_the_sandbox(root):
 
 
 def test_without_settings_the_sandbox_has_its_defaults(root):
-    found = sandbox_settings(load_settings(root, environ={}), KeyStore(root, Redactor().add, {}), frozenset())
+    found = sandbox_settings(
+        load_settings(root, environ={}), KeyStore(root, Redactor().add, {}), frozenset()
+    )
     folder = root.parent / "user/code-commit"
     hidden = (folder, folder / "config.toml")
-    assert found == SandboxSettings(hidden=hidden, read_only=("logs",), secret_prefixes=("CODE_COMMIT_",))
+    assert found == SandboxSettings(
+        hidden=hidden, read_only=("logs",), secret_prefixes=("CODE_COMMIT_",)
+    )

@@ -1,4 +1,6 @@
-"""The hook `code_commit_secrets`: hidden from processes, shown nowhere, given to the plugin that declares them."""
+"""The hook `code_commit_secrets`: hidden from processes, shown nowhere, given to the plugin that
+declares them.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,11 @@ def project(tmp_path):
 @pytest.fixture
 def plugins(tmp_path):
     folder = install_plugin(tmp_path / "plugins", "webhook", WEBHOOK)
-    return install_plugin(folder, "scripted", "from code_commit_testing.scripted_provider import code_commit_providers")
+    return install_plugin(
+        folder,
+        "scripted",
+        "from code_commit_testing.scripted_provider import code_commit_providers",
+    )
 
 
 @contextmanager
@@ -149,7 +155,10 @@ def test_a_workflow_gets_its_own_secret_and_no_other(project, plugins):
     finished = run(project, plugins, "--own", OWN_TOKEN="0123456789")
     assert finished.exit_code == 0, finished.stderr
     denied = "the plugin owner of code-commit-owner asked for the secret 'HOOK_TOKEN', which it does not declare"
-    assert f"10 None {denied}; this is a bug in its plugin: code_commit_secrets must declare it\n" in finished.stderr
+    assert (
+        f"10 None {denied}; this is a bug in its plugin: code_commit_secrets must declare it\n"
+        in finished.stderr
+    )
 
 
 @pytest.mark.fast_rows(1)
@@ -174,7 +183,9 @@ def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
     assert [text for plugin, _, text in told if plugin == "odd"] == [
         f"a secret is the name of an environment variable, not {name!r}" for name in names
     ]
-    assert [text.partition(":")[0] for plugin, _, text in told if plugin == "broken"] == ["ZeroDivisionError"]
+    assert [text.partition(":")[0] for plugin, _, text in told if plugin == "broken"] == [
+        "ZeroDivisionError"
+    ]
     assert TOKEN not in everything_of(project, finished)
     end = finished.events[-1]["data"]
     assert (end["summary"], end["data"]) == ("the token is ***7Q", {"token": "***7Q"})
@@ -199,7 +210,9 @@ def doctor(project, plugins) -> Finished:
 
 @pytest.mark.slow
 def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
-    (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))'))
+    (plugins / "webhook_plugin.py").write_text(
+        WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))')
+    )
     finished = doctor(project, plugins)
     assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
 

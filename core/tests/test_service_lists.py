@@ -37,7 +37,9 @@ LISTED = Reply(body=json.dumps({"data": [{"id": "gpt-99"}, {"id": KEY}]}).encode
 def run(tmp_path):
     project = Project.create(tmp_path)
 
-    def run(*arguments: str, replies: Any = (), key: str | None = KEY, plugins: Any = ()) -> tuple[Finished, list[Any]]:
+    def run(
+        *arguments: str, replies: Any = (), key: str | None = KEY, plugins: Any = ()
+    ) -> tuple[Finished, list[Any]]:
         with ScriptedServer(replies) as server:
             environ = {"CODE_COMMIT_SANDBOX": "off"}
             if key:
@@ -57,8 +59,12 @@ def test_a_listed_model_is_asked_by_its_name(run):
     assert [(request.method, request.path) for request in requests] == [("GET", "/v1/models")]
     assert "openai lists 2 models" in finished.stderr
     assert names(finished)["gpt-99"] == "openai"
-    assert not any(KEY in text or f"***{KEY[-2:]}" in text for text in (finished.stdout, finished.stderr))
-    finished, requests = run("--model", "gpt-99", "--query", "q", replies=["^^^a.txt\nnew\n^^^end\n"])
+    assert not any(
+        KEY in text or f"***{KEY[-2:]}" in text for text in (finished.stdout, finished.stderr)
+    )
+    finished, requests = run(
+        "--model", "gpt-99", "--query", "q", replies=["^^^a.txt\nnew\n^^^end\n"]
+    )
     assert (finished.exit_code, requests[0].model) == (0, "gpt-99"), finished.stderr
     assert run("--model", "gpt-98", "--query", "q")[0].exit_code == 2
 
@@ -82,7 +88,10 @@ def test_a_broken_plugin_is_named_and_the_others_are_asked(run, tmp_path):
     broken = install_plugin(tmp_path / "plugins", "broken", BROKEN)
     finished, _ = run("models", "--refresh", "--json", replies=[LISTED], plugins=[broken])
     assert finished.exit_code == 4
-    assert "error: the provider broken of code-commit-broken failed: TypeError: Wire.encode_models()" in finished.stderr
+    assert (
+        "error: the provider broken of code-commit-broken failed: TypeError: Wire.encode_models()"
+        in finished.stderr
+    )
     assert names(finished)["gpt-99"] == "openai"
 
 
@@ -94,5 +103,7 @@ def test_without_a_key_it_is_not_asked(run):
 
 def test_people_read_a_table(run):
     finished, _ = run("models", "--refresh", replies=[LISTED])
-    assert [line.split() for line in finished.stdout.splitlines() if "gpt-99" in line] == [["gpt-99", "openai"]]
+    assert [line.split() for line in finished.stdout.splitlines() if "gpt-99" in line] == [
+        ["gpt-99", "openai"]
+    ]
     assert "openai/ANY-ID" in finished.stdout

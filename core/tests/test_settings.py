@@ -1,4 +1,6 @@
-"""Settings through `load_settings`: who beats whom, where a value comes from, and what a mistake is told."""
+"""Settings through `load_settings`: who beats whom, where a value comes from, and what a mistake is
+told.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def project(root: Path, text: str | bytes) -> None:
-    (root / "agent-config/config.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (root / "agent-config/config.toml").write_bytes(
+        text if isinstance(text, bytes) else text.encode()
+    )
 
 
 def user(root: Path, text: str) -> Path:
@@ -83,7 +87,12 @@ def test_without_a_home_folder_you_are_told_to_set_one(
 def test_without_any_source_every_value_is_the_default(root: Path) -> None:
     found = load(root)
     assert (found.model, found.max_cost, found.on_failure) == ("gemini-2.5-pro", None, "keep")
-    assert found.sandbox.model_dump() == {"mode": "auto", "network": True, "writable": [], "readable": []}
+    assert found.sandbox.model_dump() == {
+        "mode": "auto",
+        "network": True,
+        "writable": [],
+        "readable": [],
+    }
     assert (found.build.timeout_seconds, found.build.output_limit) == (3600, 262144)
     assert (found.stream, found.stop_early, found.after_run_timeout_seconds) == ("auto", False, 120)
     http = {"timeout_seconds": 600, "stall_seconds": 300, "deadline_seconds": 1800, "retries": 5}
@@ -95,7 +104,9 @@ def test_without_any_source_every_value_is_the_default(root: Path) -> None:
 
 
 VALUES: dict[str, st.SearchStrategy[object]] = {
-    "model": st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=["Cc"]), min_size=1),
+    "model": st.text(
+        st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=["Cc"]), min_size=1
+    ),
     "sandbox.network": st.booleans(),
     "build.timeout_seconds": st.integers(1, 10**9) | st.floats(0.001, 1e9),
     "http.retries": st.integers(0, 10**6),
@@ -117,7 +128,9 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     shared: dict[str, object],
 ) -> None:
     def toml(values: dict[str, object]) -> str:
-        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
+        return "".join(
+            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
+        )
 
     def text(value: object) -> str:
         return value if isinstance(value, str) else json.dumps(value)
@@ -125,7 +138,9 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     project(root, toml(own))
     path = user(root, toml(shared))
     names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
-    found = load_settings(root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()})
+    found = load_settings(
+        root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()}
+    )
     rows = {row["name"]: row for row in setting_rows(found)}
     for name in VALUES:
         layers = [
@@ -141,7 +156,8 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
         value, origin = winner
         assert (rows[name]["origin"], found.origin(name)) == (origin, origin)
         if name.startswith(("plugins.", "providers.")) and origin.startswith("variable"):
-            value = text(value) if not isinstance(value, str) else value  # the plugin's own model converts it
+            # The plugin's own model converts it.
+            value = text(value) if not isinstance(value, str) else value
         assert rows[name]["value"] == value
 
 
@@ -161,12 +177,20 @@ def test_money_is_exact(root: Path) -> None:
 
 
 def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(root: Path) -> None:
-    found = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"})
+    found = load(
+        root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"}
+    )
     assert (found.http.retries, found.http.timeout_seconds) == (1, 9)
     assert found.origin("http.retries") == "variable CODE_COMMIT_HTTP"
-    assert refused(root, {"CODE_COMMIT_HTTP": '{"retries": 1'}) == "variable CODE_COMMIT_HTTP: http should be a table"
+    assert (
+        refused(root, {"CODE_COMMIT_HTTP": '{"retries": 1'})
+        == "variable CODE_COMMIT_HTTP: http should be a table"
+    )
     both = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__RETRIES": "2"})
-    assert (both.http.retries, both.origin("http.retries")) == (2, "variable CODE_COMMIT_HTTP__RETRIES")
+    assert (both.http.retries, both.origin("http.retries")) == (
+        2,
+        "variable CODE_COMMIT_HTTP__RETRIES",
+    )
 
 
 def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
@@ -185,7 +209,10 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
     [
         ('modle = "x"', "agent-config/config.toml: there is no setting modle; did you mean model?"),
         ('"" = 1', "agent-config/config.toml: there is no setting ''"),
-        ("[build]\ntimeout = 3", "there is no setting build.timeout; did you mean build.timeout_seconds?"),
+        (
+            "[build]\ntimeout = 3",
+            "there is no setting build.timeout; did you mean build.timeout_seconds?",
+        ),
         ('[build]\ntimeout_seconds = "soon"', "build.timeout_seconds should be a valid number"),
         ("[build]\ntimeout_seconds = true", "build.timeout_seconds should be a number"),
         ("[build]\ntimeout_seconds = inf", "build.timeout_seconds should be a finite number"),
@@ -204,10 +231,15 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
         ('sandbox = "on"', "sandbox.mode should be 'auto', 'require' or 'off'"),
         ("plugins.commit = 3", "plugins.commit should be a table"),
         ('providers = "openai"', "agent-config/config.toml: providers must be a table"),
-        ("providers.openai = 3", "providers.openai must be a string, for a role, or a table, for a provider"),
+        (
+            "providers.openai = 3",
+            "providers.openai must be a string, for a role, or a table, for a provider",
+        ),
     ],
 )
-def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text: str, said: str) -> None:
+def test_a_mistake_in_the_file_is_named_with_what_was_expected(
+    root: Path, text: str, said: str
+) -> None:
     project(root, text)
     assert refused(root).endswith(said)
 
@@ -215,7 +247,11 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text:
 def test_zero_retries_and_no_output_are_possible(root: Path) -> None:
     project(root, "http.retries = 0\nbuild.output_limit = 0\nbuild.timeout_seconds = 0.1")
     found = load(root)
-    assert (found.http.retries, found.build.output_limit, found.build.timeout_seconds) == (0, 0, 0.1)
+    assert (found.http.retries, found.build.output_limit, found.build.timeout_seconds) == (
+        0,
+        0,
+        0.1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +262,10 @@ def test_zero_retries_and_no_output_are_possible(root: Path) -> None:
             {"CODE_COMMIT_HTTP__RETRYS": "1"},
             "variable CODE_COMMIT_HTTP__RETRYS: there is no setting http.retrys; did you mean",
         ),
-        ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
+        (
+            {"CODE_COMMIT_HTTP__RETRIES": "-1"},
+            "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be",
+        ),
         ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ does not name a setting"),
         (
             {"CODE_COMMIT_PLUGINS_COMMIT_REPAIRS": "1"},
@@ -254,7 +293,10 @@ def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
 
 
 def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None:
-    user(root, '[sandbox]\nmode = "off"\nnetwork = false\nwritable = ["~/go/pkg", "/srv"]\nreadable = ["~/.netrc"]\n')
+    user(
+        root,
+        '[sandbox]\nmode = "off"\nnetwork = false\nwritable = ["~/go/pkg", "/srv"]\nreadable = ["~/.netrc"]\n',
+    )
     project(root, 'sandbox = "require"')
     for found, mode in (
         (load(root), "require"),
@@ -292,7 +334,10 @@ def test_only_the_user_opens_the_sandbox(root: Path, own: str, environ: Mapping[
     ("text", "words"),
     [
         ("network = false", "there is no setting network; did you mean sandbox.network?"),
-        ('[sandbox]\nwriteable = ["/srv"]', "there is no setting sandbox.writeable; did you mean sandbox.writable?"),
+        (
+            '[sandbox]\nwriteable = ["/srv"]',
+            "there is no setting sandbox.writeable; did you mean sandbox.writable?",
+        ),
         ('[sandbox]\nmod = "off"', "there is no setting sandbox.mod; did you mean sandbox.mode?"),
         ("sandbox = 7", "sandbox should be a table"),
         ("sandbox = true", "sandbox should be a table"),
@@ -322,7 +367,9 @@ def test_all_mistakes_are_told_at_once(root: Path) -> None:
         (b'model = "x"\nb = "\xff"\n', 2),
     ],
 )
-def test_broken_toml_is_told_with_its_line_and_without_its_text(root: Path, text: bytes, line: int) -> None:
+def test_broken_toml_is_told_with_its_line_and_without_its_text(
+    root: Path, text: bytes, line: int
+) -> None:
     project(root, text)
     assert refused(root).startswith(f"agent-config/config.toml, line {line}")
 
@@ -336,7 +383,9 @@ def test_a_file_has_at_most_a_megabyte(root: Path, of_user: bool) -> None:
     assert refused(root).endswith("config.toml cannot be read: larger than 1048576 bytes")
 
 
-@pytest.mark.parametrize("text", [b"a = " + b"[" * 100_000, b"a = " + b"9" * 10_000, b"#" * 2_000_000])
+@pytest.mark.parametrize(
+    "text", [b"a = " + b"[" * 100_000, b"a = " + b"9" * 10_000, b"#" * 2_000_000]
+)
 def test_an_absurd_file_is_an_error_and_no_crash(root: Path, text: bytes) -> None:
     project(root, text)
     assert refused(root).startswith("agent-config/config.toml")
@@ -385,12 +434,20 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
     found = load(root, {"CODE_COMMIT_PROVIDERS": nested})
     rows = {row["name"]: row["value"] for row in setting_rows(found)}
     assert KEY not in repr(setting_rows(found))
-    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(setting_rows(found))
-    assert (rows["providers.anthropic.default.api_key"], rows["providers.openai.player.api_key"]) == ("***XY", "***ks")
+    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(
+        setting_rows(found)
+    )
+    assert (
+        rows["providers.anthropic.default.api_key"],
+        rows["providers.openai.player.api_key"],
+    ) == ("***XY", "***ks")
     assert rows["providers.anthropic.planner.api_key_file"] == "planner-key.txt"
     assert rows["providers.anthropic.planner.base_url"] == "https://***@host/v1"
     assert (rows["plugins.otel.endpoint_token"], rows["plugins.otel.tokens"]) == ("***XY", 5)
-    assert (rows["plugins.otel.more"], rows["plugins.otel.short_key"]) == ([{"password": "***XY"}], "***")
+    assert (rows["plugins.otel.more"], rows["plugins.otel.short_key"]) == (
+        [{"password": "***XY"}],
+        "***",
+    )
 
 
 def test_rows_are_json(root: Path) -> None:
@@ -403,7 +460,8 @@ def test_rows_are_json(root: Path) -> None:
 def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(root: Path) -> None:
     user(root, '[plugins.other]\na = 1\n[providers.other.default]\nmodel = "m"')
     project(
-        root, '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"'
+        root,
+        '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"',
     )
     found = load(root)
     with pytest.raises(NotReady, match=r"there is no plugin 'comit'; did you mean commit\?"):
@@ -412,7 +470,9 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
         found.require_known(["comit"], ["openai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no role 'planer'; did you mean planner\?"):
         found.require_known(["comit"], ["opnai"], ["planner"])
-    with pytest.raises(NotReady, match=r"^agent-config/config.toml: there is no plugin 'comit'$") as caught:
+    with pytest.raises(
+        NotReady, match=r"^agent-config/config.toml: there is no plugin 'comit'$"
+    ) as caught:
         found.require_known([], None, [])
     assert caught.value.hint == "fix the name, install its plugin, or remove the setting"
     found.require_known(["comit"], None, [])

@@ -1,4 +1,6 @@
-"""Settings are shown without their secrets, which the words of names and the form of addresses tell."""
+"""Settings are shown without their secrets, which the words of names and the form of addresses
+tell.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def shown(project: Project, **values: Any) -> dict[str, Any]:
 def test_a_secret_is_known_by_a_word_of_its_name(project):
     words = ("key", "keys", "apikey", "token", "secret", "password", "authorization", "headers")
     hidden = dict.fromkeys((f"My_{word.upper()}" for word in words), "abcdefgh")
-    plain = {name: "abcdefgh" for word in words for name in (f"x{word}", f"{word}_file", f"{word}_path")}
+    plain = {
+        name: "abcdefgh" for word in words for name in (f"x{word}", f"{word}_file", f"{word}_path")
+    }
     rows = shown(project, **hidden, **plain)
     assert {rows[name] for name in hidden} == {"***gh"}
     assert {rows[name] for name in plain} == {"abcdefgh"}

@@ -114,7 +114,9 @@ def test_a_command_that_a_signal_ended_exits_with_130(signaled, code, exit_code,
 
 def test_a_signal_during_an_import_keeps_no_lock_of_imports(signaled):
     finished = signaled("signaled", "imported()")
-    assert (finished.exit_code, finished.stdout.splitlines()[-1:]) == (130, ["ended"]), finished.stderr
+    assert (finished.exit_code, finished.stdout.splitlines()[-1:]) == (130, ["ended"]), (
+        finished.stderr
+    )
 
 
 @pytest.mark.fast_rows(2)
@@ -126,7 +128,9 @@ def test_a_signal_during_an_import_keeps_no_lock_of_imports(signaled):
         ("reached", 0, "reached", "done"),
     ],
 )
-def test_the_last_event_of_a_run_that_a_signal_ended_says_so(signaled, ending, exit_code, outcome, summary):
+def test_the_last_event_of_a_run_that_a_signal_ended_says_so(
+    signaled, ending, exit_code, outcome, summary
+):
     finished = signaled("--ending", ending, "--json")
     assert finished.exit_code == exit_code, finished.stderr
     last = finished.events[-1]["data"]
@@ -138,4 +142,7 @@ def test_a_plugin_whose_import_fails_by_a_signal_is_not_left_out(signaled, tmp_p
     code = "import os\ntry:\n    os.kill(os.getpid(), 15)\nfinally:\n    raise ImportError('datetime')\n"
     install_plugin(tmp_path / "plugins", "cut", code)
     finished = signaled("--ending", "reached")
-    assert (finished.exit_code, "interrupted while the plugin cut" in finished.stderr) == (130, True), finished.stderr
+    assert (finished.exit_code, "interrupted while the plugin cut" in finished.stderr) == (
+        130,
+        True,
+    ), finished.stderr

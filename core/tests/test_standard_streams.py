@@ -48,22 +48,36 @@ def test_closed_streams_are_opened_on_the_null_device(project, closed):
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    assert (done.returncode, project.read("streams")) == (0, f"0 {[('/dev/null', True)] * 3} True True")
+    assert (done.returncode, project.read("streams")) == (
+        0,
+        f"0 {[('/dev/null', True)] * 3} True True",
+    )
 
 
 def in_a_shell(
     project: Project, script: str, *, cwd: Path | None = None, plugins: str = ""
 ) -> subprocess.CompletedProcess[str]:
     with ScriptedServer([GOOD]) as server:
-        environ = project.environment({**server.environment(), "CC": COMMAND, "PYTHONPATH": plugins})
+        environ = project.environment(
+            {**server.environment(), "CC": COMMAND, "PYTHONPATH": plugins}
+        )
         return subprocess.run(
-            ["bash", "-c", script], cwd=cwd or project.root, env=environ, capture_output=True, text=True, check=False
+            ["bash", "-c", script],
+            cwd=cwd or project.root,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "closed", ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-"))]
+    "closed",
+    [
+        "<&- >&- 2>&-",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-")),
+    ],
 )
 def test_a_closed_stream_does_not_change_the_exit_code(project, closed, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "look", LOOK)
@@ -87,13 +101,17 @@ def test_a_reader_of_the_diff_may_close_the_pipe(project):
     assert process.returncode == 0, stderr
 
 
-def on_a_full_disk(project: Project, *arguments: str, unbuffered: bool = False, **options: Any) -> tuple[int, str]:
+def on_a_full_disk(
+    project: Project, *arguments: str, unbuffered: bool = False, **options: Any
+) -> tuple[int, str]:
     """Run the command with a stdout that cannot be written; return its exit code and stderr."""
     buffering = {"PYTHONUNBUFFERED": "1"} if unbuffered else {}
     with (
         ScriptedServer([GOOD]) as server,
         Path("/dev/full").open("wb") as full,
-        project.start(*arguments, environ=server.environment() | buffering, stdout=full.fileno(), **options) as process,
+        project.start(
+            *arguments, environ=server.environment() | buffering, stdout=full.fileno(), **options
+        ) as process,
     ):
         _, stderr = process.communicate()
     return process.returncode, stderr.decode()
@@ -136,7 +154,10 @@ def run(host, arguments):
 def test_what_a_command_leaves_in_the_buffer_is_written_before_the_exit_code(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "prints", PRINTS)]
     exit_code, stderr = on_a_full_disk(project, "print", plugins=plugins)
-    assert (exit_code, "error: stdout cannot be written: No space left on device" in stderr) == (3, True)
+    assert (exit_code, "error: stdout cannot be written: No space left on device" in stderr) == (
+        3,
+        True,
+    )
 
 
 def test_a_run_that_prints_nothing_needs_no_stdout(project):
@@ -162,7 +183,10 @@ os.pwrite = full
 """
     (tmp_path / "sitecustomize.py").write_text(hook)
     finished = project.command("--model", "gpt-5", plugins=[tmp_path])
-    assert (finished.exit_code, "cannot write: No space left on device" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "cannot write: No space left on device" in finished.stderr) == (
+        3,
+        True,
+    )
 
 
 def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
@@ -176,10 +200,16 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments", ["runs", *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt"))]
+    "arguments",
+    [
+        "runs",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt")),
+    ],
 )
 def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):
-    finished = in_a_shell(project, f"mkdir gone && cd gone && rmdir ../gone && $CC {arguments}", cwd=tmp_path)
+    finished = in_a_shell(
+        project, f"mkdir gone && cd gone && rmdir ../gone && $CC {arguments}", cwd=tmp_path
+    )
     assert finished.returncode == 3
     assert "the current folder no longer exists" in finished.stderr
 

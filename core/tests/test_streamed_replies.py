@@ -1,4 +1,7 @@
-"""What arrives of a streamed reply is kept and shown. A provider of the test streams what the test scripts."""
+"""What arrives of a streamed reply is kept and shown.
+
+A provider of the test streams what the test scripts.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ import pytest
 from code_commit_testing import Finished, Project, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
-# The script has one list of steps for each try. A step is a piece of text, ["thinking" or "tool", piece], or a word:
-# "DROP" breaks off, "REFUSE" fails without a retry, "HANG" waits until the run ends, "BARE" adds no events from
-# now on, "WHOLE" nothing at all, "TEXT" an event that is not bytes.
+# The script has one list of steps for each try. A step is a piece of text, ["thinking" or "tool",
+# piece], or a word: "DROP" breaks off, "REFUSE" fails without a retry, "HANG" waits until the run
+# ends, "BARE" adds no events from now on, "WHOLE" nothing at all, "TEXT" an event that is not
+# bytes.
 PLUGIN = """
 import json, os, socket, threading
 from pydantic import BaseModel
@@ -207,7 +211,10 @@ def test_no_key_can_be_put_together_from_what_is_kept(ask, project, environ, siz
     assert finished.exit_code == (4 if ending else 5), finished.stderr
     assert kept(project).endswith("the key is ***7Q, so")
     deltas = [each["delta"]["text"] for each in events(project) if isinstance(each, dict)]
-    for everything in ("".join(deltas), *(path.read_text() for path in project.run_folder.iterdir())):
+    for everything in (
+        "".join(deltas),
+        *(path.read_text() for path in project.run_folder.iterdir()),
+    ):
         assert KEY[4:] not in everything
 
 
@@ -219,8 +226,12 @@ def hanging(project, plugins, environ):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as told:
             told.bind(("127.0.0.1", 0))
             told.settimeout(60)
-            environ.update(SCRIPT=json.dumps([["Half of ", "me", "HANG"]]), TOLD=str(told.getsockname()[1]))
-            process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
+            environ.update(
+                SCRIPT=json.dumps([["Half of ", "me", "HANG"]]), TOLD=str(told.getsockname()[1])
+            )
+            process = project.start(
+                "--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ
+            )
             events = project.root / "logs" / told.recv(1000).decode() / EVENTS
         # It waits for the file, and for what is added.
         tail = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(events)]
@@ -261,9 +272,18 @@ def test_programs_get_progress_at_most_once_a_second(ask, project):
     finished = ask([["thinking", "hm"], *words])
     progress = [each["data"] for each in finished.events if each["kind"] == "call.progress"]
     times = [each["seconds"] for each in progress]
-    assert all(later - earlier >= 1 for earlier, later in pairwise(times)), times  # one, if nothing stands still
+    # One, if nothing stands still.
+    assert all(later - earlier >= 1 for earlier, later in pairwise(times)), times
     assert progress[0]["number"] == 1
-    assert progress[0].keys() == {"number", "tokens", "characters", "seconds", "thinking", "file", "printed"}
+    assert progress[0].keys() == {
+        "number",
+        "tokens",
+        "characters",
+        "seconds",
+        "thinking",
+        "file",
+        "printed",
+    }
 
 
 def test_the_words_of_a_reply_are_printed_as_they_come(hanging, project, plugins, environ):
@@ -276,7 +296,11 @@ def test_the_words_of_a_reply_are_printed_as_they_come(hanging, project, plugins
 
 def test_a_printed_reply_ends_its_line_and_shows_no_key(ask, environ, project):
     project.write({"agent-config/openai-key.txt": KEY})
-    finished = ask(["Hel", "lo \ud83d", "\ude42"], ["what comes after the block"], arguments=("--quiet", "--show"))
+    finished = ask(
+        ["Hel", "lo \ud83d", "\ude42"],
+        ["what comes after the block"],
+        arguments=("--quiet", "--show"),
+    )
     assert (finished.exit_code, finished.stdout) == (0, "Hello \U0001f642\n"), finished.stderr
     finished = ask([f"Hello {KEY[:10]}", f"{KEY[10:]} bye"], arguments=("--quiet", "--show"))
     assert (finished.exit_code, finished.stdout) == (5, "Hello ***7Q bye\n")
@@ -290,16 +314,23 @@ def test_a_reply_that_does_not_stream_is_printed_whole(ask):
 def test_with_json_no_words_are_printed(ask):
     finished = ask(["Hel", "lo"], arguments=("--json", "--quiet", "--show"))
     assert finished.exit_code == 0
-    assert [each["data"]["printed"] for each in finished.events if each["kind"] == "call.progress"] == [False]
+    assert [
+        each["data"]["printed"] for each in finished.events if each["kind"] == "call.progress"
+    ] == [False]
 
 
 def test_an_event_that_is_not_bytes_is_a_fault_of_the_plugin(ask):
     finished = ask(["Hello", "TEXT"])
     assert finished.exit_code == 4
-    assert "the provider streamer of code-commit-streamer failed: TypeError" in finished.events[-1]["data"]["summary"]
+    assert (
+        "the provider streamer of code-commit-streamer failed: TypeError"
+        in finished.events[-1]["data"]["summary"]
+    )
 
 
 @pytest.mark.slow
 def test_a_long_line_is_no_path(ask):
     finished = ask([f"^^^{'x' * 5000}\n", "text"])
-    assert [each["data"]["file"] for each in finished.events if each["kind"] == "call.progress"] == [None]
+    assert [
+        each["data"]["file"] for each in finished.events if each["kind"] == "call.progress"
+    ] == [None]

@@ -19,9 +19,13 @@ ALWAYS = {"CODE_COMMIT_STREAM": "always"}
 def ask(project, asking, server):
     def ask(*arguments, model="gpt-5", config="", **environ):
         if config:
-            project.write({"agent-config/config.toml": config.replace("ADDRESS", server.url("openai"))})
+            project.write(
+                {"agent-config/config.toml": config.replace("ADDRESS", server.url("openai"))}
+            )
         environ = {**server.environment(), "OPENAI_API_KEY": KEY, **environ}
-        return project.command("--ask", "--model", model, *arguments, plugins=[asking], environ=environ)
+        return project.command(
+            "--ask", "--model", model, *arguments, plugins=[asking], environ=environ
+        )
 
     return ask
 
@@ -76,7 +80,9 @@ def test_the_setting_and_the_named_config_decide(project, asking, server):
     install_plugin(asking, "each", EACH)
     project.write({"agent-config/config.toml": ""})
     server.script(*["yes"] * 2 * len(cases))
-    given = [(config.replace("ADDRESS", server.url("openai")), environ) for config, environ, _ in cases]
+    given = [
+        (config.replace("ADDRESS", server.url("openai")), environ) for config, environ, _ in cases
+    ]
     finished = project.command("each", json.dumps(given), plugins=[asking])
     assert finished.exit_code == 0, finished.stderr
     assert streams(server) == [streamed for *_, streamed in cases for _ in range(2)]
@@ -91,9 +97,16 @@ def test_the_setting_and_the_named_config_decide(project, asking, server):
 def test_replies_are_streamed_where_a_person_watches(project, asking, server, arguments, streamed):
     server.script("one", "two")
     ours, theirs = pty.openpty()
-    environ = {**server.environment(), "OPENAI_API_KEY": KEY, "TERM": "xterm", "PYTHONPATH": str(asking)}
+    environ = {
+        **server.environment(),
+        "OPENAI_API_KEY": KEY,
+        "TERM": "xterm",
+        "PYTHONPATH": str(asking),
+    }
     command = ["--ask", "--model", "gpt-5", *arguments]
-    with project.start(*command, environ=environ, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+    with project.start(
+        *command, environ=environ, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
         os.close(theirs)
         try:
             while os.read(ours, 4096):
@@ -107,9 +120,14 @@ def test_replies_are_streamed_where_a_person_watches(project, asking, server, ar
 def test_a_wrong_value_is_named(ask):
     finished = ask(model="openai.mine", config=named("sometimes"))
     assert finished.exit_code == 3
-    assert "[providers.openai.mine]: stream should be 'auto', 'always' or 'never'" in finished.stderr
+    assert (
+        "[providers.openai.mine]: stream should be 'auto', 'always' or 'never'" in finished.stderr
+    )
     finished = ask(CODE_COMMIT_STREAM="on", config="model = 'gpt-5'\n")
-    assert (finished.exit_code, "CODE_COMMIT_STREAM: stream should be 'auto'" in finished.stderr) == (3, True)
+    assert (
+        finished.exit_code,
+        "CODE_COMMIT_STREAM: stream should be 'auto'" in finished.stderr,
+    ) == (3, True)
 
 
 @pytest.mark.slow
@@ -149,7 +167,10 @@ def test_a_stream_that_breaks_off_is_tried_again_from_its_start(ask, server, bro
 def test_a_stream_that_stalls_is_tried_again_until_the_retries_are_spent(ask, server):
     server.script(*[Reply(TEXT, stream=Stream(after=3, then="stall"))] * 2)
     finished = ask(CODE_COMMIT_HTTP__STALL_SECONDS="0.2", CODE_COMMIT_HTTP__RETRIES="1", **ALWAYS)
-    assert (finished.exit_code, "no data for 0.2 s (gave up after 2 tries)" in finished.stderr) == (0, True)
+    assert (finished.exit_code, "no data for 0.2 s (gave up after 2 tries)" in finished.stderr) == (
+        0,
+        True,
+    )
 
 
 @pytest.mark.slow
@@ -164,7 +185,9 @@ def test_a_server_that_refuses_to_stream_costs_no_retry(ask, server):
     assert finished.stderr.count("warning: openai refused to stream") == 1
 
 
-@pytest.mark.parametrize("then", ["drop", Reply.error(429, "too fast")], ids=["dropped", "a limit of the rate"])
+@pytest.mark.parametrize(
+    "then", ["drop", Reply.error(429, "too fast")], ids=["dropped", "a limit of the rate"]
+)
 def test_a_lost_try_counts_in_full(ask, server, then):
     server.script(Reply(TEXT, stream=Stream(after=3, then=then)), Reply("one"), Reply("two"))
     config = f"{named('always')}max_tokens = 1000\n"  # at most $0.01

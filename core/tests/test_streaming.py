@@ -32,27 +32,40 @@ from code_commit_testing import Reply, ScriptedServer, model_call
 from code_commit_testing.raw_server import RawServer, Step
 
 KEY = "sk-a/key+with=odd%chars"
-DEFINITION = ProviderDefinition("plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
+DEFINITION = ProviderDefinition(
+    "plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U"
+)
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
 OPEN_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 END = b"0\r\n\r\n"
 
 
 class PlainWire:
-    """Events are {"t": text}, {"error": …, "kind": …} and {"end": true}; a whole reply is {"a": text}."""
+    """Events are {"t": text}, {"error": …, "kind": …} and {"end": true}; a whole reply is {"a":
+    text}.
+    """
 
     def encode(self, request: Request) -> HttpCall:
         return HttpCall("/ask", {"q": "".join(part.text for part in request.messages[0].parts)})
 
     def encode_stream(self, request: Request) -> HttpCall:
         call = self.encode(request)
-        return HttpCall("/ask", {**call.body, "stream": True, "stream_usage": True}, optional=("stream_usage",))
+        return HttpCall(
+            "/ask", {**call.body, "stream": True, "stream_usage": True}, optional=("stream_usage",)
+        )
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         reply = reply_object(body, status, headers)
         if status != 200:
             raise reply_error(status, words=reply["error"])
-        return Completion(Message("assistant", (Text(reply["a"]),)), Finish.STOP, "stop", Usage(), "plain-1", reply)
+        return Completion(
+            Message("assistant", (Text(reply["a"]),)),
+            Finish.STOP,
+            "stop",
+            Usage(),
+            "plain-1",
+            reply,
+        )
 
     def stream(self) -> PlainDecoder:
         return PlainDecoder()
@@ -89,9 +102,7 @@ def event(**piece) -> bytes:
 
 def whole(status: str, kind: str = "application/json", more: str = "", **body) -> bytes:
     data = json.dumps(body).encode()
-    head = (
-        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n{more}content-length: {len(data)}\r\n\r\n"
-    )
+    head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n{more}content-length: {len(data)}\r\n\r\n"
     return head.encode() + data
 
 
@@ -121,9 +132,15 @@ class Asked:
 def ask():
     opened = []
 
-    def ask(server: RawServer, *, wire=None, seconds: float = 30, stream: bool = True, **endpoint) -> Asked:
+    def ask(
+        server: RawServer, *, wire=None, seconds: float = 30, stream: bool = True, **endpoint
+    ) -> Asked:
         if not opened:
-            opened.append(HttpProvider(DEFINITION, Endpoint(server.address, KEY, **endpoint), wire or PlainWire()))
+            opened.append(
+                HttpProvider(
+                    DEFINITION, Endpoint(server.address, KEY, **endpoint), wire or PlainWire()
+                )
+            )
         return Asked(opened[0], seconds, stream=stream)
 
     yield ask
@@ -136,7 +153,9 @@ def ask():
 
 def test_events_and_deltas_arrive_before_the_reply_ends(ask):
     seen = threading.Event()
-    with RawServer([HEAD + chunk(HELLO), lambda _: seen.wait(60), chunk(event(end=True)) + END]) as server:
+    with RawServer(
+        [HEAD + chunk(HELLO), lambda _: seen.wait(60), chunk(event(end=True)) + END]
+    ) as server:
         provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
         arrived = []
 
@@ -148,7 +167,10 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
         done = provider.complete(model_call("?", stream=True, progress=progress))
         provider.close()
     kinds = [type(each).__name__ for each in arrived]
-    assert (done.text, kinds) == ("hello", ["StreamEvent", "Delta", "StreamEvent", "Delta", "StreamEvent"])
+    assert (done.text, kinds) == (
+        "hello",
+        ["StreamEvent", "Delta", "StreamEvent", "Delta", "StreamEvent"],
+    )
     assert b'"stream":true,"stream_usage":true' in server.requests[0]
     sent = server.requests[0].lower()
     assert b"\r\naccept: text/event-stream, application/x-ndjson, application/json\r\n" in sent
@@ -159,9 +181,15 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
     "script",
     [
         [HEAD, *(chunk(b"%c" % byte) for byte in HELLO + event(end=True)), END],
-        [OPEN_HEAD, b"\xef\xbb\xbf\r\n: hello\r\n\r\n" + (HELLO + event(end=True)).replace(b"\n", b"\r\n")],
+        [
+            OPEN_HEAD,
+            b"\xef\xbb\xbf\r\n: hello\r\n\r\n" + (HELLO + event(end=True)).replace(b"\n", b"\r\n"),
+        ],
         [b"HTTP/1.1 200 OK\r\n\r\n", HELLO + event(end=True)],
-        [b"HTTP/1.1 200 OK\r\ncontent-type: Text/Plain ; charset=utf-8\r\n\r\n", HELLO + event(end=True)],
+        [
+            b"HTTP/1.1 200 OK\r\ncontent-type: Text/Plain ; charset=utf-8\r\n\r\n",
+            HELLO + event(end=True),
+        ],
         *(
             [
                 f"HTTP/1.1 200 OK\r\ncontent-type: application/{name}\r\n\r\n".encode(),
@@ -169,9 +197,22 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
             ]
             for name in ("x-ndjson", "ndjson", "jsonl", "x-jsonlines")
         ),
-        [OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"), gzip.compress(HELLO + event(end=True))],
+        [
+            OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"),
+            gzip.compress(HELLO + event(end=True)),
+        ],
     ],
-    ids=["bytewise", "CRLF and a mark", "no type", "text", "x-ndjson", "ndjson", "jsonl", "x-jsonlines", "gzip"],
+    ids=[
+        "bytewise",
+        "CRLF and a mark",
+        "no type",
+        "text",
+        "x-ndjson",
+        "ndjson",
+        "jsonl",
+        "x-jsonlines",
+        "gzip",
+    ],
 )
 def test_a_stream_is_read_in_all_its_forms(ask, script):
     with RawServer(script) as server:
@@ -187,7 +228,9 @@ def test_a_whole_reply_instead_of_a_stream_is_read(ask, kind):
 
 
 def test_an_error_instead_of_a_stream_is_read(ask):
-    with RawServer([whole("429 Slow", "text/event-stream", "retry-after: 7\r\n", error="too fast")]) as server:
+    with RawServer(
+        [whole("429 Slow", "text/event-stream", "retry-after: 7\r\n", error="too fast")]
+    ) as server:
         error = ask(server).error
     assert (error.kind, error.retry_after, error.body) == ("rate", 7.0, '{"error": "too fast"}')
 
@@ -216,7 +259,10 @@ def test_a_server_that_does_not_know_an_option_streams_without_it(ask):
 
 @pytest.mark.parametrize("status", ["400 Bad", "404 None", "405 No", "422 What"])
 def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(ask, status):
-    refused, good = [whole(status, error="Streaming is not supported")], [whole("200 OK", a="hello")]
+    refused, good = (
+        [whole(status, error="Streaming is not supported")],
+        [whole("200 OK", a="hello")],
+    )
     with RawServer(refused, refused, good, good) as server:
         asked = [ask(server), ask(server)]
     assert [each.text for each in asked] == ["hello", "hello"]
@@ -304,7 +350,11 @@ def test_a_fault_is_an_error_of_its_kind_and_the_next_try_begins_anew(ask, fault
 def test_silence_after_the_first_byte_is_a_stall(ask):
     with RawServer([HEAD + chunk(HELLO), lambda server: server.closing.wait(60)]) as server:
         asked = ask(server, stall_timeout=0.2)
-    assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == ("network", True, "hello")
+    assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == (
+        "network",
+        True,
+        "hello",
+    )
 
 
 FINISHED = HEAD + chunk(HELLO + event(end=True))
@@ -312,7 +362,13 @@ FINISHED = HEAD + chunk(HELLO + event(end=True))
 
 @pytest.mark.parametrize(
     "after",
-    [[], [b"7\r\nhalf"], [lambda server: server.closing.wait(60)], [chunk(b": ping\n\n" * 20_000)], [b"no chunk\r\n"]],
+    [
+        [],
+        [b"7\r\nhalf"],
+        [lambda server: server.closing.wait(60)],
+        [chunk(b": ping\n\n" * 20_000)],
+        [b"no chunk\r\n"],
+    ],
     ids=["dropped", "cut", "stalled", "a flood", "garbage"],
 )
 def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
@@ -330,7 +386,9 @@ def test_a_stream_that_stays_open_after_its_own_end_is_left(ask):
 
 
 def test_silence_before_the_first_byte_has_its_own_limit(ask):
-    with RawServer([HEAD, lambda server: server.closing.wait(0.3), GOOD[0].removeprefix(HEAD), END]) as server:
+    with RawServer(
+        [HEAD, lambda server: server.closing.wait(0.3), GOOD[0].removeprefix(HEAD), END]
+    ) as server:
         assert ask(server, stall_timeout=0.05).text == "hello"
 
 

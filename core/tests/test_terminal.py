@@ -61,7 +61,12 @@ def test_a_stream_is_written_until_its_reader_has_gone():
     reader, stream = pipe()
     with stream:
         safe = SafeStream(stream)
-        assert (safe.write("one"), safe.encoding, safe.isatty(), safe.fileno()) == (3, "utf-8", False, stream.fileno())
+        assert (safe.write("one"), safe.encoding, safe.isatty(), safe.fileno()) == (
+            3,
+            "utf-8",
+            False,
+            stream.fileno(),
+        )
         safe.flush()
         assert os.read(reader, 10) == b"one"
         os.close(reader)
@@ -109,11 +114,15 @@ def test_columns_are_aligned_and_the_last_one_is_wrapped():
     assert align_columns(rows, 24) == "a     one\nlong  several words that\n      are wrapped\n"
     assert align_columns(rows, 20) == align_columns(rows), "no room is left"
     assert align_columns([("a", f"one {'x' * 30}")], 24) == f"a  one\n   {'x' * 30}\n"
-    assert align_columns([("a", "one two-three four-five")], 22) == "a  one two-three\n   four-five\n"
+    assert (
+        align_columns([("a", "one two-three four-five")], 22) == "a  one two-three\n   four-five\n"
+    )
     assert align_columns([]) == ""
 
 
-@pytest.mark.parametrize(("columns", "expected"), [("100", 100), ("", 80), ("0", 80), ("-5", 80), ("9" * 5000, 80)])
+@pytest.mark.parametrize(
+    ("columns", "expected"), [("100", 100), ("", 80), ("0", 80), ("-5", 80), ("9" * 5000, 80)]
+)
 def test_the_columns_of_a_terminal(columns, expected, monkeypatch):
     monkeypatch.setattr(sys, "__stdout__", None)
     assert terminal_columns({"COLUMNS": columns}) == expected

@@ -21,7 +21,8 @@ for number in (1, 2):
     print(repr(read_answer(show, Path.cwd(), {draft})), flush=True)
 """
 
-# A blocked signal goes to the other thread, so that it ends no wait of this one, like a signal just before a wait.
+# A blocked signal goes to the other thread, so that it ends no wait of this one, like a signal just
+# before a wait.
 IN_ANOTHER_THREAD = """
 import signal, threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
@@ -44,13 +45,18 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 )
 def test_an_answer_from_a_pipe_is_a_line_and_those_it_continues_on(typed, draft, answer):
     code = f"from code_commit.terminal.answers import read_answer; print(repr(read_answer(str, draft={draft!r})))"
-    done = subprocess.run([sys.executable, "-c", code], input=typed, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=typed, capture_output=True, check=True
+    )
     assert done.stdout.decode().rstrip("\n") == answer
 
 
 def test_there_is_no_answer_without_stdin():
     code = "import sys; sys.stdin = None; from code_commit.terminal.answers import read_answer; print(read_answer(str))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"None\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        == b"None\n"
+    )
 
 
 class Terminal:
@@ -115,7 +121,9 @@ def test_a_pasted_block_is_one_answer(terminal, end):
 
 def test_an_editor_writes_the_answer(terminal, tmp_path):
     editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\ntest -e "$1.failed" || { touch "$1.failed"; exit 3; }\necho second line >> "$2"\n')
+    editor.write_text(
+        '#!/bin/sh\ntest -e "$1.failed" || { touch "$1.failed"; exit 3; }\necho second line >> "$2"\n'
+    )
     editor.chmod(0o755)
     person = terminal("first line\n", EDITOR=f"{editor} '{tmp_path}/mark'", VISUAL="")
     person.types("work is done\n")

@@ -28,12 +28,18 @@ def test_the_first_paths_and_the_number_of_the_others():
 def test_a_folder_of_many_is_one_line():
     paths = ["a", "d/1", "d/2", "d/3", "e/1", "e/s/2", "f"]
     assert list(count_by_folder(paths, most=2)) == ["a", "d/ (3 files)", "e/1", "e/s/2", "f"]
-    assert list(count_by_folder(f"d/{number}" for number in range(10))) == [f"d/{number}" for number in range(10)]
+    assert list(count_by_folder(f"d/{number}" for number in range(10))) == [
+        f"d/{number}" for number in range(10)
+    ]
     assert list(count_by_folder(f"d/{number}" for number in range(11))) == ["d/ (11 files)"]
 
 
 def test_a_number_has_its_noun():
-    assert [count_of(number, "file") for number in (0, 1, 1000)] == ["0 files", "1 file", "1,000 files"]
+    assert [count_of(number, "file") for number in (0, 1, 1000)] == [
+        "0 files",
+        "1 file",
+        "1,000 files",
+    ]
     assert [count_of(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
 
 

@@ -101,7 +101,9 @@ def test_a_signal_that_is_ignored_stays_ignored(number):
         signal.signal(number, before)
 
 
-@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)])
+@pytest.mark.parametrize(
+    ("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)]
+)
 def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
     told, earlier = threading.Event(), {*threading.enumerate()}
     before = signal.signal(number, lambda *_: None)

@@ -1,8 +1,9 @@
 """The estimate of tokens, compared with counts of real tokenizers.
 
-`cases/token_counts.json` holds texts with their tokens in `o200k_base` and `cl100k_base` of OpenAI (js-tiktoken 1.0) and
-in the tokenizer that Anthropic has published (@anthropic-ai/tokenizer 0.0.4, of older models). The middle is the
-geometric mean of the first and the last. Gemini's tokenizer, and those of newer Claude models, are not public.
+`cases/token_counts.json` holds texts with their tokens in `o200k_base` and `cl100k_base` of OpenAI
+(js-tiktoken 1.0) and in the tokenizer that Anthropic has published (@anthropic-ai/tokenizer 0.0.4,
+of older models). The middle is the geometric mean of the first and the last. Gemini's tokenizer,
+and those of newer Claude models, are not public.
 """
 
 from __future__ import annotations

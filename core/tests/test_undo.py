@@ -1,4 +1,6 @@
-"""`code-commit undo`: which run and which files it takes back, and what it says of a commit that stays."""
+"""`code-commit undo`: which run and which files it takes back, and what it says of a commit that
+stays.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def change(project, tmp_path):
 
     def change(*paths: str, **data: object) -> str:
         command = ("--quiet", "--on-failure", "restore", "--change", json.dumps([paths, data]))
-        assert (finished := project.command(*command, plugins=plugins)).exit_code == ("missed" in data), finished.stderr
+        assert (finished := project.command(*command, plugins=plugins)).exit_code == (
+            "missed" in data
+        ), finished.stderr
         return str(project.run_folder.name)
 
     return change
@@ -57,8 +61,15 @@ def ended(finished: Finished) -> tuple[int, str, str]:
 @pytest.mark.slow
 def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
     first, second, third = change("a.txt", "b.txt"), change("c.txt"), change()
-    assert ended(project.command("undo")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
-    assert project.command("undo", "latest").stderr == f"error: {third} changed no files, so there is nothing to undo\n"
+    assert ended(project.command("undo")) == (
+        0,
+        "c.txt\n",
+        f"restored 1 file from before {second}\n",
+    )
+    assert (
+        project.command("undo", "latest").stderr
+        == f"error: {third} changed no files, so there is nothing to undo\n"
+    )
     assert project.command("undo", first).stderr == f"restored 2 files from before {first}\n"
     assert project.read("a.txt") == "old\n"
     assert not (project.root / "b.txt").exists()
@@ -66,8 +77,16 @@ def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
 
 def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
     first, second, third = change("a.txt"), change("b.txt", "c.txt"), change("b.txt", missed=True)
-    assert ended(project.command("undo", "c.txt")) == (0, "c.txt\n", f"restored 1 file from before {second}\n")
-    assert ended(project.command("undo")) == (0, "b.txt\n", f"restored 1 file from before {second}\n")
+    assert ended(project.command("undo", "c.txt")) == (
+        0,
+        "c.txt\n",
+        f"restored 1 file from before {second}\n",
+    )
+    assert ended(project.command("undo")) == (
+        0,
+        "b.txt\n",
+        f"restored 1 file from before {second}\n",
+    )
     undone = {"run": first, "runs": [first], "restored": ["a.txt"], **NOTHING_KEPT}
     assert project.command("undo", "--json").document == undone
     assert ended(project.command("undo")) == (
@@ -75,16 +94,27 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
         "",
         "error: no run has left changes here, so there is nothing to undo\n",
     )
-    assert ended(project.command("undo", third)) == (0, "", f"restored 0 files from before {third}\n")
+    assert ended(project.command("undo", third)) == (
+        0,
+        "",
+        f"restored 0 files from before {third}\n",
+    )
 
 
 @pytest.mark.slow
 def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
     runs = [change("a.txt", text=text) for text in ("new", "newer", "newest")]
     for run, content in zip(reversed(runs), ("newer", "new", "old\n"), strict=True):
-        assert ended(project.command("undo")) == (0, "a.txt\n", f"restored 1 file from before {run}\n")
+        assert ended(project.command("undo")) == (
+            0,
+            "a.txt\n",
+            f"restored 1 file from before {run}\n",
+        )
         assert project.read("a.txt") == content
-    assert project.command("undo").stderr == "error: no run has left changes here, so there is nothing to undo\n"
+    assert (
+        project.command("undo").stderr
+        == "error: no run has left changes here, so there is nothing to undo\n"
+    )
     project.write({"a.txt": "mine"})
     assert "files were changed since" in project.command("undo").stderr
 
@@ -122,7 +152,9 @@ def killed_while_it_applies(root) -> None:
 def test_a_command_says_that_it_restored_the_files_of_a_killed_run(project, command) -> None:
     killed_while_it_applies(project.root)
     finished = project.command(*command)
-    restored = "warning: an earlier run was interrupted while it changed 2 files: the project is restored"
+    restored = (
+        "warning: an earlier run was interrupted while it changed 2 files: the project is restored"
+    )
     assert restored in finished.stderr.splitlines()
     assert project.read("a.txt") == "old\n"
 
@@ -161,7 +193,9 @@ def test_a_commit_of_the_run_stays(project, change, paths, add) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [None, "{", "[]", '{"data": 3}', '{"data": {"committed": ""}}'])
+@pytest.mark.parametrize(
+    "document", [None, "{", "[]", '{"data": 3}', '{"data": {"committed": ""}}']
+)
 def test_without_a_known_commit_none_is_named(project, change, document) -> None:
     run = change("a.txt", committed=COMMIT)
     file = project.run_folder / "run.json"
@@ -173,7 +207,12 @@ def test_without_a_known_commit_none_is_named(project, change, document) -> None
 
 def test_undo_tells_what_it_restored_where_stdout_cannot_be_written(project, change) -> None:
     run = change("a.txt")
-    with Path("/dev/full").open("wb") as full, project.start("undo", stdout=full.fileno()) as process:
+    with (
+        Path("/dev/full").open("wb") as full,
+        project.start("undo", stdout=full.fileno()) as process,
+    ):
         _, stderr = process.communicate()
     assert (process.returncode, project.read("a.txt")) == (3, "old\n")
-    assert stderr.decode().startswith(f"restored 1 file from before {run}\nerror: stdout cannot be written: ")
+    assert stderr.decode().startswith(
+        f"restored 1 file from before {run}\nerror: stdout cannot be written: "
+    )

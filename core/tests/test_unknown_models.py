@@ -45,22 +45,38 @@ def test_a_name_that_nobody_offers_or_two(project, tmp_path):
     ]
     assert "there is no model 'gpt-55'; did you mean gpt-5" in near
     assert "pip install" not in near  # its provider is there
-    assert "the model name 'shared/x' is claimed by code-commit-odd and code-commit-shared" in claimed
+    assert (
+        "the model name 'shared/x' is claimed by code-commit-odd and code-commit-shared" in claimed
+    )
     assert not (project.root / "logs").exists()
 
 
 def test_a_role_whose_provider_may_be_of_a_broken_plugin(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "broken", "raise ValueError('on purpose')")
-    project.write({"agent-config/config.toml": '[providers]\ndefault_provider = "gone.x"\n[providers.gone.x]\n'})
+    project.write(
+        {
+            "agent-config/config.toml": '[providers]\ndefault_provider = "gone.x"\n[providers.gone.x]\n'
+        }
+    )
     finished = project.command("--query", "q", plugins=[plugins])
     assert finished.exit_code == 3
-    assert "error: there is no model 'gone.x'; the plugin broken of code-commit-broken " in finished.stderr
+    assert (
+        "error: there is no model 'gone.x'; the plugin broken of code-commit-broken "
+        in finished.stderr
+    )
     chosen_by = "(default_provider in [providers], agent-config/config.toml)"
-    assert f"{chosen_by}\nhint: for example:\n    [providers]\n    default_provider = " in finished.stderr
+    assert (
+        f"{chosen_by}\nhint: for example:\n    [providers]\n    default_provider = "
+        in finished.stderr
+    )
 
 
 def test_an_address_that_only_httpx_refuses(project):
-    project.write({"agent-config/config.toml": '[providers.openai.default]\nbase_url = "https://1.2.3.999/v1"\n'})
+    project.write(
+        {
+            "agent-config/config.toml": '[providers.openai.default]\nbase_url = "https://1.2.3.999/v1"\n'
+        }
+    )
     finished = project.command("--query", "q", "--model", "gpt-5")
     assert finished.exit_code == 3
     assert "error: the address of provider openai is not a URL\n" in finished.stderr

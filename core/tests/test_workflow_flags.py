@@ -1,4 +1,6 @@
-"""Flags of workflows: what a workflow gets of them, which exclude each other, and whose fault a mistake is."""
+"""Flags of workflows: what a workflow gets of them, which exclude each other, and whose fault a
+mistake is.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,9 @@ def run(project, tmp_path):
 
 @pytest.fixture
 def start_each(run):
-    """Return a function that starts runs in one process; it returns the error, if any, and the text of each."""
+    """Return a function that starts runs in one process; it returns the error, if any, and the text
+    of each.
+    """
 
     def start_each(*lines: str) -> list[Any]:
         return run("each", *(json.dumps(line.split()) for line in lines)).document
@@ -156,15 +160,18 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         ("--look --max-cost 0", "--max-cost should be greater than 0"),
         ("--loook", "there is no flag --loook; did you mean --look?"),
         ("--lo", "there is no flag --lo"),
-        ("--look undo", "the command undo must come before all flags\nhint: `code-commit undo --help`"),
+        (
+            "--look undo",
+            "the command undo must come before all flags\nhint: `code-commit undo --help`",
+        ),
         ("--look undoo", "there is no command undoo; did you mean undo?"),
         ("--strict --bare --look", "--bare and --strict cannot be used together: a run"),
         ("--look -m", "argument --model/-m: expected one argument"),
     ]
     told = start_each(*(line for line, _ in mistakes))
-    assert [(name, text[: len(said)]) for (name, text), (_, said) in zip(told, mistakes, strict=True)] == [
-        ("UsageError", said) for _, said in mistakes
-    ]
+    assert [
+        (name, text[: len(said)]) for (name, text), (_, said) in zip(told, mistakes, strict=True)
+    ] == [("UsageError", said) for _, said in mistakes]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +181,11 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         (["plugin"], 2, "did you mean plugins?\nhint: `code-commit plugins --help`"),
         (["plugins", "--jso"], 2, "unexpected argument --jso; did you mean --json?"),
         (["plugins", "--jso=1"], 2, "unexpected argument --jso=1; did you mean --json?"),
-        (["plugins", "doctor", "extra"], 2, "unexpected argument extra\nhint: `code-commit plugins doctor --help`"),
+        (
+            ["plugins", "doctor", "extra"],
+            2,
+            "unexpected argument extra\nhint: `code-commit plugins doctor --help`",
+        ),
         (["plugins", "-x"], 2, "unexpected argument -x\nhint: `code-commit plugins --help`"),
         (["help", "plugin"], 2, "did you mean plugins?"),
         (["--nowhere"], 3, "there is no folder no-such-folder"),
@@ -193,13 +204,19 @@ def test_a_mistake_on_the_command_line_is_named(run, words, code, said):
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("words", "error", "workflow"),
-    [(["--look", "--times", "7"], "KeyError: 7", "looking"), (["--lost"], "KeyError: 'root'", "lost")],
+    [
+        (["--look", "--times", "7"], "KeyError: 7", "looking"),
+        (["--lost"], "KeyError: 'root'", "lost"),
+    ],
     ids=["options", "root"],
 )
 def test_a_bug_before_the_run_names_the_plugin(run, words, error, workflow):
     finished = run(*words)
     assert finished.exit_code == 70
-    assert f"internal error: {error}, in the workflow {workflow} of code-commit-flags" in finished.stderr
+    assert (
+        f"internal error: {error}, in the workflow {workflow} of code-commit-flags"
+        in finished.stderr
+    )
     assert "a bug in code-commit" not in finished.stderr
     assert "flags_plugin.py" in run(*words, "--debug").stderr
 
@@ -212,7 +229,9 @@ def test_a_command_starts_a_workflow_with_its_flags(run):
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
-    "words", [["--disable-plugin", "flags", "plugins"], ["plugins", "--disable-plugin=flags"]], ids=" ".join
+    "words",
+    [["--disable-plugin", "flags", "plugins"], ["plugins", "--disable-plugin=flags"]],
+    ids=" ".join,
 )
 def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
     assert run(*words, "--json").document["disabled"] == ["flags"]
@@ -222,7 +241,9 @@ def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
 
 def test_a_run_that_the_user_quits_ends_with_an_event(run):
     finished = run("--quitting", "--json")
-    assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [("run.finished", "reached")]
+    assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [
+        ("run.finished", "reached")
+    ]
 
 
 @pytest.mark.slow

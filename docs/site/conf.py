@@ -1,7 +1,8 @@
 """The pages of this checkout as a site. `make docs` builds it into build/docs.
 
-Sources are the Markdown files in their folders, so every link that works in the checkout works on the site. What the
-site shows beside the pages is made of docs/index.md: each of its headings is a part of the navigation.
+Sources are the Markdown files in their folders, so every link that works in the checkout works on
+the site. What the site shows beside the pages is made of docs/index.md: each of its headings is a
+part of the navigation.
 """
 
 from __future__ import annotations
@@ -61,14 +62,17 @@ html_show_copyright = False
 
 _PART = re.compile(r"^## (?P<title>.+)\n\n(?P<entries>(?:(?:- |  ).*\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\.md\)", re.MULTILINE)
-_TITLED = re.compile(r"^(?P<fence>`{3,})(?P<language>\w+) title=\"(?P<title>[^\"]+)\"$", re.MULTILINE)
+_TITLED = re.compile(
+    r"^(?P<fence>`{3,})(?P<language>\w+) title=\"(?P<title>[^\"]+)\"$", re.MULTILINE
+)
 _TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 _HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 _ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<td\b")
 _HEADER_LINK = re.compile(r'<a class="headerlink".*?</a>')
 _BLOCK = re.compile(r"</?(?:p|li|td|h\d|pre)\b[^>]*>")
-_INLINE = re.compile(r"<(?!/?(?:section|dl|dt|dd)\b)[^>]+>")  # the search looks for the anchors of the others
+# The search looks for the anchors of the others.
+_INLINE = re.compile(r"<(?!/?(?:section|dl|dt|dd)\b)[^>]+>")
 _TAG = re.compile(r"<[^>]+>")
 
 
@@ -80,18 +84,26 @@ def navigation(index: str) -> str:
             f"{each['title']} </{posixpath.normpath('docs/' + each['page'])}>"
             for each in _ENTRY.finditer(part["entries"])
         ]
-        parts.append("\n".join(["```{toctree}", ":hidden:", f":caption: {part['title']}", "", *entries, "```", ""]))
+        parts.append(
+            "\n".join(
+                ["```{toctree}", ":hidden:", f":caption: {part['title']}", "", *entries, "```", ""]
+            )
+        )
     return "\n".join(parts)
 
 
 def prepare(_app: Sphinx, page: str, content: list[str]) -> None:
     """Show the names of files above their content; give the first page the navigation."""
-    content[0] = _TITLED.sub(r"\g<fence>{code-block} \g<language>\n:caption: `\g<title>`\n", content[0])
+    content[0] = _TITLED.sub(
+        r"\g<fence>{code-block} \g<language>\n:caption: `\g<title>`\n", content[0]
+    )
     if page == root_doc:
         content[0] += "\n" + navigation(content[0])
 
 
-def mark_code(_app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+def mark_code(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
     """Mark the indented blocks of a docstring as code."""
     for number in range(len(lines) - 1, 1, -1):
         starts_block = lines[number].startswith("    ") and not lines[number - 1].strip()
@@ -99,9 +111,13 @@ def mark_code(_app: Sphinx, _what: str, _name: str, _object: object, _options: o
             lines[number:number] = ["::", ""]
 
 
-def describe_data(_app: Sphinx, what: str, name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Give a type alias or constant the text at its definition. Autodoc looks for it where the name is exported, and
-    else shows the docstring of `str` or `int`."""
+def describe_data(
+    _app: Sphinx, what: str, name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Give a type alias or constant the text at its definition.
+
+    Autodoc looks for it where the name is exported, and else shows the docstring of `str` or `int`.
+    """
     package, _, exported = name.rpartition(".")
     if what != "data":
         return
@@ -111,8 +127,12 @@ def describe_data(_app: Sphinx, what: str, name: str, _object: object, _options:
             lines[:] = text
 
 
-def label_cells(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Give each cell of a table the title of its column: a narrow screen shows the cells below each other."""
+def label_cells(
+    app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object
+) -> None:
+    """Give each cell of a table the title of its column: a narrow screen shows the cells below each
+    other.
+    """
 
     def labelled_row(row: str, titles: Iterator[str]) -> str:
         return _CELL.sub(lambda _: f'<td data-title="{next(titles, "")}"', row)
@@ -134,10 +154,14 @@ def write_excerpts(app: Sphinx, error: Exception | None) -> None:
     site, pages = Path(app.outdir), {}
     for page in sorted(app.env.found_docs):
         html = (site / f"{page}.html").read_text("utf-8")
-        main = html.partition('<article role="main"')[2].partition(">")[2].partition("</article>")[0]
+        main = (
+            html.partition('<article role="main"')[2].partition(">")[2].partition("</article>")[0]
+        )
         text = _INLINE.sub("", _BLOCK.sub(" ", _HEADER_LINK.sub("", main)))
         pages[f"{page}.html"] = f'<article role="main">{text}</article>'
-    (site / "_static" / "search_texts.js").write_text(f"searchTexts({json.dumps(pages)});\n", "utf-8")
+    (site / "_static" / "search_texts.js").write_text(
+        f"searchTexts({json.dumps(pages)});\n", "utf-8"
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,4 +1,5 @@
-"""Write the man page, core/man/code-commit.1: `python docs/site/man.py`, in an environment with all plugins and Sphinx.
+"""Write the man page, core/man/code-commit.1: `python docs/site/man.py`, in an environment with all
+plugins and Sphinx.
 
 Commands and flags come from the parsers of the command line, exit codes from docs/usage.md.
 """
@@ -66,7 +67,11 @@ def source() -> str:
     for group in parser._action_groups:  # noqa: SLF001 - no public way
         if flags := list(described(group)):
             title = group.title or ""
-            parts += [titled(title[0].upper() + title[1:]), escaped(group.description or ""), *flags]
+            parts += [
+                titled(title[0].upper() + title[1:]),
+                escaped(group.description or ""),
+                *flags,
+            ]
     parts += [titled("Exit status"), *exit_codes(), titled("Files")]
     parts += [definition_of(f"*{escaped(name)}*", text) for name, text in FILES.items()]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -75,7 +80,11 @@ def source() -> str:
 def command(parser: ArgumentParser, level: str = "~") -> Iterator[str]:
     """Yield the parts of the page about one command, then those about its actions."""
     actions = parser._actions  # noqa: SLF001 - no public way
-    words = [synopsis(action) for action in actions if not action.option_strings and action.help != SUPPRESS]
+    words = [
+        synopsis(action)
+        for action in actions
+        if not action.option_strings and action.help != SUPPRESS
+    ]
     yield titled(" ".join([parser.prog, *words]), level)
     for paragraph in (parser.description or "").split("\n\n"):
         if not any(line.startswith(" ") for line in paragraph.splitlines()):
@@ -98,7 +107,9 @@ def described(group: _ArgumentGroup) -> Iterator[str]:
         ):
             names = ", ".join(f"**{name}**" for name in action.option_strings)
             value = "" if action.nargs == 0 else f"*{escaped(named(action))}*"
-            yield definition_of(f"{names} {value}".strip(), escaped((action.help or "").replace("%%", "%")))
+            yield definition_of(
+                f"{names} {value}".strip(), escaped((action.help or "").replace("%%", "%"))
+            )
 
 
 def synopsis(action: Action) -> str:
@@ -116,7 +127,9 @@ def named(action: Action) -> str:
 def exit_codes() -> Iterator[str]:
     """Yield the exit codes of docs/usage.md."""
     for code, name, meaning in _EXIT_CODE.findall((ROOT / "docs/usage.md").read_text("utf-8")):
-        yield definition_of(f"**{code}** {escaped(name)}", escaped(re.sub("[`*]", "", _LINK.sub(r"\1", meaning))))
+        yield definition_of(
+            f"**{code}** {escaped(name)}", escaped(re.sub("[`*]", "", _LINK.sub(r"\1", meaning)))
+        )
 
 
 def definition_of(term: str, text: str) -> str:
@@ -139,7 +152,10 @@ def man_page() -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "conf.py").write_text(CONF, "utf-8")
         (Path(folder) / "index.rst").write_text(source(), "utf-8")
-        subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", "-b", "man", folder, f"{folder}/out"], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "man", folder, f"{folder}/out"],
+            check=True,
+        )
         return (Path(folder) / "out/code-commit.1").read_text("utf-8").partition(".SH Copyright")[0]
 
 

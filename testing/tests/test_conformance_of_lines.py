@@ -1,4 +1,6 @@
-"""The conformance tests on a service that replies and streams in lines of JSON, and cannot be forced to call a tool."""
+"""The conformance tests on a service that replies and streams in lines of JSON, and cannot be
+forced to call a tool.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,15 @@ ENDINGS = {"stop": Finish.STOP, "length": Finish.LENGTH, "tools": Finish.TOOL_CA
 class LinesWire:
     def encode(self, request) -> HttpCall:
         turns = [_turn(part) for message in request.messages for part in message.parts]
-        body = {"system": request.system, "turns": [turn for turn in turns if turn], "limit": request.max_tokens}
+        body = {
+            "system": request.system,
+            "turns": [turn for turn in turns if turn],
+            "limit": request.max_tokens,
+        }
         if request.tool_choice != "none":
-            body["tools"] = [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools]
+            body["tools"] = [
+                [tool.name, tool.description, dict(tool.parameters)] for tool in request.tools
+            ]
         return HttpCall("/chat", body)
 
     def encode_stream(self, request) -> HttpCall:
@@ -81,7 +89,14 @@ class LinesWire:
         word = reply_member(lines[-1], "done", str) or ""
         usage = Usage(token_count(lines[-1], "in"), token_count(lines[-1], "out"))
         finish = finish_of(word, parts, ENDINGS)
-        return Completion(Message("assistant", with_ids(parts, word)), finish, word, usage, "lines-1", {"lines": lines})
+        return Completion(
+            Message("assistant", with_ids(parts, word)),
+            finish,
+            word,
+            usage,
+            "lines-1",
+            {"lines": lines},
+        )
 
 
 class LinesDecoder:
@@ -100,7 +115,9 @@ class LinesDecoder:
         self.text += [delta.text for delta in deltas]
         for index, call in enumerate(reply_objects(line, "calls")):
             _, raw = read_arguments(call.get("arguments"))
-            deltas.append(Delta("tool", raw, index=index, name=reply_member(call, "name", str) or ""))
+            deltas.append(
+                Delta("tool", raw, index=index, name=reply_member(call, "name", str) or "")
+            )
         return deltas
 
     def finish(self) -> Completion:
@@ -142,9 +159,15 @@ class TestLines(ProviderConformance):
         finish = reply.finish
         if finish is None:
             finish = Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP
-        calls = [{"name": call.name, "arguments": call.raw or json.dumps(call.arguments)} for call in reply.tool_calls]
+        calls = [
+            {"name": call.name, "arguments": call.raw or json.dumps(call.arguments)}
+            for call in reply.tool_calls
+        ]
         words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
-        last: dict[str, object] = {"calls": calls, "done": words[finish] if isinstance(finish, Finish) else finish}
+        last: dict[str, object] = {
+            "calls": calls,
+            "done": words[finish] if isinstance(finish, Finish) else finish,
+        }
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}
         lines = [*({"say": line} for line in reply.text.splitlines(keepends=True)), last]
@@ -153,7 +176,10 @@ class TestLines(ProviderConformance):
     def stream_events(self, reply: Reply, piece: int):
         last = self.answer(reply)[2].splitlines()[-1]
         pieces = [reply.text[start : start + piece] for start in range(0, len(reply.text), piece)]
-        return [*(StreamEvent("", json.dumps({"say": text}).encode()) for text in pieces), StreamEvent("", last)]
+        return [
+            *(StreamEvent("", json.dumps({"say": text}).encode()) for text in pieces),
+            StreamEvent("", last),
+        ]
 
     def stream_error(self, reply: Reply):
         return StreamEvent("", self.answer(reply)[2])
@@ -211,7 +237,11 @@ class IgnoresErrors(LinesDecoder):
         (LosesText, "streamed_and_whole_are_the_same", ("much text", 3)),
         (TakesAnyEnd, "without_its_end_a_reply_is_a_network_error", ("text",)),
         (NeedsAWord, "a_stream_without_a_finish_is_as_the_whole_reply", ()),
-        (TrustsEveryWord, "a_streamed_word_that_nobody_knows_is_as_in_the_whole_reply", ("zz_brand_new",)),
+        (
+            TrustsEveryWord,
+            "a_streamed_word_that_nobody_knows_is_as_in_the_whole_reply",
+            ("zz_brand_new",),
+        ),
         (SharesLines, "two_replies_at_once_are_kept_apart", ()),
         (RepeatsDeltas, "deltas_are_the_pieces_of_the_reply", ()),
         (RepeatsDeltas, "what_arrived_is_known_at_every_event", ()),

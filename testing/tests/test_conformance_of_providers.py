@@ -1,4 +1,6 @@
-"""The conformance tests on a `Provider` with connections of its own, and on ones with one mistake each."""
+"""The conformance tests on a `Provider` with connections of its own, and on ones with one mistake
+each.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class OwnConfig(BaseModel):
 
 
 class OwnProvider:
-    """Posts `{"system", "say", "limit", "stream"}`; the reply is a line of JSON, streamed one for each piece."""
+    """Posts `{"system", "say", "limit", "stream"}`; the reply is a line of JSON, streamed one for
+    each piece.
+    """
 
     quotes = False
     looks_at_the_clock = True
@@ -103,22 +107,32 @@ class OwnProvider:
                 if self.quotes and status in {401, 403}:
                     raise ProviderError(words, kind="auth")
                 raise reply_error(
-                    max(status, 400) if status != 200 else 500, words=words, retry_after=wait and int(wait)
+                    max(status, 400) if status != 200 else 500,
+                    words=words,
+                    retry_after=wait and int(wait),
                 )
             said = reply_member(last, "say", str) or ""
             text += said
             call.progress(StreamEvent("", line))
             call.progress(Delta("text", said))
         if self.needs_an_end and "done" not in last:
-            raise ProviderError("the reply ended early", kind="network" if call.stream else "invalid_response")
+            raise ProviderError(
+                "the reply ended early", kind="network" if call.stream else "invalid_response"
+            )
         word = reply_member(last, "done", str) or ""
         parts = (Text(text),) if text else ()
         usage = Usage(token_count(last, "in"), token_count(last, "out"))
-        return Completion(Message("assistant", parts), finish_of(word, parts, FINISH), word, usage, "own-1", last)
+        return Completion(
+            Message("assistant", parts), finish_of(word, parts, FINISH), word, usage, "own-1", last
+        )
 
     def next(self, lines: queue.SimpleQueue, call: ModelCall):
         try:
-            item = lines.get(timeout=max(0, call.deadline - time.monotonic()) if self.looks_at_the_clock else None)
+            item = lines.get(
+                timeout=max(0, call.deadline - time.monotonic())
+                if self.looks_at_the_clock
+                else None
+            )
         except queue.Empty:
             raise ProviderError("no time is left", kind="network") from None
         if isinstance(item, Exception):
@@ -127,12 +141,22 @@ class OwnProvider:
 
     def post(self, call: ModelCall, lines: queue.SimpleQueue) -> None:
         say = "".join(part.text for message in call.request.messages for part in message.parts)
-        body = {"system": call.request.system, "say": say, "limit": call.request.max_tokens, "stream": call.stream}
+        body = {
+            "system": call.request.system,
+            "say": say,
+            "limit": call.request.max_tokens,
+            "stream": call.stream,
+        }
         connection = http.client.HTTPConnection(self.address)
         try:
             connection.request("POST", "/own", json.dumps(body), {"x-own-key": KEY})
             with connection.getresponse() as response:
-                lines.put((response.status, {name.lower(): value for name, value in response.getheaders()}))
+                lines.put(
+                    (
+                        response.status,
+                        {name.lower(): value for name, value in response.getheaders()},
+                    )
+                )
                 if call.stream:
                     while line := response.readline():
                         lines.put(line)
@@ -170,7 +194,11 @@ class TestOwn(CompleteConformance):
     def answer(self, reply: Reply):
         if reply.status >= 400:
             return reply.status, reply.headers, json.dumps({"error": reply.text}).encode()
-        return reply.status, reply.headers, json.dumps({"say": reply.text, **self.end(reply)}).encode()
+        return (
+            reply.status,
+            reply.headers,
+            json.dumps({"say": reply.text, **self.end(reply)}).encode(),
+        )
 
     def end(self, reply: Reply):
         words = {known: word for word, known in FINISH.items()} | {Finish.CUT: "a new word"}
@@ -270,7 +298,12 @@ def test_a_call_that_does_not_end_does_not_keep_the_process(monkeypatch):
         (ProviderConformance, "stream_events", [Reply("hi"), 1], "override `stream_events`"),
         (CompleteConformance, "settings_for", ["http://127.0.0.1:9"], "override `settings_for`"),
         (CompleteConformance, "answer", [Reply("hi")], "override `answer`"),
-        (CompleteConformance, "stream_events", [Reply("hi"), 1], "override `stream_events`, or set `streams` to False"),
+        (
+            CompleteConformance,
+            "stream_events",
+            [Reply("hi"), 1],
+            "override `stream_events`, or set `streams` to False",
+        ),
     ],
 )
 def test_a_suite_names_what_to_override(suite, name, arguments, words):

@@ -1,4 +1,6 @@
-"""The conformance tests on a service that offers no tools, and sends every reply as server-sent events."""
+"""The conformance tests on a service that offers no tools, and sends every reply as server-sent
+events.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,22 @@ ENDINGS = {"eos": Finish.STOP, "length": Finish.LENGTH}
 
 class TextWire:
     def encode(self, request) -> HttpCall:
-        texts = [part.text for message in request.messages for part in message.parts if isinstance(part, Text)]
-        return HttpCall("/generate", {"inputs": [request.system, *texts], "limit": request.max_tokens})
+        texts = [
+            part.text
+            for message in request.messages
+            for part in message.parts
+            if isinstance(part, Text)
+        ]
+        return HttpCall(
+            "/generate", {"inputs": [request.system, *texts], "limit": request.max_tokens}
+        )
 
     def decode(self, status, headers, body) -> Completion:
         if status >= 400:
             raise reply_error(status, words=str(reply_object(body, status, headers).get("error")))
-        found = [line.removeprefix(b"data:") for line in body.splitlines() if line.startswith(b"data:{")]
+        found = [
+            line.removeprefix(b"data:") for line in body.splitlines() if line.startswith(b"data:{")
+        ]
         events = [reply_object(line) for line in found or [b""]]
         text = "".join(reply_member(event, "token", str) or "" for event in events)
         parts = [Text(text)] if text else []
@@ -76,7 +87,11 @@ class TestText(ProviderConformance):
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}
         events = [*({"token": token} for token in reply.text.splitlines(keepends=True)), last]
-        return 200, reply.headers, b"".join(b"data:%b\n\n" % json.dumps(event).encode() for event in events)
+        return (
+            200,
+            reply.headers,
+            b"".join(b"data:%b\n\n" % json.dumps(event).encode() for event in events),
+        )
 
 
 def test_a_tool_that_is_not_sent_is_found_where_the_service_offers_tools():
@@ -91,7 +106,11 @@ def test_a_tool_that_is_not_sent_is_found_where_the_service_offers_tools():
 def test_a_crash_on_an_event_of_a_whole_reply_is_found():
     class Crashes(TextWire):
         def decode(self, status, headers, body):
-            [json.loads(line[5:]).get("token", "") + "" for line in body.splitlines() if line.startswith(b"data:")]
+            [
+                json.loads(line[5:]).get("token", "") + ""
+                for line in body.splitlines()
+                if line.startswith(b"data:")
+            ]
             return super().decode(status, headers, body)
 
     with pytest.raises((TypeError, AttributeError)):

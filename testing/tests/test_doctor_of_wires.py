@@ -46,7 +46,11 @@ WRONG = {
         '"replies"',
         "Wire.encode must return a path that begins with a slash, not 'replies'",
     ),
-    "an error": (CALL, "return 1 / 0", "Wire.encode failed for a short question: ZeroDivisionError: division by zero"),
+    "an error": (
+        CALL,
+        "return 1 / 0",
+        "Wire.encode failed for a short question: ZeroDivisionError: division by zero",
+    ),
     "a stream that nobody requests": ("encode_stream = ", "", "Wire.encode_stream is missing"),
     "a request that nobody decodes": ("def stream", "def streamed", "Wire.stream is missing"),
     "a count that nobody decodes": ("decode_count = ", "", "Wire.decode_count is missing"),
@@ -56,14 +60,26 @@ WRONG = {
         "    def encode_models(self): pass\n    decode_count",
         "Wire.encode_models is called with 1 argument: too many positional arguments",
     ),
-    "an async stream": ("def stream", "async def stream", "Wire.stream is async; use a plain function"),
+    "an async stream": (
+        "def stream",
+        "async def stream",
+        "Wire.stream is async; use a plain function",
+    ),
     "a stream that yields": (
         "return Decoder()",
         "yield Decoder()",
         "Wire.stream contains `yield`, so a call of it does nothing",
     ),
-    "no decoder": ("return Decoder()", "pass", "Wire.stream must return a StreamDecoder, but it returned NoneType"),
-    "an async decoder": ("def feed", "async def feed", "Decoder.feed is async; use a plain function"),
+    "no decoder": (
+        "return Decoder()",
+        "pass",
+        "Wire.stream must return a StreamDecoder, but it returned NoneType",
+    ),
+    "an async decoder": (
+        "def feed",
+        "async def feed",
+        "Decoder.feed is async; use a plain function",
+    ),
     "a decoder that yields a completion": (
         "def finish(self):\n        pass",
         "def finish(self):\n        yield",
@@ -85,7 +101,9 @@ def all_wrong(project, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wrong")
     for number, (right, wrong, _) in enumerate(WRONG.values()):
         assert right in GOOD
-        install_plugin(folder, f"wired{number}", GOOD.replace(right, wrong).replace("wired", f"wired{number}"))
+        install_plugin(
+            folder, f"wired{number}", GOOD.replace(right, wrong).replace("wired", f"wired{number}")
+        )
     return errors(project, folder)
 
 

@@ -31,7 +31,10 @@ def code_commit_commands():
 
 @pytest.mark.parametrize(
     ("place", "words"),
-    [("import", "interrupted while the plugin odd of code-commit-odd was imported"), ("examination", "interrupted")],
+    [
+        ("import", "interrupted while the plugin odd of code-commit-odd was imported"),
+        ("examination", "interrupted"),
+    ],
 )
 def test_an_interrupted_examination_ends(tmp_path, place, words):
     folder = install_plugin(tmp_path / "plugins", "odd", PLUGIN.format(place=place))

@@ -211,7 +211,9 @@ def test_a_sound_plugin_is_found_sound(project, tmp_path):
 
 
 def renamed(text, number):
-    """Return the text with the names of the plugin number `number`, so that many can be installed side by side."""
+    """Return the text with the names of the plugin number `number`, so that many can be installed
+    side by side.
+    """
     for name in ("sound", "SOUND", "twice"):
         text = text.replace(name, f"{name}{number}_" if name == "SOUND" else f"{name}{number}")
     return text
@@ -243,9 +245,15 @@ def test_a_problem_is_exit_1(project, tmp_path):
     assert (exit_code, len(document["problems"])) == (1, 1)
 
 
-@pytest.mark.parametrize(("method", "fault"), [("decode", ""), ("decoded", "Wire.decode is missing")])
-def test_a_wire_whose_config_has_no_defaults_is_examined_as_a_class(project, tmp_path, method, fault):
-    code = GOOD.replace('model: str = "m"', "model: str\n    place: str").replace("def decode", f"def {method}")
+@pytest.mark.parametrize(
+    ("method", "fault"), [("decode", ""), ("decoded", "Wire.decode is missing")]
+)
+def test_a_wire_whose_config_has_no_defaults_is_examined_as_a_class(
+    project, tmp_path, method, fault
+):
+    code = GOOD.replace('model: str = "m"', "model: str\n    place: str").replace(
+        "def decode", f"def {method}"
+    )
     _, ours, _, _ = examined(project, tmp_path, code)
     assert [each["error"] for each in ours] == [fault] * bool(fault)
 
@@ -262,8 +270,18 @@ def test_a_sound_path_rule_is_found_sound(project, tmp_path):
 
 WRONG_RULES = [
     ('    name = "rule"', "    nam = 1", "code_commit.path_rules", "no `name`"),
-    ("def judge", "async def judge", "code_commit.path_rules", "Rule.judge is async; use a plain function"),
-    ("(self, changes, tree)", "(self, changes)", "code_commit.path_rules", "Rule.judge is called with 2 arguments"),
+    (
+        "def judge",
+        "async def judge",
+        "code_commit.path_rules",
+        "Rule.judge is async; use a plain function",
+    ),
+    (
+        "(self, changes, tree)",
+        "(self, changes)",
+        "code_commit.path_rules",
+        "Rule.judge is called with 2 arguments",
+    ),
     ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; return an object of it"),
     ("def judge", "def decide", "code_commit.path_rules", "Rule.judge is missing"),
     (
@@ -285,10 +303,30 @@ WRONG_RULES = [
         "code_commit.path_rules",
         "but it refused './x', which is not among the changes",
     ),
-    ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
-    ("return ()", "changes[0].content.hex(); return ()", "code_commit.path_rules", "failed for a deleted file"),
-    ("return ()", "(one,) = changes; return ()", "code_commit.path_rules", "Rule.judge failed for two files at once"),
-    ("return ()", "raise SystemExit(0)", "code_commit.path_rules", "Rule.judge failed for a new file: SystemExit: 0"),
+    (
+        "return ()",
+        "raise KeyError(1)",
+        "code_commit.path_rules",
+        "Rule.judge failed for a new file: KeyError",
+    ),
+    (
+        "return ()",
+        "changes[0].content.hex(); return ()",
+        "code_commit.path_rules",
+        "failed for a deleted file",
+    ),
+    (
+        "return ()",
+        "(one,) = changes; return ()",
+        "code_commit.path_rules",
+        "Rule.judge failed for two files at once",
+    ),
+    (
+        "return ()",
+        "raise SystemExit(0)",
+        "code_commit.path_rules",
+        "Rule.judge failed for a new file: SystemExit: 0",
+    ),
     ('"rule"', '""', "code_commit.path_rules", "the `name` of Rule is empty"),
     (
         "return ()",
@@ -303,7 +341,9 @@ WRONG_RULES = [
 def test_a_path_rule_is_examined_with_its_group(project, tmp_path):
     for number, (right, wrong, group, _) in enumerate(WRONG_RULES):
         assert right in RULE
-        folder = install_plugin(tmp_path / "plugins", f"rule{number}", RULE.replace(right, wrong), group=group)
+        folder = install_plugin(
+            tmp_path / "plugins", f"rule{number}", RULE.replace(right, wrong), group=group
+        )
     finished = project.command("plugins", "doctor", "--json", plugins=[folder])
     assert finished.exit_code == 1
     for number, (*_, words) in enumerate(WRONG_RULES):
@@ -325,13 +365,19 @@ def test_everything_that_is_installed_here_is_sound(project):
         ("return [Sink()]", "return []", ""),
         ("def code_commit_log_sinks", "def sinks", ""),
         ("def receive", "async def receive", "Sink.receive is async; use a plain function"),
-        ("(self, record)", "(self)", "Sink.receive is called with 1 argument: too many positional arguments"),
+        (
+            "(self, record)",
+            "(self)",
+            "Sink.receive is called with 1 argument: too many positional arguments",
+        ),
     ],
 )
 def test_a_sink_that_needs_settings_is_examined_as_a_class(project, tmp_path, right, wrong, fault):
     code = GOOD.replace(right, wrong)
     if wrong == "def sinks":
-        code = code.replace("@hookimpl\ndef sinks", "@hookimpl(specname='code_commit_log_sinks')\ndef sinks")
+        code = code.replace(
+            "@hookimpl\ndef sinks", "@hookimpl(specname='code_commit_log_sinks')\ndef sinks"
+        )
     else:
         code = code.replace("return [Sink()]", "return []")
     _, ours, _, _ = examined(project, tmp_path, code)
@@ -340,7 +386,8 @@ def test_a_sink_that_needs_settings_is_examined_as_a_class(project, tmp_path, ri
 
 def test_two_distributions_with_one_name_are_told(project, tmp_path):
     folders = [
-        install_plugin(tmp_path / which, "sound", GOOD, distribution=f"code-commit-{which}") for which in ("one", "two")
+        install_plugin(tmp_path / which, "sound", GOOD, distribution=f"code-commit-{which}")
+        for which in ("one", "two")
     ]
     finished = project.command("plugins", "doctor", plugins=folders)
     assert finished.exit_code == 1

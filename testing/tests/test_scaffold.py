@@ -1,4 +1,6 @@
-"""`code-commit plugins new`: what it creates, and what it refuses. tests/docs/test_scaffold.py tests the plugins."""
+"""`code-commit plugins new`: what it creates, and what it refuses. tests/docs/test_scaffold.py
+tests the plugins.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def test_the_files_are_printed_and_have_the_name(project, kind):
     finished = created(project, "rate-limit", "--folder", "plugins", kind=kind)
     assert finished.exit_code == 0, finished.stderr
     folder = project.root / "plugins/code-commit-rate-limit"
-    files = sorted(f"plugins/{path.relative_to(folder.parent)}" for path in folder.rglob("*") if path.is_file())
+    files = sorted(
+        f"plugins/{path.relative_to(folder.parent)}" for path in folder.rglob("*") if path.is_file()
+    )
     assert sorted(finished.stdout.splitlines()) == files
     assert {file.removeprefix("plugins/code-commit-rate-limit/") for file in files} > {
         ".gitignore",
@@ -51,7 +55,20 @@ def test_nothing_is_overwritten(project):
 
 
 @pytest.mark.parametrize(
-    "name", ["Mine", "9mine", "mi ne", "mine-", "mi--ne", "../mine", "mi_ne", "müne", "", "x" * 31, "class"]
+    "name",
+    [
+        "Mine",
+        "9mine",
+        "mi ne",
+        "mine-",
+        "mi--ne",
+        "../mine",
+        "mi_ne",
+        "müne",
+        "",
+        "x" * 31,
+        "class",
+    ],
 )
 def test_a_name_that_cannot_be_one_is_an_error(project, name):
     finished = created(project, name)
@@ -60,7 +77,9 @@ def test_a_name_that_cannot_be_one_is_an_error(project, name):
     assert [path.name for path in project.root.glob("code-commit-*")] == []
 
 
-@pytest.mark.parametrize("name", ["openai", "undo", "model", "testing", "gpt-5", "planning", "workspace"])
+@pytest.mark.parametrize(
+    "name", ["openai", "undo", "model", "testing", "gpt-5", "planning", "workspace"]
+)
 def test_a_name_that_is_taken_is_an_error(project, name):
     finished = created(project, name)
     assert finished.exit_code == 2

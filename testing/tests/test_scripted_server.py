@@ -19,7 +19,13 @@ from code_commit.plugin_api import (
     ToolCall,
     Usage,
 )
-from code_commit_testing import Reply, ScriptedProvider, ScriptedServer, loopback_provider, model_call
+from code_commit_testing import (
+    Reply,
+    ScriptedProvider,
+    ScriptedServer,
+    loopback_provider,
+    model_call,
+)
 from code_commit_testing import scripted_provider as plugin
 from code_commit_testing.scripted_replies import answer_of
 
@@ -44,7 +50,9 @@ def server():
         yield server
 
 
-def post(server: ScriptedServer, provider: str = "openai", path: str | None = None) -> tuple[int, bytes]:
+def post(
+    server: ScriptedServer, provider: str = "openai", path: str | None = None
+) -> tuple[int, bytes]:
     prefix = server.url(provider).removeprefix(server.address)
     connection = http.client.HTTPConnection(server.address.removeprefix("http://"))
     try:
@@ -97,24 +105,35 @@ def test_an_error_has_the_format_of_the_protocol(server, provider):
 @pytest.mark.parametrize(
     ("provider", "member", "names"),
     [
-        ("anthropic", "type", {400: "invalid_request_error", 401: "authentication_error", 529: "overloaded_error"}),
+        (
+            "anthropic",
+            "type",
+            {400: "invalid_request_error", 401: "authentication_error", 529: "overloaded_error"},
+        ),
         ("gemini", "status", {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 503: "UNAVAILABLE"}),
     ],
 )
 def test_an_error_has_its_name_of_the_service(server, provider, member, names):
     server.script(*(Reply.error(status) for status in names))
-    assert [json.loads(post(server, provider)[1])["error"][member] for _ in names] == [*names.values()]
+    assert [json.loads(post(server, provider)[1])["error"][member] for _ in names] == [
+        *names.values()
+    ]
 
 
 def test_a_call_echoes_only_what_is_of_its_service():
-    calls = [ToolCall("", "f", {}, echo=Opaque(name, {"thoughtSignature": name})) for name in ("gemini", "openai")]
+    calls = [
+        ToolCall("", "f", {}, echo=Opaque(name, {"thoughtSignature": name}))
+        for name in ("gemini", "openai")
+    ]
     body = json.loads(answer_of("gemini", Reply(tool_calls=calls))[1])
     signed = [part.get("thoughtSignature") for part in body["candidates"][0]["content"]["parts"]]
     assert signed == ["gemini", None]
 
 
 def test_bytes_are_sent_for_any_path(server):
-    server.script(Reply.html(), Reply(text="no protocol here"), Reply.redirect("http://elsewhere.invalid"))
+    server.script(
+        Reply.html(), Reply(text="no protocol here"), Reply.redirect("http://elsewhere.invalid")
+    )
     assert post(server, path="/anything")[1].startswith(b"<!DOCTYPE html>")
     assert post(server, path="/anything")[0] == 404
     assert post(server, path="/anything")[0] == 307
@@ -125,7 +144,9 @@ def test_bytes_are_sent_for_any_path(server):
 def test_a_fault_breaks_the_connection(server, fault):
     server.script(Reply(text="some words", fault=fault))
     expected = (
-        ConnectionResetError if fault == "reset" else (http.client.RemoteDisconnected, http.client.IncompleteRead)
+        ConnectionResetError
+        if fault == "reset"
+        else (http.client.RemoteDisconnected, http.client.IncompleteRead)
     )
     with pytest.raises(expected):
         post(server)
@@ -172,7 +193,9 @@ def ask(provider: ScriptedProvider, text: str = "a question") -> Completion:
 def test_a_scripted_provider_answers_from_its_list():
     whole = Completion(Message("assistant", ()), Finish.LENGTH, "cut", Usage(), "m", {})
     call = ToolCall("c1", "read_file", {"path": "a"})
-    provider = ScriptedProvider(["hello", call, whole, ProviderError("no", kind="auth"), lambda _request: "last"])
+    provider = ScriptedProvider(
+        ["hello", call, whole, ProviderError("no", kind="auth"), lambda _request: "last"]
+    )
     assert ask(provider).text == "hello"
     assert ask(provider).finish is Finish.TOOL_CALLS
     assert ask(provider) is whole
@@ -209,7 +232,9 @@ def test_an_unknown_name_of_the_package_is_an_error():
 
 @pytest.mark.parametrize("module", [plugin, loopback_provider])
 def test_a_plugin_with_a_late_config_has_no_other_names(module):
-    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Config'"):
+    with pytest.raises(
+        AttributeError, match=f"module '{module.__name__}' has no attribute 'Config'"
+    ):
         _ = module.Config
 
 

@@ -39,7 +39,9 @@ def server():
 def response(server, protocol="openai", path=None, body=None) -> Iterator[http.client.HTTPResponse]:
     connection = http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=30)
     with closing(connection):
-        connection.request("POST", path or PATHS[protocol], json.dumps(ASKED[protocol] if body is None else body))
+        connection.request(
+            "POST", path or PATHS[protocol], json.dumps(ASKED[protocol] if body is None else body)
+        )
         with connection.getresponse() as answer:
             yield answer
 
@@ -107,7 +109,9 @@ def test_openai_streams_reasoning_refusals_and_calls_in_pieces(server):
 
 def test_anthropic_streams_blocks(server):
     call = ToolCall("c1", "read_file", {"path": "a"})
-    server.script(Reply("Hi", thinking="hm", signature="c2ln", tool_calls=(call,), usage=Usage(7, 30)))
+    server.script(
+        Reply("Hi", thinking="hm", signature="c2ln", tool_calls=(call,), usage=Usage(7, 30))
+    )
     sent = events(arrived(server, "anthropic"))
     assert all(name == document["type"] for name, document in sent)
     start, *blocks, delta, stop = [document for _, document in sent]
@@ -121,7 +125,10 @@ def test_anthropic_streams_blocks(server):
         "stop_sequence": None,
         "usage": None,
     }
-    assert (start["message"]["usage"]["input_tokens"], start["message"]["usage"]["output_tokens"]) == (7, 1)
+    assert (
+        start["message"]["usage"]["input_tokens"],
+        start["message"]["usage"]["output_tokens"],
+    ) == (7, 1)
     assert [block["type"].removeprefix("content_block_") for block in blocks] == [
         *("start", "ping", "delta", "delta", "stop"),
         *("start", "delta", "stop"),
@@ -146,7 +153,9 @@ def test_anthropic_streams_blocks(server):
 
 def test_gemini_streams_parts(server):
     call = ToolCall("", "read_file", {"path": "a"})
-    server.script(Reply("Hi there", thinking="hm", signature="c2ln", tool_calls=(call,), usage=Usage(7, 30)))
+    server.script(
+        Reply("Hi there", thinking="hm", signature="c2ln", tool_calls=(call,), usage=Usage(7, 30))
+    )
     body = arrived(server, "gemini")
     assert body.count(b"\r\n\r\n") == body.count(b"data: ")
     chunks = [document for _, document in events(body)]
@@ -154,7 +163,12 @@ def test_gemini_streams_parts(server):
         [{"text": "hm", "thought": True}],
         [{"text": "Hi th"}],
         [{"text": "ere"}],
-        [{"functionCall": {"name": "read_file", "args": {"path": "a"}}, "thoughtSignature": "c2ln"}],
+        [
+            {
+                "functionCall": {"name": "read_file", "args": {"path": "a"}},
+                "thoughtSignature": "c2ln",
+            }
+        ],
         [{"text": ""}],
     ]
     assert [chunk["candidates"][0].get("finishReason") for chunk in chunks] == [None] * 4 + ["STOP"]
@@ -171,7 +185,9 @@ def test_gemini_sends_a_list_without_alt_sse(server):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_only_a_request_that_asks_gets_events(server, protocol):
-    server.script("one", "two", Reply("three", stream=None), Reply.error(429, "slow down"), Reply(body=b"{}"))
+    server.script(
+        "one", "two", Reply("three", stream=None), Reply.error(429, "slow down"), Reply(body=b"{}")
+    )
     whole = PATHS[protocol].replace(":streamGenerateContent?alt=sse", ":generateContent")
     assert arrived(server, protocol, path=whole, body={"model": "m"}).startswith(b"{")
     with response(server, protocol) as answer:
@@ -194,16 +210,23 @@ def test_an_error_in_the_middle_has_the_format_of_the_protocol(server, protocol)
 
 
 def test_a_stream_breaks_off_where_the_test_says(server):
-    server.script("some words", *[Reply("some words", stream=Stream(after_bytes=n, then="end")) for n in (0, 1, 99)])
+    server.script(
+        "some words",
+        *[Reply("some words", stream=Stream(after_bytes=n, then="end")) for n in (0, 1, 99)],
+    )
     whole = arrived(server)
     assert [arrived(server) for _ in range(3)] == [b"", whole[:1], whole[:99]]
-    server.script(*[Reply("some words", stream=Stream(after=2, then=then)) for then in ("end", "drop")])
+    server.script(
+        *[Reply("some words", stream=Stream(after=2, then=then)) for then in ("end", "drop")]
+    )
     with response(server) as answer:
         assert len(events(answer.read())) == 2
     with response(server) as answer, pytest.raises(http.client.IncompleteRead) as caught:
         answer.read()
     assert len(events(caught.value.partial)) == 2
-    server.script(Reply("some words", fault="half"), Reply("some words", stream=Stream(after=0, then="reset")))
+    server.script(
+        Reply("some words", fault="half"), Reply("some words", stream=Stream(after=0, then="reset"))
+    )
     assert len(arrived(server)) == len(whole) // 2
     assert arrived(server) == b"reset"
 
@@ -215,13 +238,18 @@ def test_a_gate_sends_one_event_for_each_release(server):
         for expected in ("", "some ", "words"):
             gate.release()
             line = answer.readline()
-            assert json.loads(line.removeprefix(b"data: "))["choices"][0]["delta"]["content"] == expected
+            assert (
+                json.loads(line.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+                == expected
+            )
             assert answer.readline() == b"\n"
         gate.release(99)
         assert answer.read().endswith(b"data: [DONE]\n\n")
 
 
-@pytest.mark.parametrize("stream", [Stream(after=1, then="stall"), Stream(gate=threading.Semaphore(1))])
+@pytest.mark.parametrize(
+    "stream", [Stream(after=1, then="stall"), Stream(gate=threading.Semaphore(1))]
+)
 def test_a_stream_that_waits_ends_with_the_server(stream):
     with ScriptedServer([Reply("some words", stream=stream)]) as server, response(server) as answer:
         assert answer.readline().startswith(b"data: ")
@@ -234,11 +262,16 @@ def test_keep_alives_are_pings_or_comments(server):
     server.script(*[Reply("Hi", stream=Stream(keep_alives=3)) for _ in range(2)])
     body = arrived(server)
     assert body.count(b": keep-alive\n\n") == 3 * len(events(body))
-    assert [name for name, _ in events(arrived(server, "anthropic"))][:4] == ["ping"] * 3 + ["message_start"]
+    assert [name for name, _ in events(arrived(server, "anthropic"))][:4] == ["ping"] * 3 + [
+        "message_start"
+    ]
 
 
 def test_a_compressed_stream_is_whole_or_cut(server):
-    server.script("some words", *[Reply("some words", stream=Stream(gzip=True, after_bytes=n)) for n in (None, 50)])
+    server.script(
+        "some words",
+        *[Reply("some words", stream=Stream(gzip=True, after_bytes=n)) for n in (None, 50)],
+    )
     plain = arrived(server)
     with response(server) as answer:
         assert answer.headers["content-encoding"] == "gzip"
@@ -248,13 +281,18 @@ def test_a_compressed_stream_is_whole_or_cut(server):
 
 def test_events_and_lines_of_another_protocol(server):
     own = (StreamEvent("word", b"one"), StreamEvent("", b"two\nthree"))
-    server.script(Reply(stream=Stream(events=own, newline="\r")), Reply(stream=Stream(events=own[:1], lines=True)))
+    server.script(
+        Reply(stream=Stream(events=own, newline="\r")),
+        Reply(stream=Stream(events=own[:1], lines=True)),
+    )
     assert arrived(server, path="/own") == b"event: word\rdata: one\r\rdata: two\rdata: three\r\r"
     assert arrived(server, path="/own") == b"one\n"
 
 
 def test_a_server_refuses_what_it_does_not_know():
-    with ScriptedServer(["Hi", "Hi"], refuses=["stream_options", "streamGenerateContent"]) as server:
+    with ScriptedServer(
+        ["Hi", "Hi"], refuses=["stream_options", "streamGenerateContent"]
+    ) as server:
         with response(server) as answer:
             assert (answer.status, b"'stream_options'" in answer.read()) == (400, True)
         assert arrived(server, body={"stream": True}).startswith(b"data: ")

@@ -1,4 +1,6 @@
-"""Processes of `Project.start` act alike, whether a server has forked them or a new interpreter runs."""
+"""Processes of `Project.start` act alike, whether a server has forked them or a new interpreter
+runs.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ def test_exit_code_and_much_output(project, plugins):
 def test_a_module_that_exits_with_words(tmp_path):
     (tmp_path / "words.py").write_text("raise SystemExit('enough')\n")
     run = "from code_commit_testing.warm_server import run; run('words')"
-    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", run], cwd=tmp_path, capture_output=True, check=False
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"enough\n")
 
 
@@ -138,7 +142,9 @@ def test_a_signal_before_the_command_runs_is_not_lost(project, plugins):
 
 def test_a_plugin_that_has_changed(project, plugins):
     for text in ("one", "three"):
-        (plugins[0] / "look_plugin.py").write_text(PLUGIN.replace("Look around.", f"Look for {text}."))
+        (plugins[0] / "look_plugin.py").write_text(
+            PLUGIN.replace("Look around.", f"Look for {text}.")
+        )
         assert f"Look for {text}." in project.command("--help", plugins=plugins).stdout
 
 
@@ -170,7 +176,9 @@ time.sleep(600)
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="there is a server on Linux alone")
 def test_the_server_ends_when_its_process_is_killed(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", HOST, tmp_path], stdout=subprocess.PIPE, text=True) as host:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOST, tmp_path], stdout=subprocess.PIPE, text=True
+    ) as host:
         code, server = map(int, host.stdout.readline().split())
         descriptor = os.pidfd_open(server)
         host.kill()

@@ -1,4 +1,6 @@
-"""A runner of the GitHub Action: it runs scripts with bash, and gives inputs as variables, as GitHub's does."""
+"""A runner of the GitHub Action: it runs scripts with bash, and gives inputs as variables, as
+GitHub's does.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ fi
 
 @dataclass
 class Job:
-    """The result of a job: the outputs of `run`, the uploads, the log, the step summary, the exit code."""
+    """The result of a job: the outputs of `run`, the uploads, the log, the step summary, the exit
+    code.
+    """
 
     exit_code: int = 0
     outputs: dict[str, str] = field(default_factory=dict)
@@ -55,7 +59,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the steps of the action in order, like GitHub's runner. It records used actions and does not run them."""
+    """Runs the steps of the action in order, like GitHub's runner.
+
+    It records used actions and does not run them.
+    """
 
     temp: Path
     python: Path
@@ -71,16 +78,25 @@ class Runner:
     ) -> Job:
         job = Job()
         inputs = {name: each.get("default", "") for name, each in action()["inputs"].items()}
-        inputs |= {"python": str(self.python)} | {name.replace("_", "-"): value for name, value in given.items()}
+        inputs |= {"python": str(self.python)} | {
+            name.replace("_", "-"): value for name, value in given.items()
+        }
         for step in steps or action()["runs"]["steps"][1:]:
             if "uses" not in step and job.exit_code == 0:
                 self._script(step, project, server, inputs, job)
             elif "uses" in step and _true(step["if"], inputs, job):
-                job.uploaded.append({name: _filled(text, inputs, job) for name, text in step["with"].items()})
+                job.uploaded.append(
+                    {name: _filled(text, inputs, job) for name, text in step["with"].items()}
+                )
         return job
 
     def _script(
-        self, step: Mapping[str, Any], project: Project, server: ScriptedServer | None, inputs: dict[str, str], job: Job
+        self,
+        step: Mapping[str, Any],
+        project: Project,
+        server: ScriptedServer | None,
+        inputs: dict[str, str],
+        job: Job,
     ) -> None:
         script, output, summary = (self.temp / name for name in ("step.sh", "output", "summary"))
         script.write_text(step["run"], "utf-8")
@@ -140,25 +156,38 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     """A runner on which the action's first step has installed code-commit with two plugins."""
     folder = tmp_path_factory.mktemp("runner")
     python = folder / "python"
-    python.write_text(PYTHON.format(python=sys.executable, packages=sysconfig.get_path("purelib")), "utf-8")
+    python.write_text(
+        PYTHON.format(python=sys.executable, packages=sysconfig.get_path("purelib")), "utf-8"
+    )
     python.chmod(0o755)
     made = Runner(folder, python)
     project = Project.create(folder / "nothing")
-    project.write({"venv.py": "raise SystemExit('imported')", "pip.py": "raise SystemExit('imported')"})
-    job = made.run(project, steps=action()["runs"]["steps"][:1], provider="openai", plugins="gemini, truncation")
+    project.write(
+        {"venv.py": "raise SystemExit('imported')", "pip.py": "raise SystemExit('imported')"}
+    )
+    job = made.run(
+        project,
+        steps=action()["runs"]["steps"][:1],
+        provider="openai",
+        plugins="gemini, truncation",
+    )
     assert job.exit_code == 0, job.log
     start_faster(made)
     return made
 
 
 def start_faster(runner: Runner) -> None:
-    """Let the commands around the run start from a process of its environment that has imported the libraries."""
+    """Let the commands around the run start from a process of its environment that has imported the
+    libraries.
+    """
     bin_folder = runner.temp / "code-commit/bin"
     installed = bin_folder / "code-commit"
     subprocess.run([installed, "--version"], stdout=subprocess.DEVNULL, check=True)
     # Where the test tools are editable, its environment does not find them.
     found = subprocess.run(
-        [bin_folder / "python", "-c", "import code_commit_testing"], capture_output=True, check=False
+        [bin_folder / "python", "-c", "import code_commit_testing"],
+        capture_output=True,
+        check=False,
     )
     if hasattr(os, "pidfd_open") and found.returncode == 0:
         server = WarmServer({"LANG": "C.UTF-8"}, str(bin_folder / "python"))

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
-yaml = pytest.importorskip("yaml", reason="the page contains YAML; the environment `automation` has PyYAML")
+yaml = pytest.importorskip(
+    "yaml", reason="the page contains YAML; the environment `automation` has PyYAML"
+)
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/automation.md").read_text("utf-8")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 WORKFLOW = yaml.safe_load((ROOT / "examples/github-action/code-commit.yml").read_text("utf-8"))
-BLOCKS = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+BLOCKS = [
+    yaml.safe_load(text)
+    for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+]
 
 
 def table(first_column: str) -> list[list[str]]:
@@ -43,9 +48,15 @@ def test_the_page_lists_the_hooks() -> None:
 def test_the_steps_of_the_page_match_the_example() -> None:
     steps = {step["uses"]: step for step in WORKFLOW["jobs"]["change"]["steps"]}
     for step in BLOCKS[0]:
-        shared = {name: value for name, value in steps[step["uses"]]["with"].items() if name in step["with"]}
+        shared = {
+            name: value
+            for name, value in steps[step["uses"]]["with"].items()
+            if name in step["with"]
+        }
         assert step["with"] == shared
 
 
 def test_the_pre_commit_configuration_of_the_page_is_the_example() -> None:
-    assert BLOCKS[1:] == [yaml.safe_load((ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8"))]
+    assert BLOCKS[1:] == [
+        yaml.safe_load((ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8"))
+    ]

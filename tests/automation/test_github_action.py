@@ -1,4 +1,6 @@
-"""Run the steps of the GitHub Action as a runner does: scripts with bash, inputs as variables, files."""
+"""Run the steps of the GitHub Action as a runner does: scripts with bash, inputs as variables,
+files.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,12 @@ import pytest
 
 from code_commit_testing import Project, Reply
 
-yaml = pytest.importorskip("yaml", reason="the action is YAML; the environment `automation` has PyYAML")
+yaml = pytest.importorskip(
+    "yaml", reason="the action is YAML; the environment `automation` has PyYAML"
+)
 pytest.importorskip(
-    "hatchling", reason="the action builds the distributions; the environment `automation` has hatchling"
+    "hatchling",
+    reason="the action builds the distributions; the environment `automation` has hatchling",
 )
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +42,15 @@ def steps_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def test_the_first_step_installs_the_requested_plugins(runner) -> None:
     listed = subprocess.run(
-        [runner.temp / "code-commit/bin/python", "-I", "-m", "pip", "list", "--path", *_packages(runner)],
+        [
+            runner.temp / "code-commit/bin/python",
+            "-I",
+            "-m",
+            "pip",
+            "list",
+            "--path",
+            *_packages(runner),
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -58,7 +71,9 @@ def _packages(runner) -> list[str]:
     return [str(path) for path in runner.temp.glob("code-commit/lib/python*/site-packages")]
 
 
-@pytest.mark.parametrize("plugins", ["gemini] ; touch owned #", "../elsewhere", "$(touch owned)", "gemini\n--index=x"])
+@pytest.mark.parametrize(
+    "plugins", ["gemini] ; touch owned #", "../elsewhere", "$(touch owned)", "gemini\n--index=x"]
+)
 def test_an_invalid_plugin_name_is_rejected(runner, project, plugins: str) -> None:
     job = runner.run(project, steps=INSTALL, plugins=plugins)
     assert job.exit_code == 2
@@ -97,14 +112,20 @@ def test_the_patch_is_the_change(runner, project, server, tmp_path: Path) -> Non
     assert (copy / "a.txt").read_text("utf-8") == "good\n"
     assert (copy / "new/b.txt").read_text("utf-8") == "new\n"
     assert not (copy / "logs").exists()
-    assert project.git("diff", "--cached", "--name-only") == "", "the index of the checkout is unchanged"
+    assert project.git("diff", "--cached", "--name-only") == "", (
+        "the index of the checkout is unchanged"
+    )
 
 
 def test_a_failing_build_fails_the_step(runner, project, server) -> None:
     server.script(Reply(BAD), Reply("^^^a.txt\nworse\n^^^end\n"))
     job = runner.run(project, server, api_key=KEY, repairs="1", on_failure="restore", **ASKED)
     assert job.exit_code == 1
-    assert (job.outputs["exit-code"], job.outputs["outcome"], job.outputs["patch"]) == ("1", "not_reached", "")
+    assert (job.outputs["exit-code"], job.outputs["outcome"], job.outputs["patch"]) == (
+        "1",
+        "not_reached",
+        "",
+    )
     assert project.read("a.txt") == "old\n"
     assert [each["path"] for each in job.uploaded] == [str(project.run_folder)]
 
@@ -120,7 +141,9 @@ def test_a_failing_build_fails_the_step(runner, project, server) -> None:
         ({"query_file": "there-is-none.md", "query": ""}, [], 3),
     ],
 )
-def test_the_exit_code_is_that_of_code_commit(runner, project, server, given, answers, code) -> None:
+def test_the_exit_code_is_that_of_code_commit(
+    runner, project, server, given, answers, code
+) -> None:
     server.script(*answers)
     job = runner.run(project, server, **{"api_key": KEY, **ASKED, **given})
     assert (job.exit_code, job.outputs["exit-code"]) == (code, str(code)), job.log
@@ -145,7 +168,11 @@ def test_the_rollup_of_an_earlier_step_stays(runner, project, server) -> None:
 def test_the_patch_holds_binary_files_and_names_them_from_the_top(runner, tmp_path, server) -> None:
     around = Project.create(tmp_path, files={"other/x": "x\n"})
     around.write(
-        {"sub/build.sh": r"printf '\0\377x' > new.bin", "sub/a.txt": "old\n", "sub/.gitignore": "/agent-config\n"}
+        {
+            "sub/build.sh": r"printf '\0\377x' > new.bin",
+            "sub/a.txt": "old\n",
+            "sub/.gitignore": "/agent-config\n",
+        }
     )
     around.git("add", "-A")
     around.git("commit", "-qm", "below")
@@ -170,9 +197,13 @@ def test_scripts_contain_no_expression_and_actions_are_pinned() -> None:
 
 
 def test_the_example_uses_existing_inputs() -> None:
-    [used] = [step for step in steps_of(WORKFLOW) if step.get("uses", "").startswith("OWNER/code-commit@")]
+    [used] = [
+        step for step in steps_of(WORKFLOW) if step.get("uses", "").startswith("OWNER/code-commit@")
+    ]
     assert used["with"].keys() <= ACTION["inputs"].keys()
-    [download] = [step for step in steps_of(WORKFLOW) if "download-artifact" in step.get("uses", "")]
+    [download] = [
+        step for step in steps_of(WORKFLOW) if "download-artifact" in step.get("uses", "")
+    ]
     assert download["with"]["name"] == ACTION["inputs"]["artifact"]["default"]
 
 
@@ -200,13 +231,23 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     )
     environ["PATH"] = f"{tools}{os.pathsep}{environ['PATH']}"
     script = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
-    done = subprocess.run(script, cwd=copy, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        script, cwd=copy, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     log = ["git", "log", "-1", "--format=%B", "code-commit/7"]
-    assert subprocess.run(log, cwd=origin, capture_output=True, text=True, check=True).stdout.strip() == asked
+    assert (
+        subprocess.run(log, cwd=origin, capture_output=True, text=True, check=True).stdout.strip()
+        == asked
+    )
     show = ["git", "show", "code-commit/7:a.txt"]
-    assert subprocess.run(show, cwd=origin, capture_output=True, text=True, check=True).stdout == "good\n"
+    assert (
+        subprocess.run(show, cwd=origin, capture_output=True, text=True, check=True).stdout
+        == "good\n"
+    )
     assert (tmp_path / "gh").read_text("utf-8") == (
-        "<auth><setup-git><pr><create><--head><code-commit/7><--title><Make it good.><--body><" + asked + ">"
+        "<auth><setup-git><pr><create><--head><code-commit/7><--title><Make it good.><--body><"
+        + asked
+        + ">"
     )
     assert not list(tmp_path.rglob("owned"))

@@ -14,7 +14,8 @@ from code_commit_testing import Project, Reply
 
 pytest.importorskip("yaml", reason="the action is YAML; the environment `automation` has PyYAML")
 pytest.importorskip(
-    "hatchling", reason="the action builds the distributions; the environment `automation` has hatchling"
+    "hatchling",
+    reason="the action builds the distributions; the environment `automation` has hatchling",
 )
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -55,10 +56,13 @@ def test_a_build_gets_neither_the_key_nor_the_files_of_the_runner(runner, projec
     environment = project.read("environment.txt")
     assert "INPUT_QUERY=" in environment, "the environment was written"
     assert KEY not in environment
-    assert not re.findall(r"^GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)=", environment, re.MULTILINE)
+    assert not re.findall(
+        r"^GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)=", environment, re.MULTILINE
+    )
 
 
-# Reads the environment of each shell above it, as a build without isolation can. That of code-commit only root can read.
+# Reads the environment of each shell above it, as a build without isolation can. That of
+# code-commit only root can read.
 SNOOP = """\
 pid=$$
 while [ "$pid" -gt 1 ]; do
@@ -78,7 +82,9 @@ def test_a_build_does_not_find_the_key_in_the_shell_above_it(runner, tmp_path, s
     assert KEY not in environment
 
 
-def test_nothing_after_the_run_runs_a_filter_that_the_build_planted(runner, tmp_path, server) -> None:
+def test_nothing_after_the_run_runs_a_filter_that_the_build_planted(
+    runner, tmp_path, server
+) -> None:
     seen = tmp_path / "seen"
     plant = f"""\
 printf '#!/bin/sh\\nenv >> {seen}; cat\\n' > planted
@@ -97,12 +103,21 @@ grep -q good a.txt
     assert not seen.exists(), seen.read_text("utf-8")
 
 
-def test_nothing_after_the_run_has_a_key_or_a_file_of_the_runner(runner, project, server, tmp_path) -> None:
+def test_nothing_after_the_run_has_a_key_or_a_file_of_the_runner(
+    runner, project, server, tmp_path
+) -> None:
     tools, seen = tmp_path / "tools", tmp_path / "seen"
     tools.mkdir()
-    (tools / "sed").write_text(f'#!/bin/sh\nenv > {seen}\nexec {shutil.which("sed")} "$@"\n', "utf-8")
+    (tools / "sed").write_text(
+        f'#!/bin/sh\nenv > {seen}\nexec {shutil.which("sed")} "$@"\n', "utf-8"
+    )
     (tools / "sed").chmod(0o755)
-    environ = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "OTHER_API_KEY": KEY, "key": "x", "output": "x"}
+    environ = {
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "OTHER_API_KEY": KEY,
+        "key": "x",
+        "output": "x",
+    }
     server.script(Reply(GOOD))
     job = replace(runner, environ=environ).run(project, server, api_key=KEY, **ASKED)
     assert job.exit_code == 0, job.log
@@ -117,6 +132,8 @@ def test_output_of_the_run_is_never_a_command_to_the_runner(runner, project, ser
     server.script(Reply(GOOD))
     log = runner.run(project, server, api_key=KEY, **ASKED).log
     [token] = re.findall(r"^::stop-commands::([0-9a-f]{32})$", log, re.MULTILINE)
-    before, output, after = re.split(rf"^::(?:stop-commands::)?{token}(?:::)?$", log, flags=re.MULTILINE)
+    before, output, after = re.split(
+        rf"^::(?:stop-commands::)?{token}(?:::)?$", log, flags=re.MULTILINE
+    )
     assert "committing-code" in output
     assert "::" not in before + after

@@ -1,4 +1,6 @@
-"""Run the hooks with pre-commit: installed from a copy of this checkout, in a real repository, without a network."""
+"""Run the hooks with pre-commit: installed from a copy of this checkout, in a real repository,
+without a network.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,24 @@ import pytest
 from code_commit_testing import Project
 
 yaml = pytest.importorskip("yaml", reason="hooks are YAML; the environment `automation` has PyYAML")
-pytest.importorskip("pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it")
+pytest.importorskip(
+    "pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it"
+)
 
 ROOT = Path(__file__).parents[2]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 EXAMPLE = (ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8")
 KEY = "sk-canary-0123456789-key7Q"
 # The files that an installation from a checkout needs.
-PUBLISHED = (".pre-commit-hooks.yaml", "README.md", "hatch_build.py", "pyproject.toml", "core", "workspace", "plugins")
+PUBLISHED = (
+    ".pre-commit-hooks.yaml",
+    "README.md",
+    "hatch_build.py",
+    "pyproject.toml",
+    "core",
+    "workspace",
+    "plugins",
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +43,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
     made = Project.create(tmp_path_factory.mktemp("published"))
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, made.root / name, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+            shutil.copytree(
+                ROOT / name, made.root / name, ignore=shutil.ignore_patterns("__pycache__", "tests")
+            )
         else:
             shutil.copy(ROOT / name, made.root / name)
     made.git("add", "--all")
@@ -69,7 +83,9 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(published: Project, environments: Path, tmp_path_factory: pytest.TempPathFactory) -> Hooked:
+def installed(
+    published: Project, environments: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Hooked:
     project = Project.create(tmp_path_factory.mktemp("hooked"))
     config = EXAMPLE.replace("https://example.org/OWNER/code-commit", str(published.root))
     config = config.replace("0" * 40, published.git("rev-parse", "HEAD").strip())
@@ -82,7 +98,11 @@ def installed(published: Project, environments: Path, tmp_path_factory: pytest.T
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
-        **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{
+            f"GIT_{who}_{what}": "a@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
     }
     made = Hooked(project, environ)
     done = made.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
@@ -102,7 +122,9 @@ def hooked(installed: Hooked, tmp_path: Path) -> Hooked:
 def without_code_commit(path: str) -> str:
     """Remove folders with the command from `path`: the hooks must run their own."""
     folders = path.split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if not (Path(folder) / "code-commit").exists())
+    return os.pathsep.join(
+        folder for folder in folders if not (Path(folder) / "code-commit").exists()
+    )
 
 
 def test_the_hooks_have_their_own_environment(hooked: Hooked, environments: Path) -> None:
@@ -128,7 +150,9 @@ def test_a_key_is_not_committed(hooked: Hooked) -> None:
 
 
 @pytest.mark.parametrize("name", ["--help", "--version", "-C", "@file", "-h\nx"])
-def test_a_file_with_the_name_of_a_flag_does_not_turn_the_check_off(hooked: Hooked, name: str) -> None:
+def test_a_file_with_the_name_of_a_flag_does_not_turn_the_check_off(
+    hooked: Hooked, name: str
+) -> None:
     hooked.project.write({name: "nothing\n", "settings.py": f"KEY = {KEY!r}\n"})
     hooked.project.git("add", "-A")
     done = hooked.run("git", "commit", "-q", "-m", "a change")

@@ -1,4 +1,6 @@
-"""What a forge and pre-commit read of this repository: its workflow and the hooks for its contributors."""
+"""What a forge and pre-commit read of this repository: its workflow and the hooks for its
+contributors.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ from pathlib import Path
 
 import pytest
 
-yaml = pytest.importorskip("yaml", reason="workflows are YAML; the environment `automation` has PyYAML")
-pytest.importorskip("pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it")
+yaml = pytest.importorskip(
+    "yaml", reason="workflows are YAML; the environment `automation` has PyYAML"
+)
+pytest.importorskip(
+    "pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it"
+)
 
 ROOT = Path(__file__).parents[2]
 CI = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
@@ -23,10 +29,14 @@ def test_the_workflow_has_every_python_of_the_matrix() -> None:
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini", "utf-8")
     pythons = {
-        f"3.{minor}" for group in re.findall(r"py3\{([\d, ]+)\}", tox["tox"]["env_list"]) for minor in group.split(", ")
+        f"3.{minor}"
+        for group in re.findall(r"py3\{([\d, ]+)\}", tox["tox"]["env_list"])
+        for minor in group.split(", ")
     }
     steps = yaml.safe_load(CI)["jobs"]["matrix"]["steps"]
-    (listed,) = (step["with"]["python-version"] for step in steps if "python-version" in step.get("with", {}))
+    (listed,) = (
+        step["with"]["python-version"] for step in steps if "python-version" in step.get("with", {})
+    )
     assert set(listed.split()) == pythons
 
 
@@ -40,7 +50,12 @@ def test_the_workflow_installs_the_programs_of_the_tests() -> None:
 @pytest.mark.parametrize(
     ("message", "exit_code"),
     [
-        ("s" * 72 + "\n\n" + "A line of the body may be as long as it wants, because nobody cuts it off anywhere.", 0),
+        (
+            "s" * 72
+            + "\n\n"
+            + "A line of the body may be as long as it wants, because nobody cuts it off anywhere.",
+            0,
+        ),
         ("s" * 73 + "\n", 1),
     ],
     ids=["72 characters", "73 characters"],

@@ -15,7 +15,9 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 @pytest.fixture(scope="session")
 def validators() -> dict[str, Any]:
     """Return a validator for each schema, by name."""
-    jsonschema = pytest.importorskip("jsonschema", reason="the environment `docs` has it, through the toolbox")
+    jsonschema = pytest.importorskip(
+        "jsonschema", reason="the environment `docs` has it, through the toolbox"
+    )
     made = {}
     for file in SCHEMAS.glob("*.schema.json"):
         schema = json.loads(file.read_text("utf-8"))
@@ -26,12 +28,16 @@ def validators() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def fits(validators) -> Callable[[str, Any], None]:
-    """Return a function that asserts that a document matches a schema, and that an extra field does not."""
+    """Return a function that asserts that a document matches a schema, and that an extra field does
+    not.
+    """
 
     def fits(name: str, document: Any) -> None:
         validators[name].validate(document)
         if isinstance(document, dict):
-            assert not validators[name].is_valid({**document, "new": 1}), "the schema allows unknown fields"
+            assert not validators[name].is_valid({**document, "new": 1}), (
+                "the schema allows unknown fields"
+            )
 
     return fits
 

@@ -9,7 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text("utf-8")
-PACKAGES = [path.parent for pattern in ("*/src/*", "plugins/*/src/*") for path in ROOT.glob(f"{pattern}/__init__.py")]
+PACKAGES = [
+    path.parent
+    for pattern in ("*/src/*", "plugins/*/src/*")
+    for path in ROOT.glob(f"{pattern}/__init__.py")
+]
 # Each has one meaning in the code and a row on the page.
 WORDS = """workspace|change|change set|path rule|refusal|transaction|checkpoint|sandbox|run|attempt|call|completion|wire|
 provider|named config|role|layer|sink|event|command|fleet|unit"""
@@ -22,7 +26,12 @@ def named_files() -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(named_files()))
 def test_a_named_file_exists(name: str) -> None:
-    found = [package for package in PACKAGES for path in package.rglob(Path(name).name) if str(path).endswith(name)]
+    found = [
+        package
+        for package in PACKAGES
+        for path in package.rglob(Path(name).name)
+        if str(path).endswith(name)
+    ]
     assert found or (ROOT / name).is_file()
 
 

@@ -1,4 +1,6 @@
-"""The table of docs/models.md about prompt caching matches the prices of genai-prices and the data of the plugins."""
+"""The table of docs/models.md about prompt caching matches the prices of genai-prices and the data
+of the plugins.
+"""
 
 from __future__ import annotations
 
@@ -60,5 +62,7 @@ def test_an_hour_costs_what_the_page_says():
 def test_windows_are_near_those_of_genai_prices(model, window):
     from genai_prices import data_snapshot
 
-    known = data_snapshot.get_snapshot().find_provider_model(model, None, None, None)[1].context_window
+    known = (
+        data_snapshot.get_snapshot().find_provider_model(model, None, None, None)[1].context_window
+    )
     assert known is None or abs(window / known - 1) <= 0.051

@@ -1,7 +1,7 @@
 """Run every shell block of the pages in a test project, and check its exit code.
 
-A server on loopback acts as the model. Stand-ins replace programs that would download or test everything; the test
-checks their arguments. The real parser parses lines that cannot run.
+A server on loopback acts as the model. Stand-ins replace programs that would download or test
+everything; the test checks their arguments. The real parser parses lines that cannot run.
 """
 
 from __future__ import annotations
@@ -31,10 +31,23 @@ from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer,
 from code_commit_testing.warm_start import shared_server
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
-PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
+SOURCES = (
+    "*.md",
+    "docs/**/*.md",
+    "core/*.md",
+    "testing/*.md",
+    "workspace/*.md",
+    "plugins/*/*.md",
+    "examples/*.md",
+)
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for each in SOURCES
+    for path in sorted(ROOT.glob(each))
+}
 FENCE = re.compile(
-    r"^ *(?P<fence>`{3,})(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL
+    r"^ *(?P<fence>`{3,})(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
 )
 
 COMMANDS = CommandHost({}).registry.commands
@@ -60,7 +73,10 @@ STAND_INS = {
 
 @dataclass(frozen=True)
 class Scene:
-    """The requirements of a page. `endings`: exit codes other than 0, by the first line of a block."""
+    """The requirements of a page.
+
+    `endings`: exit codes other than 0, by the first line of a block.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
@@ -70,23 +86,35 @@ class Scene:
     repositories: tuple[str, ...] = ()  # folders that are repositories of their own
 
 
-USER = {"src/main.py": "print(1)\n", "src/text.py": "\n", "views.py": "\n", "a.txt": "old\n", "README.md": "One.\n"}
+USER = {
+    "src/main.py": "print(1)\n",
+    "src/text.py": "\n",
+    "views.py": "\n",
+    "a.txt": "old\n",
+    "README.md": "One.\n",
+}
 TASK = {"task.md": "Say hello.\n", "issue.md": "It is slow.\n"}
 LLAMACPP = """\
 [providers.openai.llamacpp]
 base_url = "{url}"
 model = "local"
 """
-FLEET = next(found["text"] for found in FENCE.finditer(PAGES["docs/fleet.md"]) if found["language"] == "toml")
+FLEET = next(
+    found["text"] for found in FENCE.finditer(PAGES["docs/fleet.md"]) if found["language"] == "toml"
+)
 SCENES = {
     "README.md": Scene(stdin="a key that is pasted in\n"),
     "docs/usage.md": Scene(files=TASK),
     "docs/tasks.md": Scene(files=TASK),
-    "docs/fleet.md": Scene(files={"fleet.toml": FLEET}, repositories=("services/billing", "services/users")),
+    "docs/fleet.md": Scene(
+        files={"fleet.toml": FLEET}, repositories=("services/billing", "services/users")
+    ),
     "docs/models.md": Scene(files={"agent-config/config.toml": LLAMACPP}),
     "docs/planning.md": Scene(answers="quit\n", files={"requirements.md": "Add two.\n"}),
     "plugins/planner/README.md": Scene(answers="quit\n"),
-    "docs/response-format.md": Scene(endings={"code-commit check src/main.py build.sh ../elsewhere.txt": 1}),
+    "docs/response-format.md": Scene(
+        endings={"code-commit check src/main.py build.sh ../elsewhere.txt": 1}
+    ),
     "docs/plugins/provider.md": Scene(examples=("parrot",)),
     "docs/plugins/workflow.md": Scene(examples=("explain",)),
     "docs/plugins/command.md": Scene(examples=("todo",)),
@@ -128,7 +156,9 @@ exec {python!r} {start} "$@"{answers}
 
 
 def answer(request: RecordedRequest) -> Reply:  # noqa: PLR0911 - one per kind of request
-    """Return the model's reply: a coach approves, an agent finishes, a parrot has its own protocol, others change a file."""
+    """Return the model's reply: a coach approves, an agent finishes, a parrot has its own protocol,
+    others change a file.
+    """
     if request.path.endswith("/v1/traces"):
         return Reply(body=b"{}")  # a collector
     if request.method == "GET":  # the lists of models of all services
@@ -139,9 +169,13 @@ def answer(request: RecordedRequest) -> Reply:  # noqa: PLR0911 - one per kind o
         words = {"model": "parrot-large", "say": change(request), "calls": [], "ending": "done"}
         return Reply(body=json.dumps({**words, "tokens": {"in": 1, "out": 1}}).encode())
     if asked.get("tools"):
-        return Reply(tool_calls=(ToolCall("call", "final_output", {"summary": "IMPLEMENTATION_APPROVED"}),))
+        return Reply(
+            tool_calls=(ToolCall("call", "final_output", {"summary": "IMPLEMENTATION_APPROVED"}),)
+        )
     if "agent_code" in json.dumps(asked):
-        return Reply('```typescript\nasync function agent_code(): Promise<any> {\nreturn "done";\n}\n```\n')
+        return Reply(
+            '```typescript\nasync function agent_code(): Promise<any> {\nreturn "done";\n}\n```\n'
+        )
     if "[consistency_instructions]" in request.prompt or "Suggestions and Other" in request.prompt:
         return Reply("# Suggestions and Other Important Commentary\n\nNone.\n")
     return Reply(change(request))
@@ -186,10 +220,14 @@ class Stage:
 
 def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stage:
     project = Project.create(folder, files=USER)
-    files = {path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()}
+    files = {
+        path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()
+    }
     project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
     for each in scene.repositories:
-        shutil.copytree(Project.create(folder / each, query=None, rollup=None).root, project.root / each)
+        shutil.copytree(
+            Project.create(folder / each, query=None, rollup=None).root, project.root / each
+        )
     shutil.copytree(project.root, project.home / "src" / "app")
     calls, bin_folder, typed = folder / "calls.jsonl", folder / "bin", folder / "typed"
     calls.touch()
@@ -211,7 +249,9 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         (project.root / "build/tools").mkdir(parents=True)
         (project.root / "build/tools/bin").symlink_to(bin_folder)
     identity = {
-        f"GIT_{who}_{what}": "reader@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        f"GIT_{who}_{what}": "reader@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
     }
     environ = project.environment(server.environment())
     environ |= {
@@ -234,9 +274,14 @@ def installed(example: str, folder: Path) -> Path:
     shutil.copytree(source / "src", target)
     info = target / f"code_commit_{example}-{metadata['version']}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {metadata['name']}\nVersion: {metadata['version']}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {metadata['name']}\nVersion: {metadata['version']}\n"
+    )
     points = metadata["entry-points"]
-    lines = (f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in named.items()) for group, named in points.items())
+    lines = (
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in named.items())
+        for group, named in points.items()
+    )
     (info / "entry_points.txt").write_text("\n".join(lines))
     return target
 
@@ -252,15 +297,23 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
         for block in blocks(page):
             lines = [line for line in block.splitlines() if line not in NOT_RUN]
             done = played.run("\n".join(lines))
-            assert done.returncode == scene.endings.get(lines[0], 0), f"{block}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == scene.endings.get(lines[0], 0), (
+                f"{block}\n{done.stdout}\n{done.stderr}"
+            )
     for line in played.calls.read_text("utf-8").splitlines():
         name, where, arguments = json.loads(line)
         CHECKS[name](arguments, Path(where))
 
 
 def test_the_provider_of_the_tutorial_is_listed_with_its_models(tmp_path: Path) -> None:
-    listed = Project.create(tmp_path).command("models", "--json", plugins=[installed("parrot", tmp_path)]).document
-    assert [(row["model"], row["aliases"]) for row in listed["models"] if row["provider"] == "parrot"] == [
+    listed = (
+        Project.create(tmp_path)
+        .command("models", "--json", plugins=[installed("parrot", tmp_path)])
+        .document
+    )
+    assert [
+        (row["model"], row["aliases"]) for row in listed["models"] if row["provider"] == "parrot"
+    ] == [
         ("parrot-large", ["parrot"]),
         ("parrot-small", []),
     ]
@@ -277,20 +330,35 @@ def test_lines_that_are_not_run_exist_and_are_parsed() -> None:
 def test_every_shell_block_is_found() -> None:
     """Blocks in other languages contain no commands."""
     languages = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
-    assert languages <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml", "{eval-rst}"}
+    assert languages <= {
+        "sh",
+        "bash",
+        "console",
+        "text",
+        "toml",
+        "json",
+        "python",
+        "yaml",
+        "{eval-rst}",
+    }
     assert sum(1 for page in PAGES for _ in blocks(page)) > 40
 
 
 # --- the arguments of the stand-ins -----------------------------------------------------------------------------------
 
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
-DISTRIBUTIONS = {"code-commit", *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS})}
+DISTRIBUTIONS = {
+    "code-commit",
+    *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS}),
+}
 EXTRAS = {"all", "testing", "test", *PLUGINS}  # `test` is the extra of a new plugin
 MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 
 def check_installer(arguments: list[str], _where: Path) -> None:
-    """Check that it installs folders of this checkout with existing extras, or existing distributions."""
+    """Check that it installs folders of this checkout with existing extras, or existing
+    distributions.
+    """
     more = {"pip", "tool", "install", "-e", "--no-index", "--find-links", "wheels"}
     words = [word for word in arguments if word not in more]
     assert len(words) < len(arguments)
@@ -339,7 +407,9 @@ class Parsed(Exception):  # noqa: N818 - not an error: it ends the attempt
 def spans(page: str) -> set[str]:
     """Return `code-commit …` code in the text. Words in capitals and dots are placeholders."""
     found = re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", PAGES[page]))
-    return {re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in found}
+    return {
+        re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in found
+    }
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if spans(page)])

@@ -84,12 +84,21 @@ def with_json() -> set[str]:
         for command, offered in COMMANDS.items()
         for action in ((), *((name,) for name in actions_of(command_parser(*offered))))
     ]
-    return {"-".join(line).replace(" ", "-") for line in lines if re.search(r"--json(?![\w-])", help_of(*line))}
+    return {
+        "-".join(line).replace(" ", "-")
+        for line in lines
+        if re.search(r"--json(?![\w-])", help_of(*line))
+    }
 
 
 def actions_of(parser: argparse.ArgumentParser) -> list[str]:
     """Return the names of a command's actions."""
-    return [name for each in parser._actions if isinstance(each, argparse._SubParsersAction) for name in each.choices]
+    return [
+        name
+        for each in parser._actions
+        if isinstance(each, argparse._SubParsersAction)
+        for name in each.choices
+    ]
 
 
 def test_commands_with_json_and_schemas_match() -> None:
@@ -111,7 +120,10 @@ def test_every_object_in_a_schema_is_closed_and_requires_all_fields() -> None:
         elif isinstance(schema, dict):
             if isinstance(schema.get("properties"), dict) and "object" in schema.get("type", ()):
                 assert schema["additionalProperties"] is False, (where, schema["properties"])
-                assert schema["required"] == list(schema["properties"]), (where, schema["properties"])
+                assert schema["required"] == list(schema["properties"]), (
+                    where,
+                    schema["properties"],
+                )
             for name, each in schema.items():
                 look(each, f"{where}/{name}")
 
@@ -119,7 +131,13 @@ def test_every_object_in_a_schema_is_closed_and_requires_all_fields() -> None:
         look(json.loads(file.read_text("utf-8")), file.name)
 
 
-def run_on(project: Project, *arguments: str, replies: tuple[Reply, ...], stdin: str = "", exit_code: int = 0) -> Any:
+def run_on(
+    project: Project,
+    *arguments: str,
+    replies: tuple[Reply, ...],
+    stdin: str = "",
+    exit_code: int = 0,
+) -> Any:
     """Return the result of a run with `--json`, answered by a server with OpenAI's protocol."""
     with ScriptedServer(replies) as server:
         environ = {**KEY, **server.environment()}
@@ -144,7 +162,9 @@ def test_the_output_of_a_command_is_valid(project, fits, tmp_path, name) -> None
     if name == "redo":
         assert copy.command("undo").exit_code == 0
     line, exit_code = COMMAND_LINES[name]
-    plugins = [install_plugin(tmp_path / "plugins", "broken", BROKEN)] if line[0] == "plugins" else []
+    plugins = (
+        [install_plugin(tmp_path / "plugins", "broken", BROKEN)] if line[0] == "plugins" else []
+    )
     finished = copy.command(*line, "--json", plugins=plugins)
     assert finished.exit_code == exit_code, finished.stderr
     assert any(finished.document.values())
@@ -159,11 +179,21 @@ def test_the_documents_of_a_fleet_are_valid(fits, tmp_path) -> None:
         }
     )
     for name in ("here", "too"):
-        shutil.copytree(Project.create(tmp_path / f"of-{name}", rollup=None, query=None).root, tmp_path / name)
+        shutil.copytree(
+            Project.create(tmp_path / f"of-{name}", rollup=None, query=None).root, tmp_path / name
+        )
     with ScriptedServer([Reply(block("new")), Reply("no block"), Reply("no block")]) as server:
         environ = {**KEY, **server.environment()}
         run = project.command(
-            "fleet", "run", "fleet.toml", "--json", "--sandbox", "off", "--workers", "1", environ=environ
+            "fleet",
+            "run",
+            "fleet.toml",
+            "--json",
+            "--sandbox",
+            "off",
+            "--workers",
+            "1",
+            environ=environ,
         )
     assert run.exit_code == 1, run.stderr
     fits_all(fits, "fleet-event", run.events)
@@ -201,7 +231,9 @@ def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
     project = Project.create(tmp_path)
     finished = run_on(project, "--consistency", replies=(Reply(_REPORT),))
     fits_all(fits, "event", finished.events)
-    assert {"consistency.sample.started", "consistency.sample.finished"} <= {each["kind"] for each in finished.events}
+    assert {"consistency.sample.started", "consistency.sample.finished"} <= {
+        each["kind"] for each in finished.events
+    }
     document = json.loads(project.read("agent-config/consistency-report.json"))
     fits("consistency-report", document)
     fits("consistency-report", finished.events[-1]["data"]["data"])
@@ -210,15 +242,29 @@ def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
 def test_the_files_and_events_of_a_task_are_valid(fits, tmp_path) -> None:
     project = Project.create(tmp_path)
     step = {"title": "look", "description": "Look.", "step_type": "research"}
-    steps = {"title": "all", "steps": [{**step, "exit_requirement": {"type": "pattern", "pattern": "seen"}}]}
+    steps = {
+        "title": "all",
+        "steps": [{**step, "exit_requirement": {"type": "pattern", "pattern": "seen"}}],
+    }
     code = "```typescript\nasync function agent_code(): Promise<any> {{\n{}\n}}\n```\n"
     look = code.format('console.log("it is", (await show("a.txt")).length); return "seen";')
-    replies = tuple(map(Reply, (code.format(f"return {json.dumps(steps)};"), code.format('return "no";'), look)))
+    replies = tuple(
+        map(Reply, (code.format(f"return {json.dumps(steps)};"), code.format('return "no";'), look))
+    )
     finished = run_on(project, "--task", "Look at it.", replies=replies)
     fits_all(fits, "event", finished.events)
     kinds = {each["kind"] for each in finished.events}
-    spans = {f"tasks.{span}.{end}" for span in ("step", "attempt") for end in ("started", "finished")}
-    assert {"tasks.code", "tasks.called", "tasks.listed", "tasks.judged", "tasks.ended", *spans} <= kinds
+    spans = {
+        f"tasks.{span}.{end}" for span in ("step", "attempt") for end in ("started", "finished")
+    }
+    assert {
+        "tasks.code",
+        "tasks.called",
+        "tasks.listed",
+        "tasks.judged",
+        "tasks.ended",
+        *spans,
+    } <= kinds
     assert fits_lines(fits, "task-attempt", project.run_folder, "*-attempt-*.jsonl") >= 2
 
 
@@ -240,17 +286,35 @@ def test_the_files_and_events_of_planning_are_valid(fits, tmp_path) -> None:
             ),
         ),
         Reply("Add b."),
-        Reply(tool_calls=(called("write_file", path="b.txt", content="b\n"), called("read_file", path="none"))),
+        Reply(
+            tool_calls=(
+                called("write_file", path="b.txt", content="b\n"),
+                called("read_file", path="none"),
+            )
+        ),
         Reply(tool_calls=(called("final_output", summary="b is there"),)),
         Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
         Reply("Add b\n\nAdds b.txt."),
     )
     typed = "yes\n\nyes\n\nquit\n"
-    finished = run_on(project, "--planning", f"--codepath={project.root}", replies=replies, stdin=typed)
+    finished = run_on(
+        project, "--planning", f"--codepath={project.root}", replies=replies, stdin=typed
+    )
     fits_all(fits, "event", finished.events)
     kinds = {each["kind"] for each in finished.events}
-    assert {"planner.told", "planner.turn.started", "state.entered", "question.asked", "question.answered"} <= kinds
-    assert {"toolbox.called", "toolbox.ended", "toolbox.agent.started", "toolbox.turn.finished"} <= kinds
+    assert {
+        "planner.told",
+        "planner.turn.started",
+        "state.entered",
+        "question.asked",
+        "question.answered",
+    } <= kinds
+    assert {
+        "toolbox.called",
+        "toolbox.ended",
+        "toolbox.agent.started",
+        "toolbox.turn.finished",
+    } <= kinds
     assert fits_lines(fits, "transcript", project.run_folder, "*-transcript.jsonl") > 10
     parts = sorted(project.run_folder.glob("*-parts.json"))
     assert parts
@@ -264,6 +328,10 @@ def fits_all(fits: Callable[[str, Any], None], name: str, documents: list[Any]) 
 
 
 def fits_lines(fits: Callable[[str, Any], None], name: str, folder: Path, pattern: str) -> int:
-    lines = [json.loads(line) for file in folder.glob(pattern) for line in file.read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for file in folder.glob(pattern)
+        for line in file.read_text("utf-8").splitlines()
+    ]
     fits_all(fits, name, lines)
     return len(lines)

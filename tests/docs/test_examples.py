@@ -1,4 +1,6 @@
-"""The examples of the pages work: configurations load, flags exist, the steps of the README succeed."""
+"""The examples of the pages work: configurations load, flags exist, the steps of the README
+succeed.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,15 @@ PAGES = sorted(
     ]
 )
 FENCE = re.compile(
-    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
 )
 COMMAND = re.compile(
     r"(?:^|[|;&(] *|\$ |\bif )(?:[A-Z_]+=\S* )*(?:[\w./~$-]*/)?code-commit(?P<rest>(?: [^|;&>#\n]*)?)(?=[|;&>#\n]|\Z)",
     re.MULTILINE,
 )
-NOT_OURS = {"repository", "project", "build-system", "tool", "dependencies"}  # tables of a pyproject.toml
+# Tables of a pyproject.toml.
+NOT_OURS = {"repository", "project", "build-system", "tool", "dependencies"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -71,13 +75,20 @@ def registry() -> Registry:
 
 
 @each_page
-def test_every_configuration_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is also valid for each installed provider and plugin. Only the user's own one opens the sandbox or names servers."""
+def test_every_configuration_loads(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is also valid for each installed provider and plugin.
+
+    Only the user's own one opens the sandbox or names servers.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     projects, users = tmp_path / "agent-config", tmp_path / "home/code-commit"
     projects.mkdir()
     users.mkdir(parents=True)
-    sections = {plugin.name: target for plugin, target in PluginHost().collect("code_commit_settings")}
+    sections = {
+        plugin.name: target for plugin, target in PluginHost().collect("code_commit_settings")
+    }
     for text in blocks(page, "toml"):
         if NOT_OURS & tomllib.loads(text).keys():
             continue
@@ -91,7 +102,12 @@ def test_every_configuration_loads(page: Path, tmp_path: Path, monkeypatch: pyte
             if provider in registry().providers:
                 table = settings.connection(provider, config).items()
                 model = import_object(registry().providers[provider][1].config)
-                validated(model, {name: value for name, value in table if name not in HOST_FIELDS}, text, lambda _: "")
+                validated(
+                    model,
+                    {name: value for name, value in table if name not in HOST_FIELDS},
+                    text,
+                    lambda _: "",
+                )
         for name, target in sections.items():
             settings.plugin(name, import_object(target))
 
@@ -117,7 +133,9 @@ def configs(providers: Any) -> Iterator[tuple[str, str]]:
 @cache
 def flags_of(command: str) -> frozenset[str]:
     """Return the flags of a command; for an empty name, the flags of all workflows."""
-    parser = command_parser(*registry().commands[command]) if command else workflow_parser(registry())
+    parser = (
+        command_parser(*registry().commands[command]) if command else workflow_parser(registry())
+    )
     return frozenset(flags_in(parser))
 
 
@@ -162,9 +180,13 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
 
 @each_page
 def test_every_flag_in_the_text_exists(page: Path) -> None:
-    """A code span that starts with two hyphens is a flag of code-commit; flags of other programs follow their names."""
+    """A code span that starts with two hyphens is a flag of code-commit; flags of other programs
+    follow their names.
+    """
     spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
-    known = flags_of("").union(*(flags_of(command) for command in registry().commands), flags_of_the_page(page))
+    known = flags_of("").union(
+        *(flags_of(command) for command in registry().commands), flags_of_the_page(page)
+    )
     assert set(spans) <= known
 
 
@@ -192,18 +214,25 @@ class Greeting(unittest.TestCase):
         self.assertEqual(greet("Ada"), "Hello, Ada!")
 """
 OTHERS = f"{GREETING}# and all the others\n"
-ANSWERS = [f"^^^greeting.py\n{text}^^^end\n" for text in ("def greet(\n", OTHERS, f"{OTHERS}# and again\n")]
+ANSWERS = [
+    f"^^^greeting.py\n{text}^^^end\n" for text in ("def greet(\n", OTHERS, f"{OTHERS}# and again\n")
+]
 
 
 def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("\n## Start\n")[2]
     install, *steps = [found["text"] for found in FENCE.finditer(section.partition("\n## ")[0])]
     assert install.startswith("uv tool install ")
-    assert [len(step.splitlines()) for step in steps] == [3, 1]  # the first change, and one command for each later one
+    # The first change, and one command for each later one.
+    assert [len(step.splitlines()) for step in steps] == [3, 1]
     script = "".join(steps).replace("…", KEY)
     project = tmp_path / "project"
     project.mkdir()
-    for name, text in {".gitignore": "__pycache__/", "greeting.py": GREETING, "test_greeting.py": TEST}.items():
+    for name, text in {
+        ".gitignore": "__pycache__/",
+        "greeting.py": GREETING,
+        "test_greeting.py": TEST,
+    }.items():
         (project / name).write_text(text, "utf-8")
     for git in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a greeting"]):
         subprocess.run(["git", *git], cwd=project, check=True)
@@ -211,7 +240,9 @@ def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environ = {**os.environ, **server.environment(), "PATH": path, "HOME": str(tmp_path)}
         command = ["bash", "-euc", script]
-        done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=project, env=environ, capture_output=True, text=True, check=False
+        )
         requests = server.requests
     assert done.returncode == 0, done.stderr
     assert "build.sh passed in " in done.stderr
@@ -220,6 +251,8 @@ def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
     assert "take a list of names as well" in requests[0].prompt
     assert f"--- greeting.py ---\n{OTHERS}" in requests[2].prompt
     assert KEY not in done.stdout + done.stderr + "".join(request.prompt for request in requests)
-    status = subprocess.run(["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True
+    )
     made = ["?? build.sh", "?? codeRollup.sh"]
     assert status.stdout.splitlines() == [" M .gitignore", " M greeting.py", *made]

@@ -21,7 +21,9 @@ def words(page: str) -> list[str]:
 
 
 def test_the_page_is_up_to_date() -> None:
-    pytest.importorskip("sphinx", reason="Sphinx builds the man page; the environment `site` has it")
+    pytest.importorskip(
+        "sphinx", reason="Sphinx builds the man page; the environment `site` has it"
+    )
     spec = importlib.util.spec_from_file_location("man", ROOT / "docs/site/man.py")
     assert spec is not None
     assert spec.loader is not None
@@ -32,7 +34,14 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_the_page_has_every_command_and_exit_code() -> None:
     text = PAGE.read_text("utf-8").replace("\\-", "-")
-    for part in ("code-commit doctor", "code-commit undo [RUN]", "--query", "--sandbox", "fB130", "EXIT STATUS"):
+    for part in (
+        "code-commit doctor",
+        "code-commit undo [RUN]",
+        "--query",
+        "--sandbox",
+        "fB130",
+        "EXIT STATUS",
+    ):
         assert part in text, part
 
 

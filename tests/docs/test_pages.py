@@ -22,7 +22,9 @@ PAGES = sorted(
         *ROOT.glob("examples/*.md"),
     ],
 )
-FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
+)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 CHECKS: dict[str, Callable[[str], object]] = {
     "toml": tomllib.loads,
@@ -34,7 +36,9 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, in GitHub's format; those of a Python file are its functions."""
+    """Return the anchors of a page's headings, in GitHub's format; those of a Python file are its
+    functions.
+    """
     if page.suffix == ".py":
         return set(re.findall(r"^ *(?:async )?def (\w+)", page.read_text("utf-8"), re.MULTILINE))
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
@@ -65,4 +69,6 @@ def test_fragments_of_the_change_log_have_valid_names() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
     kinds = "|".join(kind["directory"] for kind in settings["type"])
     names = [path.name for path in (ROOT / "news").iterdir() if path.name != ".gitignore"]
-    assert not [name for name in names if not re.fullmatch(rf"(\d+|\+[\w-]+)\.({kinds})(\.\d+)?\.md", name)]
+    assert not [
+        name for name in names if not re.fullmatch(rf"(\d+|\+[\w-]+)\.({kinds})(\.\d+)?\.md", name)
+    ]

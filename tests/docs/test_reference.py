@@ -1,4 +1,6 @@
-"""The tables of the pages match the code exactly: flags, settings, events, hooks, names, exit codes."""
+"""The tables of the pages match the code exactly: flags, settings, events, hooks, names, exit
+codes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ from code_commit_workspace import guard
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FENCE = re.compile(r"^ *(`{3,})(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^ *(`{3,})(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL
+)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 Row = list[str]
@@ -47,7 +51,9 @@ Row = list[str]
 def sections(page: Path) -> dict[str, str]:
     """Return the text below each heading of a page up to the next heading, without code blocks."""
     parts = HEADING.split(FENCE.sub("", page.read_text("utf-8")))
-    return {title: text for _, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
+    return {
+        title: text for _, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    }
 
 
 def rows(text: str) -> list[Row]:
@@ -55,7 +61,11 @@ def rows(text: str) -> list[Row]:
     lines = [line for line in text.splitlines() if line.startswith("|")]
     ruled = [index for index, line in enumerate(lines) if re.fullmatch(r"\|[-|]+", line)]
     heads = {number for index in ruled for number in (index - 1, index)}
-    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for number, line in enumerate(lines) if number not in heads]
+    cells = [
+        re.split(r"(?<!\\)\|", line)[1:-1]
+        for number, line in enumerate(lines)
+        if number not in heads
+    ]
     return [[cell.strip() for cell in row] for row in cells]
 
 
@@ -75,7 +85,9 @@ def test_every_page_is_reached_from_the_readme() -> None:
         page = ahead.pop()
         found.add(page)
         links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text("utf-8"))
-        ahead += [target for link in links if (target := (page.parent / link).resolve()) not in found]
+        ahead += [
+            target for link in links if (target := (page.parent / link).resolve()) not in found
+        ]
     assert set(DOCS.rglob("*.md")) <= found
 
 
@@ -97,11 +109,15 @@ def test_the_flags_of_every_workflow_match_the_parser() -> None:
 
 def test_each_workflow_has_its_flags_in_a_section(registry: Registry) -> None:
     for name, (_, workflow) in registry.workflows.items():
-        assert flags_in(rows(USAGE[name])) == {each for flag in workflow.flags for each in flag.names}, name
+        assert flags_in(rows(USAGE[name])) == {
+            each for flag in workflow.flags for each in flag.names
+        }, name
 
 
 def test_the_flags_of_workflows_match_the_parser(registry: Registry) -> None:
-    actions = [action for action in workflow_parser(registry)._actions if action.help != argparse.SUPPRESS]
+    actions = [
+        action for action in workflow_parser(registry)._actions if action.help != argparse.SUPPRESS
+    ]
     known = {name for action in actions for name in action.option_strings}
     documented = set(RESERVED).union(*(flags_in(rows(USAGE[name])) for name in registry.workflows))
     assert documented == known
@@ -109,29 +125,42 @@ def test_the_flags_of_workflows_match_the_parser(registry: Registry) -> None:
 
 def test_the_page_lists_the_commands() -> None:
     assert {
-        title.strip("`").removeprefix("code-commit ") for title in USAGE if title.startswith("`code-commit ")
+        title.strip("`").removeprefix("code-commit ")
+        for title in USAGE
+        if title.startswith("`code-commit ")
     } == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_has_its_flags_in_its_section(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         command_parser(*COMMANDS[command]).parse_args(["--help"])
-    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {"--help", "-h"}
+    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {
+        "--help",
+        "-h",
+    }
     assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "usage.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", DOCS / "usage.md"], ids=lambda page: page.name
+)
 def test_the_exit_codes_match_the_enum(page: Path) -> None:
     table = rows(sections(page)["Exit codes"])
-    assert [(int(row[0]), row[1]) for row in table] == [(int(code), code.outcome) for code in ExitCode]
+    assert [(int(row[0]), row[1]) for row in table] == [
+        (int(code), code.outcome) for code in ExitCode
+    ]
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------
 
 
 def fields_of(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each setting of a model with its default in the format of the pages, without free tables."""
+    """Yield each setting of a model with its default in the format of the pages, without free
+    tables.
+    """
     for name, field in model.model_fields.items():
         below = field.annotation
         if isinstance(below, type) and issubclass(below, BaseModel):
@@ -150,29 +179,41 @@ CONFIGURATION = sections(DOCS / "configuration.md")
 
 
 def test_the_settings_and_defaults_of_the_host_match() -> None:
-    documented = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION["Settings of the host"])}
+    documented = {
+        CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION["Settings of the host"])
+    }
     assert documented == dict(fields_of(HostSettings))
 
 
 def test_the_settings_and_defaults_of_plugins_match() -> None:
     models = {
-        plugin.name: import_object(target) for plugin, target in PluginHost().collect("code_commit_settings") if target
+        plugin.name: import_object(target)
+        for plugin, target in PluginHost().collect("code_commit_settings")
+        if target
     }
     documented = {
-        title.removeprefix("`[plugins.").removesuffix("]`") for title in CONFIGURATION if "[plugins." in title
+        title.removeprefix("`[plugins.").removesuffix("]`")
+        for title in CONFIGURATION
+        if "[plugins." in title
     }
     assert models.keys() <= documented
     assert documented - models.keys() <= {path.name for path in ROOT.glob("plugins/*")}, (
         "neither installed nor first-party"
     )
     for name, model in models.items():
-        table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[f"`[plugins.{name}]`"])}
+        table = {
+            CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[f"`[plugins.{name}]`"])
+        }
         assert table == dict(fields_of(model)), name
 
 
 def services(registry: Registry) -> dict[str, plugin_api.ProviderDefinition]:
     """Return the providers that you configure: `replay` has neither settings nor an address."""
-    return {name: definition for name, (_, definition) in registry.providers.items() if not definition.free}
+    return {
+        name: definition
+        for name, (_, definition) in registry.providers.items()
+        if not definition.free
+    }
 
 
 def test_the_settings_and_defaults_of_providers_match(registry: Registry) -> None:
@@ -197,7 +238,8 @@ def test_the_addresses_and_distributions_match_the_providers(registry: Registry)
     models = sections(DOCS / "models.md")
     addresses = {row[0]: CODE.findall(" ".join(row[1:3])) for row in rows(models["Addresses"])}
     assert addresses == {
-        name: [definition.base_url, definition.base_url_variable] for name, definition in services(registry).items()
+        name: [definition.base_url, definition.base_url_variable]
+        for name, definition in services(registry).items()
     }
     assert [row[0] for row in rows(models["Change the model"])] == ["gemini", "openai", "anthropic"]
     for row in rows(models["Change the model"]):
@@ -223,7 +265,9 @@ def test_every_kind_of_event_has_a_section() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_of_an_event_is_in_its_table(kind: str) -> None:
-    assert first_names(rows(RUN_FOLDER[f"`{kind}`"])) == [field.name for field in dataclasses.fields(KINDS[kind])]
+    assert first_names(rows(RUN_FOLDER[f"`{kind}`"])) == [
+        field.name for field in dataclasses.fields(KINDS[kind])
+    ]
 
 
 def test_the_page_lists_the_events_of_the_task_agent() -> None:
@@ -233,7 +277,11 @@ def test_the_page_lists_the_events_of_the_task_agent() -> None:
         for cls in events_of_tasks
         if isinstance(cls, type) and issubclass(cls, events.Event) and cls.kind
     }
-    table = [row for row in rows(sections(DOCS / "tasks.md")["What is kept"]) if row[0].startswith("`tasks.")]
+    table = [
+        row
+        for row in rows(sections(DOCS / "tasks.md")["What is kept"])
+        if row[0].startswith("`tasks.")
+    ]
     assert {row[0].strip("`"): CODE.findall(row[1].partition(":")[0]) for row in table} == kinds
 
 
@@ -242,7 +290,9 @@ def test_the_page_lists_the_layers_of_import_linter() -> None:
     contracts.read(ROOT / ".importlinter", "utf-8")
     layers = contracts["importlinter:layers"]["layers"].strip().splitlines()
     table = rows(sections(DOCS / "architecture.md")["Layers of the host"])
-    assert [CODE.findall(row[0]) for row in table] == [re.findall(r"\w+", layer) for layer in layers]
+    assert [CODE.findall(row[0]) for row in table] == [
+        re.findall(r"\w+", layer) for layer in layers
+    ]
 
 
 def test_the_envelope_of_events_matches_the_records() -> None:
@@ -270,33 +320,52 @@ def _place(documented: list[tuple[str, bool]], entry: Any) -> int:
 
 
 def test_the_page_lists_the_built_in_rules() -> None:
-    modules = [import_module(module.name) for module in iter_modules(guard.__path__, f"{guard.__name__}.")]
+    modules = [
+        import_module(module.name) for module in iter_modules(guard.__path__, f"{guard.__name__}.")
+    ]
     rules = {
         cls.__dict__["name"]
         for module in modules
         for cls in vars(module).values()
         if isinstance(cls, type) and isinstance(cls.__dict__.get("name"), str)
     }
-    assert set(first_names(rows(sections(DOCS / "response-format.md")["Paths"]))) == rules | {"plugin"}
+    assert set(first_names(rows(sections(DOCS / "response-format.md")["Paths"]))) == rules | {
+        "plugin"
+    }
 
 
 # --- plugins ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_lists_every_name_of_the_api_once() -> None:
-    documented = [name for text in sections(DOCS / "plugins/api.md").values() for name in first_names(rows(text))]
+    documented = [
+        name
+        for text in sections(DOCS / "plugins/api.md").values()
+        for name in first_names(rows(text))
+    ]
     assert sorted(documented) == sorted(dir(plugin_api))
 
 
 def test_the_page_lists_every_hook_with_its_arguments() -> None:
-    hooks = {name: inspect.signature(hook) for name, hook in vars(hookspecs).items() if name.startswith("code_commit_")}
+    hooks = {
+        name: inspect.signature(hook)
+        for name, hook in vars(hookspecs).items()
+        if name.startswith("code_commit_")
+    }
     page = sections(DOCS / "plugins/hooks.md")
     documented = {title.strip("`"): text for title, text in page.items() if title.startswith("`")}
-    assert set(documented) == {f"{name}({', '.join(signature.parameters)})" for name, signature in hooks.items()}
+    assert set(documented) == {
+        f"{name}({', '.join(signature.parameters)})" for name, signature in hooks.items()
+    }
     for name, signature in hooks.items():
         text = documented[f"{name}({', '.join(signature.parameters)})"]
         assert first_names(rows(text)) == list(signature.parameters), name
-        assert [row[0] for row in rows(text) if "`" not in row[0]] == ["returns", "called by", "when", "an error"]
+        assert [row[0] for row in rows(text) if "`" not in row[0]] == [
+            "returns",
+            "called by",
+            "when",
+            "an error",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +381,9 @@ def test_the_page_lists_every_field_of_a_definition(page: str, title: str, recor
 
 
 def test_the_page_lists_every_method_of_a_run() -> None:
-    documented = " ".join(row[1] for row in rows(sections(DOCS / "plugins/workflow.md")["The workflow"]))
+    documented = " ".join(
+        row[1] for row in rows(sections(DOCS / "plugins/workflow.md")["The workflow"])
+    )
     methods = {name for name in vars(plugin_api.Run) if not name.startswith("_")} - {
         "ask"
     }  # documented with `interactive`

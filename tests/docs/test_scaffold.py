@@ -1,4 +1,6 @@
-"""`code-commit plugins new` creates plugins of every kind that are sound, tested, typed and formatted."""
+"""`code-commit plugins new` creates plugins of every kind that are sound, tested, typed and
+formatted.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,22 @@ ODD_NAMES = ["a", "none", "path", "words", "x" * 30]  # short, long, or like a n
 
 def run(python: Path | str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    return subprocess.run([python, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [python, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")
 def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a new plugin of every kind."""
-    folder, project = tmp_path_factory.mktemp("plugins"), Project.create(tmp_path_factory.mktemp("elsewhere"))
+    folder, project = (
+        tmp_path_factory.mktemp("plugins"),
+        Project.create(tmp_path_factory.mktemp("elsewhere")),
+    )
     for kind in KINDS:
-        done = project.command("plugins", "new", f"my-{kind}", "--kind", kind, "--folder", str(folder), cwd=folder)
+        done = project.command(
+            "plugins", "new", f"my-{kind}", "--kind", kind, "--folder", str(folder), cwd=folder
+        )
         assert done.exit_code == 0, done.stderr
     return folder
 
@@ -47,7 +56,9 @@ for folder in sys.argv[2:]:
 
 @pytest.fixture(scope="module")
 def python(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of an environment with the packages of this one, in which the plugins are installed."""
+    """Return the Python of an environment with the packages of this one, in which the plugins are
+    installed.
+    """
     pytest.importorskip("hatchling", reason="hatchling builds them; the environment `docs` has it")
     wheels, environment = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("environment")
     built = run(sys.executable, "-c", BUILD, str(wheels), *map(str, created.iterdir()), cwd=created)
@@ -58,13 +69,25 @@ def python(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(packages)
     ours = dict.fromkeys(sysconfig.get_path(each) for each in ("purelib", "platlib"))
-    (packages / "ours.pth").write_text("".join(f"import site; site.addsitedir({each!r})\n" for each in ours), "utf-8")
+    (packages / "ours.pth").write_text(
+        "".join(f"import site; site.addsitedir({each!r})\n" for each in ours), "utf-8"
+    )
     return environment / "bin" / "python"
 
 
 def test_their_tests_pass(created: Path, python: Path) -> None:
     folders = [str(created / f"code-commit-{name}/tests") for name in NAMES]
-    options = ("-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", str(created))
+    options = (
+        "-q",
+        "-W",
+        "error",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+        "--rootdir",
+        str(created),
+    )
     tested = run(python, "-m", "pytest", *options, *folders, cwd=created)
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert " passed" in tested.stdout
@@ -90,7 +113,9 @@ def test_the_doctor_finds_nothing(created: Path, python: Path) -> None:
 def test_ruff_finds_nothing(created: Path, arguments: tuple[str, ...]) -> None:
     pytest.importorskip("ruff")
     for name in NAMES:
-        checked = run(sys.executable, "-m", *arguments, "src", "tests", cwd=created / f"code-commit-{name}")
+        checked = run(
+            sys.executable, "-m", *arguments, "src", "tests", cwd=created / f"code-commit-{name}"
+        )
         assert checked.returncode == 0, checked.stdout
 
 
@@ -110,15 +135,22 @@ def test_odd_names_are_sound_too(tmp_path: Path, arguments: tuple[str, ...]) -> 
 def test_mypy_finds_nothing(created: Path, mypy_cache: str) -> None:
     pytest.importorskip("mypy")
     folders = [f"code-commit-{name}/{part}" for name in NAMES for part in ("src", "tests")]
-    checked = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", mypy_cache, *folders, cwd=created)
+    checked = run(
+        sys.executable, "-m", "mypy", "--strict", "--cache-dir", mypy_cache, *folders, cwd=created
+    )
     assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize(("kind", "failed"), [("rule", 2), ("layer", 1), ("sink", 2)])
-def test_a_test_that_fails_shows_the_words_of_the_run(created: Path, kind: str, failed: int) -> None:
+def test_a_test_that_fails_shows_the_words_of_the_run(
+    created: Path, kind: str, failed: int
+) -> None:
     folder = created / f"code-commit-my-{kind}"
-    environ = {"PYTHONPATH": str(folder / "src"), "PATH": os.environ["PATH"]}  # where the plugin is not installed
+    # Where the plugin is not installed.
+    environ = {"PYTHONPATH": str(folder / "src"), "PATH": os.environ["PATH"]}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
     words = f"AssertionError: error: agent-config/config.toml: there is no plugin 'my-{kind}'\n"
     assert (done.returncode, done.stdout.count(words)) == (1, failed), done.stdout

@@ -67,7 +67,10 @@ def code_commit_misspelled():
 def sources() -> list[tuple[str, ast.Module]]:
     """Return every module of the distributions with its dotted name."""
     return [
-        (".".join(file.relative_to(source).with_suffix("").parts), ast.parse(file.read_text("utf-8")))
+        (
+            ".".join(file.relative_to(source).with_suffix("").parts),
+            ast.parse(file.read_text("utf-8")),
+        )
         for source in (REPOSITORY / "core/src", *(REPOSITORY / "plugins").glob("*/src"))
         for file in source.rglob("*.py")
         if "demo/project" not in file.as_posix()
@@ -79,7 +82,9 @@ def kinds() -> dict[str, type[events.Event]]:
     found = {}
     for module, tree in sources():
         for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Event" for base in node.bases):
+            if isinstance(node, ast.ClassDef) and any(
+                getattr(base, "id", "") == "Event" for base in node.bases
+            ):
                 cls = getattr(importlib.import_module(module), node.name)
                 found[cls.kind] = cls
     return found
@@ -99,14 +104,22 @@ def spans() -> dict[str, list[str]]:
 
 
 def event_schema() -> dict[str, Any]:
-    """Return the schema of a line of `events.jsonl`: the envelope, and the data of each kind; other kinds are open."""
+    """Return the schema of a line of `events.jsonl`: the envelope, and the data of each kind; other
+    kinds are open.
+    """
     envelope = closed(TypeAdapter(events.Record).json_schema())
-    data = {kind: (cls.__name__, closed(TypeAdapter(cls).json_schema())) for kind, cls in kinds().items()}
+    data = {
+        kind: (cls.__name__, closed(TypeAdapter(cls).json_schema()))
+        for kind, cls in kinds().items()
+    }
     for kind, fields in SPANS.items():
         name = kind.title().replace(".", "")
         begins = {field: {"type": each} for field, each in fields.items()}
         data[f"{kind}.started"] = f"{name}Started", closed({"type": "object", "properties": begins})
-        data[f"{kind}.finished"] = "SpanFinished", closed({"type": "object", "properties": SPAN_FINISHED})
+        data[f"{kind}.finished"] = (
+            "SpanFinished",
+            closed({"type": "object", "properties": SPAN_FINISHED}),
+        )
     return {
         "$schema": DIALECT,
         "title": "An event of code-commit: a line of events.jsonl, and of stdout with --json",
@@ -118,7 +131,9 @@ def event_schema() -> dict[str, Any]:
             }
             for kind, (name, _) in sorted(data.items())
         ],
-        "$defs": {name: bare(schema) for name, schema in sorted(data.values(), key=lambda each: each[0])},
+        "$defs": {
+            name: bare(schema) for name, schema in sorted(data.values(), key=lambda each: each[0])
+        },
     }
 
 
@@ -135,7 +150,10 @@ def bare(schema: Any, *, names: bool = False) -> Any:
     if not isinstance(schema, dict):
         return schema
     kept = {key: item for key, item in schema.items() if names or key not in {"title", "default"}}
-    return {key: bare(item, names=not names and key in {"properties", "$defs"}) for key, item in kept.items()}
+    return {
+        key: bare(item, names=not names and key in {"properties", "$defs"})
+        for key, item in kept.items()
+    }
 
 
 def written(name: str) -> Any:
@@ -167,13 +185,19 @@ def test_the_schema_of_the_run_document_has_all_its_fields() -> None:
     ],
     ids=["repaired", "refused", "down", "restored", "not ready"],
 )
-def test_the_events_and_document_of_a_run_are_valid(validators, tmp_path, replies, arguments) -> None:
+def test_the_events_and_document_of_a_run_are_valid(
+    validators, tmp_path, replies, arguments
+) -> None:
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
     project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
     plugins = [install_plugin(tmp_path / "plugins", "listed", PLUGIN)]
     environ = {"REPLIES": json.dumps(replies)}
-    finished = project.command("--model", "listed/listed", "--json", *arguments, environ=environ, plugins=plugins)
-    assert {"run.started", "plugin.failed", "run.finished"} <= {event["kind"] for event in finished.events}
+    finished = project.command(
+        "--model", "listed/listed", "--json", *arguments, environ=environ, plugins=plugins
+    )
+    assert {"run.started", "plugin.failed", "run.finished"} <= {
+        event["kind"] for event in finished.events
+    }
     for event in finished.events:
         validators["event"].validate(event)
     for document in project.root.glob("logs/*/run.json"):  # none of a run that was not ready

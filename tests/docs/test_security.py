@@ -26,7 +26,9 @@ def promises() -> Iterator[list[str]]:
 
 @cache
 def names_of_tests(file: Path) -> frozenset[str]:
-    return frozenset(re.findall(r"^ *(?:async )?def (test_\w+)", file.read_text("utf-8"), re.MULTILINE))
+    return frozenset(
+        re.findall(r"^ *(?:async )?def (test_\w+)", file.read_text("utf-8"), re.MULTILINE)
+    )
 
 
 ROWS = list(promises())

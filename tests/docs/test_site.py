@@ -24,11 +24,26 @@ from code_commit import plugin_api
 pytest.importorskip("sphinx", reason="Sphinx builds the site; the environment `site` has it")
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
+SOURCES = (
+    "*.md",
+    "docs/**/*.md",
+    "core/*.md",
+    "testing/*.md",
+    "workspace/*.md",
+    "plugins/*/*.md",
+    "examples/*.md",
+)
 PAGES = sorted(path.relative_to(ROOT) for pattern in SOURCES for path in ROOT.glob(pattern))
 INDEX = "docs/index.html"
 # Attributes that a browser fetches without a click.
-FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src"), ("video", "src")}
+FETCHED = {
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("link", "href"),
+    ("source", "src"),
+    ("video", "src"),
+}
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +52,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if "SITE" in os.environ:
         return Path(os.environ["SITE"])
     target = tmp_path_factory.mktemp("site")
-    options = ["-W", "--keep-going", "-n", "-q", "-b", "html", "-c", "docs/site", "-d", str(target / ".doctrees")]
+    options = [
+        "-W",
+        "--keep-going",
+        "-n",
+        "-q",
+        "-b",
+        "html",
+        "-c",
+        "docs/site",
+        "-d",
+        str(target / ".doctrees"),
+    ]
     command = [sys.executable, "-m", "sphinx", *options, ".", str(target)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -46,7 +72,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Read(HTMLParser):
-    """The anchors of a page, the links that a reader follows, and the addresses that a browser fetches."""
+    """The anchors of a page, the links that a reader follows, and the addresses that a browser
+    fetches.
+    """
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -86,11 +114,18 @@ def test_the_navigation_contains_each_page_once(site: Path) -> None:
     """The navigation comes from docs/index.md, which contains each other page once."""
     text = (ROOT / "docs/index.md").read_text("utf-8")
     assert len(text.split("\n## ")) > 5
-    sidebar = (site / INDEX).read_text("utf-8").partition('<div class="sidebar-tree">')[2].partition("</aside>")[0]
+    sidebar = (
+        (site / INDEX)
+        .read_text("utf-8")
+        .partition('<div class="sidebar-tree">')[2]
+        .partition("</aside>")[0]
+    )
     reader = Read()
     reader.feed(sidebar)
     targets = Counter(os.path.normpath(f"docs/{link}") for link in reader.links)
-    assert targets == {str(page.with_suffix(".html")): 1 for page in PAGES if str(page) != "docs/index.md"}
+    assert targets == {
+        str(page.with_suffix(".html")): 1 for page in PAGES if str(page) != "docs/index.md"
+    }
 
 
 def test_the_first_page_redirects_to_the_index(site: Path) -> None:
@@ -106,7 +141,9 @@ def test_every_link_of_the_site_has_a_target(site: Path) -> None:
                 continue
             target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
             followed += 1
-            if not target.is_file() or (parts.fragment and parts.fragment not in read(target).anchors | {"top"}):
+            if not target.is_file() or (
+                parts.fragment and parts.fragment not in read(target).anchors | {"top"}
+            ):
                 broken.append(f"{page.relative_to(site)}: {link}")
     assert not broken
     assert followed > 1000
@@ -115,7 +152,11 @@ def test_every_link_of_the_site_has_a_target(site: Path) -> None:
 def test_nothing_is_fetched_from_another_host(site: Path) -> None:
     fetched = [(page, address) for page in pages_of(site) for address in read(page).fetched]
     assert len(fetched) > len(PAGES)
-    assert [(page, address) for page, address in fetched if urlsplit(address).scheme or urlsplit(address).netloc] == []
+    assert [
+        (page, address)
+        for page, address in fetched
+        if urlsplit(address).scheme or urlsplit(address).netloc
+    ] == []
     for sheet in site.rglob("*.css"):
         text = sheet.read_text("utf-8")
         assert "@import" not in text, sheet
@@ -138,16 +179,23 @@ def test_the_site_shows_the_file_names_of_tutorials(site: Path) -> None:
         ("workspace-reference", "code_commit_workspace", {"Workspace.open", "ProjectTree.read"}),
     ],
 )
-def test_the_generated_reference_has_every_public_name(site: Path, page: str, module: str, members: set[str]) -> None:
+def test_the_generated_reference_has_every_public_name(
+    site: Path, page: str, module: str, members: set[str]
+) -> None:
     names = {*import_module(module).__all__, *members} - {"__version__"}
-    names -= {*dir(plugin_api)} if module == "code_commit_workspace" else set()  # those are on the other page
+    # Those are on the other page.
+    names -= {*dir(plugin_api)} if module == "code_commit_workspace" else set()
     anchors = read(site / f"docs/plugins/{page}.html").anchors
     assert {name for name in names if f"{module}.{name}" not in anchors} == set()
 
 
 def test_the_reference_shows_types(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "docs/plugins/reference.html").read_text("utf-8"))
-    for signature in ("complete(request: Request, *, label: str, watch: ", "options: Any", "input: int | None"):
+    for signature in (
+        "complete(request: Request, *, label: str, watch: ",
+        "options: Any",
+        "input: int | None",
+    ):
         assert signature in text
     assert "str(object=" not in text  # of an alias or constant without a text of its own
     assert "int([x])" not in text
@@ -156,14 +204,30 @@ def test_the_reference_shows_types(site: Path) -> None:
 
 def in_browser(address: str, folder: Path, *more: str) -> str:
     """Return a page as a browser shows it at last."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if program is None:
         pytest.skip("chromium is not installed: the site is not tested in a browser")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
-    flags += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}", "--virtual-time-budget=20000"]
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+    ]
+    flags += [
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={folder}",
+        "--virtual-time-budget=20000",
+    ]
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     done = subprocess.run(
-        [program, *flags, *more, "--dump-dom", address], env=environ, capture_output=True, check=True, timeout=120
+        [program, *flags, *more, "--dump-dom", address],
+        env=environ,
+        capture_output=True,
+        check=True,
+        timeout=120,
     )
     return done.stdout.decode("utf-8", "replace")
 
@@ -172,7 +236,8 @@ def test_the_search_shows_excerpts_without_a_server(site: Path, tmp_path: Path) 
     page = in_browser(f"{(site / 'search.html').as_uri()}?q=bubblewrap", tmp_path)
     results = page.partition('id="search-results"')[2].partition("</ul>")[0]
     text = re.sub(r"<[^>]+>", "", results)
-    assert "Builds run in bubblewrap if it works" in text  # of docs/security.md, which its title does not have
+    # Of docs/security.md, which its title does not have.
+    assert "Builds run in bubblewrap if it works" in text
 
 
 def test_tables_fit_a_narrow_screen(site: Path, tmp_path: Path) -> None:
@@ -181,12 +246,12 @@ def test_tables_fit_a_narrow_screen(site: Path, tmp_path: Path) -> None:
     assert '<td data-title="default"' in text
     beyond = "[...document.querySelectorAll('table')].map((each) => each.scrollWidth - each.parentElement.clientWidth)"
     narrowest = "Math.min(...[...document.querySelectorAll('td')].map((each) => each.clientWidth))"
-    script = (
-        f"<script>onload = () => {{ document.title = JSON.stringify([innerWidth, {narrowest}, ...{beyond}]) }}</script>"
-    )
+    script = f"<script>onload = () => {{ document.title = JSON.stringify([innerWidth, {narrowest}, ...{beyond}]) }}</script>"
     copy = tmp_path / "copy.html"
     copy.write_text(
-        text.replace("<head>", f'<head><base href="{page.as_uri()}">').replace("</body>", f"{script}</body>")
+        text.replace("<head>", f'<head><base href="{page.as_uri()}">').replace(
+            "</body>", f"{script}</body>"
+        )
     )
     shown = in_browser(copy.as_uri(), tmp_path, "--window-size=500,900")
     [measured] = re.findall(r"<title>(\[.*?\])</title>", shown)

@@ -19,5 +19,6 @@ def test_each_refused_call_is_listed_with_its_error() -> None:
         for name in re.findall(r"`([a-z_0-9]+)`", calls):
             listed[name] = error
     assert listed == {
-        VARIANTS.get(call.name, call.name): ERRORS[call.error] for call in (*REFUSED_CALLS, *LIMITED_CALLS)
+        VARIANTS.get(call.name, call.name): ERRORS[call.error]
+        for call in (*REFUSED_CALLS, *LIMITED_CALLS)
     }

@@ -1,4 +1,7 @@
-"""Copy each tutorial's files from its page. The environment `examples` builds, installs and tests the same files."""
+"""Copy each tutorial's files from its page.
+
+The environment `examples` builds, installs and tests the same files.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,13 @@ def run(tmp_path: Path) -> Command:
     """Return a function that runs a module outside this checkout."""
 
     def ran(module: str, *arguments: str, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        environ = {
+            name: value for name, value in os.environ.items() if not name.startswith("PYTEST")
+        }
         command = [sys.executable, "-m", module, *arguments]
-        return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=cwd, env=environ, capture_output=True, text=True, check=False
+        )
 
     return ran
 
@@ -57,13 +64,27 @@ def test_the_example_matches_the_tutorial(page: str, tmp_path: Path) -> None:
     """`python tests/docs/test_tutorials.py` writes the examples."""
     shown, kept = copied_out(page, tmp_path), EXAMPLES / f"code-commit-{PLUGINS[page]}"
     for folder, other in ((shown, kept), (kept, shown)):
-        for path in (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
-            assert path.read_text("utf-8") == (other / path.relative_to(folder)).read_text("utf-8"), path
+        for path in (
+            path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        ):
+            assert path.read_text("utf-8") == (other / path.relative_to(folder)).read_text(
+                "utf-8"
+            ), path
 
 
 def test_the_tests_on_the_pages_pass(tmp_path: Path, run: Command) -> None:
     copied_out("testing.md", tmp_path / "tests")
-    tested = run("pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "tests")
+    tested = run(
+        "pytest",
+        "-q",
+        "-W",
+        "error",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+        "tests",
+    )
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "4 passed" in tested.stdout
 
@@ -74,7 +95,8 @@ def test_the_tutorials_pass_mypy_and_ruff(tmp_path: Path, run: Command, mypy_cac
     for module in ("mypy", "ruff"):
         pytest.importorskip(module)
     folders = [copied_out(page, tmp_path / f"code-commit-{name}") for page, name in PLUGINS.items()]
-    options = ("--strict", "--ignore-missing-imports", "--cache-dir", mypy_cache)  # botocore has no types
+    # Botocore has no types.
+    options = ("--strict", "--ignore-missing-imports", "--cache-dir", mypy_cache)
     checked = run("mypy", *options, *(str(folder / "src") for folder in folders))
     assert checked.returncode == 0, checked.stdout
     for folder in folders:

@@ -27,11 +27,20 @@ def key() -> str:
 
 @pytest.fixture
 def commit(project: Project, key, key_traces):
-    """Return a function that runs a commit, at most 60 seconds, and searches all its output for the key."""
+    """Return a function that runs a commit, at most 60 seconds, and searches all its output for the
+    key.
+    """
 
-    def run(server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str) -> Finished:
+    def run(
+        server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str
+    ) -> Finished:
         model, variable = MODELS[provider]
-        known = {variable: key, "CODE_COMMIT_SANDBOX": "off", **(server.environment() if server else {}), **environ}
+        known = {
+            variable: key,
+            "CODE_COMMIT_SANDBOX": "off",
+            **(server.environment() if server else {}),
+            **environ,
+        }
         finished = project.command("--json", "--model", model, environ=known, timeout=60)
         assert key_traces(project, finished, key) == {}
         assert "Traceback" not in finished.stderr

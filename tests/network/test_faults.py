@@ -1,6 +1,8 @@
-"""After any network fault, a run ends with the right outcome, before its deadline, without the key in any output.
+"""After any network fault, a run ends with the right outcome, before its deadline, without the key
+in any output.
 
-The command meets each fault at a real server on loopback. A run that takes longer than a minute fails its test.
+The command meets each fault at a real server on loopback. A run that takes longer than a minute
+fails its test.
 """
 
 from __future__ import annotations
@@ -45,12 +47,18 @@ def test_a_broken_connection_is_retried(commit, project, fault) -> None:
     assert count(finished, "call.retried") == 1
 
 
-@pytest.mark.parametrize("fault", ["reset", *(pytest.param(fault, marks=SLOW) for fault in ("drop", "half"))])
+@pytest.mark.parametrize(
+    "fault", ["reset", *(pytest.param(fault, marks=SLOW) for fault in ("drop", "half"))]
+)
 def test_a_connection_that_always_breaks_is_exit_4(commit, project, fault) -> None:
     with ScriptedServer([Reply(GOOD.text, fault=fault)] * 2) as server:
         finished = commit(server, **{**ONCE, "CODE_COMMIT_HTTP__RETRIES": "1"})
         assert len(server.requests) == 2
-    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (
+        4,
+        "provider_failed",
+        "old\n",
+    )
     assert "gave up after 2 tries" in finished.stderr
 
 
@@ -63,11 +71,17 @@ def test_a_connection_that_always_breaks_is_exit_4(commit, project, fault) -> No
         *(pytest.param("trickle", provider, marks=SLOW) for provider in ("openai", "gemini")),
     ],
 )
-def test_an_answer_that_does_not_end_is_cancelled_at_the_deadline(commit, project, fault, provider) -> None:
+def test_an_answer_that_does_not_end_is_cancelled_at_the_deadline(
+    commit, project, fault, provider
+) -> None:
     # Byte by byte this would take five minutes.
     with ScriptedServer([Reply("x" * 6000, fault=fault)] * 9) as server:
         finished = commit(server, provider=provider, **SHORT)
-    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (
+        4,
+        "provider_failed",
+        "old\n",
+    )
     assert "time limit" in finished.stderr
 
 
@@ -87,7 +101,9 @@ def test_a_closed_port_is_exit_4(commit) -> None:
 
 @contextmanager
 def raw_server(answer: bytes) -> Iterator[str]:
-    """Yield an address that accepts one connection after the other and answers each with these bytes."""
+    """Yield an address that accepts one connection after the other and answers each with these
+    bytes.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -133,12 +149,19 @@ INVALID_ANSWERS = [b"[" * 100_000, b"", b"null", b'{"choices": [{"mess', b"\x1f\
 @pytest.mark.fast_rows(6)
 @pytest.mark.parametrize(
     ("provider", "body"),
-    [*((provider, HTML) for provider in PROVIDERS), *(("openai", body) for body in INVALID_ANSWERS)],
+    [
+        *((provider, HTML) for provider in PROVIDERS),
+        *(("openai", body) for body in INVALID_ANSWERS),
+    ],
 )
 def test_an_invalid_answer_with_status_200_is_exit_4(commit, project, provider, body) -> None:
     with ScriptedServer([Reply(body=body, headers={"content-type": "text/html"})]) as server:
         finished = commit(server, provider=provider)
-    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (
+        4,
+        "provider_failed",
+        "old\n",
+    )
 
 
 def zeros_compressed(blocks: int) -> bytes:
@@ -149,8 +172,8 @@ def zeros_compressed(blocks: int) -> bytes:
     return head + block * (blocks - 1)
 
 
-# Prints the peak memory of the command. The kernel counts the memory of the parent until the child loads its program,
-# so the parent must be small.
+# Prints the peak memory of the command. The kernel counts the memory of the parent until the child
+# loads its program, so the parent must be small.
 _PEAK = """
 import resource, subprocess, sys
 done = subprocess.run([sys.executable, "-m", "code_commit", *sys.argv[1:]], stdin=subprocess.DEVNULL)
@@ -165,7 +188,9 @@ def test_a_compressed_bomb_uses_little_memory(project, key, commit) -> None:
         finished = commit(server, **ONCE)
         environ = project.environment({"OPENAI_API_KEY": key, **server.environment(), **ONCE})
         command = [sys.executable, "-c", _PEAK, "--quiet", "--model", "gpt-5"]
-        done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=project.root, env=environ, capture_output=True, text=True, check=True
+        )
     assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
     exit_code, peak = map(int, done.stdout.split())
     assert exit_code == 4
@@ -174,7 +199,9 @@ def test_a_compressed_bomb_uses_little_memory(project, key, commit) -> None:
 
 @pytest.mark.fast_rows(1)  # the providers' own tests have the reasons of each protocol
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
+def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(
+    commit, project, provider
+) -> None:
     odd = Reply(GOOD.text.replace("^^^end", ""), finish="brand_new_reason")
     with ScriptedServer([odd, GOOD]) as server:
         finished = commit(server, provider=provider)
@@ -184,11 +211,16 @@ def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, proj
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_closed_blocks_with_an_unknown_finish_reason_are_not_applied(commit, project, provider) -> None:
+def test_closed_blocks_with_an_unknown_finish_reason_are_not_applied(
+    commit, project, provider
+) -> None:
     half = Reply(GOOD.text.replace("new", "half"), finish="brand_new_reason")
     with ScriptedServer([half, GOOD]) as server:
         finished = commit(server, provider=provider)
-        assert "the response is incomplete: it ended with `brand_new_reason`" in server.requests[1].prompt
+        assert (
+            "the response is incomplete: it ended with `brand_new_reason`"
+            in server.requests[1].prompt
+        )
     assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (0, "reached", "new\n")
 
 
@@ -231,10 +263,14 @@ def test_an_invalid_retry_after_is_ignored(commit, wait) -> None:
     assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
 
 
-@pytest.mark.parametrize("status", [302, 307, *(pytest.param(status, marks=SLOW) for status in (301, 303, 308))])
+@pytest.mark.parametrize(
+    "status", [302, 307, *(pytest.param(status, marks=SLOW) for status in (301, 303, 308))]
+)
 def test_a_redirect_is_not_followed(commit, status) -> None:
     with ScriptedServer([GOOD]) as other:
-        with ScriptedServer([Reply.redirect(f"{other.url('openai')}/chat/completions", status)]) as server:
+        with ScriptedServer(
+            [Reply.redirect(f"{other.url('openai')}/chat/completions", status)]
+        ) as server:
             finished = commit(server)
         assert other.requests == []
     assert (finished.exit_code, "redirects to 127.0.0.1" in finished.stderr) == (4, True)

@@ -48,7 +48,9 @@ def test_tls_on_one_side_only_is_exit_4(commit, tls_server) -> None:
 
 @contextmanager
 def proxy(target: tuple[str, int] | None) -> Iterator[tuple[str, list[bytes]]]:
-    """Run a proxy that connects every CONNECT to `target` or refuses it; yield its address and all bytes it receives."""
+    """Run a proxy that connects every CONNECT to `target` or refuses it; yield its address and all
+    bytes it receives.
+    """
     seen: list[bytes] = []
     threads: list[threading.Thread] = []
 
@@ -92,13 +94,17 @@ def proxy(target: tuple[str, int] | None) -> Iterator[tuple[str, list[bytes]]]:
 
 def test_a_call_over_plain_http_uses_no_proxy(commit, project) -> None:
     with ScriptedServer([GOOD, GOOD]) as server, proxy(None) as (address, seen):
-        everywhere = dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"), address)
+        everywhere = dict.fromkeys(
+            ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"), address
+        )
         assert commit(server, **everywhere).exit_code == 0
         # An address that is not loopback but reaches this machine.
         project.git("checkout", "-q", ".")
         base_url = server.url("openai").replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - to call, not to listen
         project.write(
-            {"agent-config/config.toml": f'[providers.openai.default]\nbase_url = "{base_url}"\nallow_http = true\n'}
+            {
+                "agent-config/config.toml": f'[providers.openai.default]\nbase_url = "{base_url}"\nallow_http = true\n'
+            }
         )
         assert commit(**everywhere).exit_code == 0
         assert len(server.requests) == 2
@@ -119,6 +125,8 @@ def test_https_uses_a_tunnel_that_hides_the_key(commit, key, tls_server) -> None
     with proxy((host, int(port))) as (address, seen):
         service = {"OPENAI_BASE_URL": "https://service.invalid/v1", "HTTPS_PROXY": address}
         assert commit(**service, SSL_CERT_FILE=str(AUTHORITY)).exit_code == 0
-    assert [request.headers["authorization"] for request in tls_server.requests] == [f"Bearer {key}"]
+    assert [request.headers["authorization"] for request in tls_server.requests] == [
+        f"Bearer {key}"
+    ]
     assert seen[0].startswith(b"CONNECT service.invalid:443 ")
     assert key.encode() not in b"".join(seen)

@@ -38,12 +38,18 @@ def _handles_in(folder: str) -> set[tuple[str, str]]:
             with suppress(OSError):
                 found.add((number, os.readlink(f"/proc/self/fd/{number}")))  # noqa: PTH115 - as above
     # A sandbox that nobody closed keeps its folder.
-    return {handle for handle in found if handle[1].startswith(folder) and "/code-commit/sandbox/" not in handle[1]}
+    return {
+        handle
+        for handle in found
+        if handle[1].startswith(folder) and "/code-commit/sandbox/" not in handle[1]
+    }
 
 
 @pytest.fixture(autouse=True)
 def _no_handle_stays_open(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fail a test that leaves a handle in its own folder open, once threads have had their time to end."""
+    """Fail a test that leaves a handle in its own folder open, once threads have had their time to
+    end.
+    """
     folder = f"{tmp_path_factory.getbasetemp()}/test_"
     before = _handles_in(folder)
     yield
@@ -97,7 +103,9 @@ def git_init(copied: Callable[..., Path]) -> Callable[[Path], Path]:
 def protected() -> tuple[Protected, ...]:
     """The names that a host protects, as code-commit does."""
     return (
-        *map(Protected, ("Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md", "target")),
+        *map(
+            Protected, ("Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md", "target")
+        ),
         Protected("UserSpecification.md", anywhere=True),
         Protected("agent-config", "anything in the agent-config folder", readable=False),
         Protected("logs", readable=False),
@@ -124,7 +132,9 @@ def no_privileges() -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder without a configuration of git, which the environment does not configure either."""
+    """A home folder without a configuration of git, which the environment does not configure
+    either.
+    """
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
@@ -147,7 +157,11 @@ def sandbox_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def sandbox_project(sandbox_home: Path) -> Path:
     """A project in the home folder, with a key."""
     root = sandbox_home / "src/project"
-    files = {"build.sh": "true\n", ".gitignore": "/agent-config\n", "agent-config/key.txt": "canary-5f3a9c1e7b"}
+    files = {
+        "build.sh": "true\n",
+        ".gitignore": "/agent-config\n",
+        "agent-config/key.txt": "canary-5f3a9c1e7b",
+    }
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -159,7 +173,9 @@ def sandboxed(sandbox_project: Path, tmp_path: Path) -> Callable[..., ProcessRes
     """Run a script of bash in the sandbox of a new run in the project, with these settings."""
 
     def run(script: str, *, mode: str = "require", **settings: object) -> ProcessResult:
-        runner = ProcessRunner(sandbox_project, SandboxSettings(mode, **settings), redactor=Redactor())  # type: ignore[arg-type]
+        runner = ProcessRunner(
+            sandbox_project, SandboxSettings(mode, **settings), redactor=Redactor()
+        )  # type: ignore[arg-type]
         assert runner.sandbox_in_use == "bubblewrap"
         try:
             return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=60.0)

@@ -1,4 +1,6 @@
-"""The build script runs as its first line says, as the kernel would run it, and a script that cannot is named."""
+"""The build script runs as its first line says, as the kernel would run it, and a script that
+cannot is named.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,8 @@ def test_an_interpreter_of_the_project(root, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "line", ["#!SHOW", "#!SHOW  one two ", "#! SHOW\tone", "#!SHOW -", "#!/usr/bin/env -S SHOW a  b"]
+    "line",
+    ["#!SHOW", "#!SHOW  one two ", "#! SHOW\tone", "#!SHOW -", "#!/usr/bin/env -S SHOW a  b"],
 )
 def test_the_kernel_would_do_the_same(root, tmp_path, line):
     show = tmp_path / "show"
@@ -136,7 +139,10 @@ def test_a_carriage_return_inside_a_line_is_the_scripts_own(command):
         (b"\x7fELF\x02\x01\x01\x00\x00", "build.sh is a binary file, not a script"),
         ("#!/bin/sh -e\n".encode("utf-16"), "build.sh is a binary file, not a script"),
         (b"\xef\xbb\xbf#!/bin/bash -e\n", "build.sh begins with a byte order mark"),
-        ("#!/bin/sh " + "x" * 246 + "\n", "the first line of build.sh has 256 bytes; Linux cuts it after 255"),
+        (
+            "#!/bin/sh " + "x" * 246 + "\n",
+            "the first line of build.sh has 256 bytes; Linux cuts it after 255",
+        ),
         (
             "#!/no/such/shell -e\n",
             "the interpreter /no/such/shell, which the first line of build.sh names, does not exist",
@@ -145,11 +151,26 @@ def test_a_carriage_return_inside_a_line_is_the_scripts_own(command):
             "#!/etc/passwd\n",
             "the interpreter /etc/passwd, which the first line of build.sh names, is not an executable",
         ),
-        ("#!/usr/bin\n", "the interpreter /usr/bin, which the first line of build.sh names, is not an executable file"),
-        ("#!python3\n", "the interpreter ./python3, which the first line of build.sh names, does not exist in "),
-        ("#!/usr/bin/env no-such-program\n", "no-such-program, which the first line of build.sh names, was not found"),
-        ("#!/usr/bin/env bash -e\n", "bash -e, which the first line of build.sh names, was not found on PATH"),
-        ("#!/usr/bin/env -S no-such-program -e\n", "no-such-program, which the first line of build.sh names, was not"),
+        (
+            "#!/usr/bin\n",
+            "the interpreter /usr/bin, which the first line of build.sh names, is not an executable file",
+        ),
+        (
+            "#!python3\n",
+            "the interpreter ./python3, which the first line of build.sh names, does not exist in ",
+        ),
+        (
+            "#!/usr/bin/env no-such-program\n",
+            "no-such-program, which the first line of build.sh names, was not found",
+        ),
+        (
+            "#!/usr/bin/env bash -e\n",
+            "bash -e, which the first line of build.sh names, was not found on PATH",
+        ),
+        (
+            "#!/usr/bin/env -S no-such-program -e\n",
+            "no-such-program, which the first line of build.sh names, was not",
+        ),
     ],
 )
 def test_what_cannot_run(command, script, reason):
@@ -193,11 +214,23 @@ def tool(root, content):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("#!/no/such\n", "the interpreter /no/such, which the first line of ./i names, does not exist"),
+        (
+            "#!/no/such\n",
+            "the interpreter /no/such, which the first line of ./i names, does not exist",
+        ),
         ("#!./i\n", "Linux does not start ./i: too many scripts"),
-        ("exit 0\n", "the interpreter ./i, which the first line of build.sh names, is a text without a first line"),
-        ("", "the interpreter ./i, which the first line of build.sh names, is a text without a first line"),
-        ("#!/usr/bin/env no-such-program\n", "no-such-program, which the first line of ./i names, was not found"),
+        (
+            "exit 0\n",
+            "the interpreter ./i, which the first line of build.sh names, is a text without a first line",
+        ),
+        (
+            "",
+            "the interpreter ./i, which the first line of build.sh names, is a text without a first line",
+        ),
+        (
+            "#!/usr/bin/env no-such-program\n",
+            "no-such-program, which the first line of ./i names, was not found",
+        ),
     ],
 )
 def test_an_interpreter_that_cannot_start(root, command, content, reason):
@@ -210,7 +243,10 @@ def test_an_interpreter_that_cannot_start(root, command, content, reason):
     [
         ("-i bash", "env takes `-i bash` in the first line of build.sh as one option"),
         ("-- no-such", "env takes `-- no-such` in the first line of build.sh as one option"),
-        ("-S -u X no-such", "no-such, which the first line of build.sh names, was not found on PATH"),
+        (
+            "-S -u X no-such",
+            "no-such, which the first line of build.sh names, was not found on PATH",
+        ),
         ("-S -i -- no-such", "no-such, which"),
         ("-iS no-such", "no-such, which"),
         ("./no-such", "./no-such, which"),
@@ -220,7 +256,9 @@ def test_env_cannot_start(command, argument, reason):
     assert refusal(command, f"#!/usr/bin/env {argument}\n").startswith(reason)
 
 
-@pytest.mark.parametrize("argument", ["-S -u X sh", "-S -i sh", "-iS sh", "-S -i PATH=/x no-such", "-S -C / x", "./i"])
+@pytest.mark.parametrize(
+    "argument", ["-S -u X sh", "-S -i sh", "-iS sh", "-S -i PATH=/x no-such", "-S -C / x", "./i"]
+)
 def test_env_can_start_or_that_is_not_plain(root, command, argument):
     tool(root, "#!/bin/sh\n")
     assert command(f"#!/usr/bin/env {argument}\n") == ("/usr/bin/env", argument, "build.sh")
@@ -228,12 +266,16 @@ def test_env_can_start_or_that_is_not_plain(root, command, argument):
 
 def test_a_link_whose_target_is_missing(root, command):
     (root / "i").symlink_to("/no/such/target")
-    assert refusal(command, "#!./i\n").endswith("names, is a link to /no/such/target, which is missing")
+    assert refusal(command, "#!./i\n").endswith(
+        "names, is a link to /no/such/target, which is missing"
+    )
 
 
 @pytest.mark.parametrize("place", ["tools", "home/.cache", "project/agent-config", "home/bin"])
 @pytest.mark.parametrize("line", ["#!TOOL", "#!/usr/bin/env TOOL", "#!LINK"])
-def test_an_interpreter_that_the_sandbox_hides(bubblewrap, sandbox_home, root, tmp_path, place, line):
+def test_an_interpreter_that_the_sandbox_hides(
+    bubblewrap, sandbox_home, root, tmp_path, place, line
+):
     shown = tmp_path / "shown"
     shown.mkdir()
     (tmp_path / place).mkdir(parents=True, exist_ok=True)

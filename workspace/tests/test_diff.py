@@ -12,11 +12,18 @@ from code_commit_workspace import Change, NotReady, Workspace
 @pytest.fixture
 def workspace(tmp_path, home):
     root = tmp_path / "project"
-    for name, content in {"a": b"one\ntwo\n", "d/b": b"b\n", "bytes": b"\0\1", "d/e/f": b"f\n"}.items():
+    for name, content in {
+        "a": b"one\ntwo\n",
+        "d/b": b"b\n",
+        "bytes": b"\0\1",
+        "d/e/f": b"f\n",
+    }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
     (root / "link").symlink_to("a")
-    (home / ".gitconfig").write_text("[color]\n\tui = always\n[diff]\n\tnoprefix = true\n\texternal = false\n")
+    (home / ".gitconfig").write_text(
+        "[color]\n\tui = always\n[diff]\n\tnoprefix = true\n\texternal = false\n"
+    )
     with Workspace.open(root, writes=False, repository="private") as workspace:
         yield workspace
 
@@ -26,7 +33,10 @@ def workspace(tmp_path, home):
     [
         ([], []),
         ([Change("a", b"one\ntwo\n")], []),
-        ([Change("./a", b"one\n2\n")], ["--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", " one", "-two", "+2"]),
+        (
+            [Change("./a", b"one\n2\n")],
+            ["--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", " one", "-two", "+2"],
+        ),
         (
             [Change("new/x", b"x")],
             ["--- /dev/null", "+++ b/new/x", "@@ -0,0 +1 @@", "+x", "\\ No newline at end of file"],
@@ -57,7 +67,10 @@ def workspace(tmp_path, home):
                 *("--- a/d/e/f", "+++ /dev/null", "@@ -1 +0,0 @@", "-f"),
             ],
         ),
-        ([Change("a", b"\xff\n")], ["--- a/a", "+++ b/a", "@@ -1,2 +1 @@", "-one", "-two", "+\ufffd"]),
+        (
+            [Change("a", b"\xff\n")],
+            ["--- a/a", "+++ b/a", "@@ -1,2 +1 @@", "-one", "-two", "+\ufffd"],
+        ),
     ],
 )
 def test_what_a_change_would_do_is_shown(workspace, changes, lines):
@@ -77,7 +90,9 @@ def test_what_a_change_would_do_is_shown(workspace, changes, lines):
 )
 def test_a_diff_of_too_much_is_not_made(workspace, changes, size):
     assert workspace.diff(changes, most=size)
-    with pytest.raises(NotReady, match=re.escape(f"the diff is larger than {size // 2**20} MiB")) as told:
+    with pytest.raises(
+        NotReady, match=re.escape(f"the diff is larger than {size // 2**20} MiB")
+    ) as told:
         workspace.diff(changes, most=size - 1)
     assert told.value.hint == "`git diff` shows uncommitted changes of any size"
 

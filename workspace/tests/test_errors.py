@@ -62,7 +62,11 @@ def test_the_result_of_an_async_function_is_no_result(code):
 
 @pytest.mark.parametrize(
     ("word", "known", "meant"),
-    [("repiars", ["model", "Repairs", "repair"], "Repairs"), ("MODEL", ["Modell"], "Modell"), ("xyz", ["model"], None)],
+    [
+        ("repiars", ["model", "Repairs", "repair"], "Repairs"),
+        ("MODEL", ["Modell"], "Modell"),
+        ("xyz", ["model"], None),
+    ],
 )
 def test_a_misspelled_name_is_told_with_what_was_meant(word, known, meant):
     assert closest(word, known) == meant

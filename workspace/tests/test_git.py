@@ -19,7 +19,9 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 
 
 def plain_git(folder, *args):
-    return subprocess.run(["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True).stdout
+    return subprocess.run(
+        ["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True
+    ).stdout
 
 
 @pytest.fixture
@@ -156,13 +158,17 @@ def test_git_is_never_taken_from_the_project(root, tmp_path, monkeypatch, folder
     for program in (tmp_path / "git", root / "git", root / ".venv/bin/git"):
         program.write_text("#!/bin/sh\ntouch ran\n")
         program.chmod(0o755)
-    monkeypatch.setenv("PATH", folder.format(root=root, link=link) + os.pathsep + os.environ["PATH"])
+    monkeypatch.setenv(
+        "PATH", folder.format(root=root, link=link) + os.pathsep + os.environ["PATH"]
+    )
     Git(root).run(["version"])
     assert not (root / "ran").exists()
 
 
 @pytest.mark.parametrize("folder", ["tool", "links"])
-def test_git_is_never_taken_from_a_folder_that_builds_can_write(root, tmp_path, monkeypatch, folder):
+def test_git_is_never_taken_from_a_folder_that_builds_can_write(
+    root, tmp_path, monkeypatch, folder
+):
     for name in ("tool", "links"):
         (tmp_path / name).mkdir()
     (tmp_path / "tool/git").write_text("#!/bin/sh\ntouch ran\n")
@@ -189,7 +195,14 @@ def test_a_repository_cannot_make_git_run_programs(root, tmp_path):
     marker = tmp_path / "ran"
     program.write_text(f"#!/bin/sh\necho ran >> '{marker}'\n")
     program.chmod(0o755)
-    for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "core.askPass", "credential.helper", "core.editor"):
+    for name in (
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "core.askPass",
+        "credential.helper",
+        "core.editor",
+    ):
         plain_git(root, "config", name, str(program))
     plain_git(root, "config", "gpg.program", str(program))
     plain_git(root, "config", "commit.gpgSign", "true")
@@ -208,7 +221,9 @@ def test_a_repository_cannot_make_git_run_programs(root, tmp_path):
     git.run(["status", "--porcelain"])
     git.run(["add", "file"])
     git.run([*AUTHOR, "commit", "-m", "x"])
-    with pytest.raises(GitError, match="`git commit` failed: error: There was a problem with the editor"):
+    with pytest.raises(
+        GitError, match="`git commit` failed: error: There was a problem with the editor"
+    ):
         git.run([*AUTHOR, "commit", "--amend"])
     with pytest.raises(GitError):
         git.run(["fetch", "ssh://localhost/x"])
@@ -220,7 +235,9 @@ def test_a_repository_cannot_make_git_run_programs(root, tmp_path):
 def test_hooks_run_when_asked_for_and_end_with_git(root, tmp_path):
     hook = root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\nexec > '{tmp_path}/alive'\necho > '{tmp_path}/begun'\nexec sleep 600\n")
+    hook.write_text(
+        f"#!/bin/sh\nexec > '{tmp_path}/alive'\necho > '{tmp_path}/begun'\nexec sleep 600\n"
+    )
     hook.chmod(0o755)
     os.mkfifo(tmp_path / "alive")
     alive = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
@@ -238,18 +255,34 @@ def test_hooks_run_when_asked_for_and_end_with_git(root, tmp_path):
     git.run([*AUTHOR, "commit", "-m", "x"])
 
 
-def test_git_gets_neither_keys_nor_another_repository_from_the_environment(root, monkeypatch, tmp_path):
+def test_git_gets_neither_keys_nor_another_repository_from_the_environment(
+    root, monkeypatch, tmp_path
+):
     monkeypatch.setenv("OPENAI_API_KEY", "canary-canary")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     seen = Git(root).run(["-c", "alias.show-env=!env", "show-env"]).decode()
     assert "canary" not in seen
     assert "elsewhere" not in seen
-    assert "ADDED=1" in Git(root).run(["-c", "alias.show-env=!env", "show-env"], env={"ADDED": "1"}).decode()
+    assert (
+        "ADDED=1"
+        in Git(root).run(["-c", "alias.show-env=!env", "show-env"], env={"ADDED": "1"}).decode()
+    )
 
 
 def test_ignored_paths_are_told_from_others(root):
     (root / ".gitignore").write_text("*.secret\n!keep.secret\n/only\ndir/\n")
-    paths = ["a.secret", "keep.secret", "only", "sub/only", "dir/x", "dir", ":(top)a", "-n", "a\nb.secret", "[x].*"]
+    paths = [
+        "a.secret",
+        "keep.secret",
+        "only",
+        "sub/only",
+        "dir/x",
+        "dir",
+        ":(top)a",
+        "-n",
+        "a\nb.secret",
+        "[x].*",
+    ]
     assert Git(root).ignored(paths) == {"a.secret", "only", "dir/x", "a\nb.secret"}
     assert Git(root).ignored([]) == frozenset()
 
@@ -304,7 +337,8 @@ def test_submodules_are_found_before_they_are_checked_out(root, index):
     assert Git(root).submodules() == frozenset()
     plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
     commit = plain_git(root, "rev-parse", "HEAD").decode().strip()
-    plain_git(root, "config", "splitIndex.maxPercentChange", "0")  # the entries are in the shared index
+    # The entries are in the shared index.
+    plain_git(root, "config", "splitIndex.maxPercentChange", "0")
     plain_git(root, "update-index", *index)
     plain_git(root, "update-index", "--add", "--cacheinfo", f"160000,{commit},lib/mod é")
     (root / "lib").mkdir()

@@ -40,7 +40,10 @@ def git(root):
 
 def plain(root, *args):
     return subprocess.run(
-        ["git", "-c", "user.name=A", "-c", "user.email=a@b", *args], cwd=root, check=False, capture_output=True
+        ["git", "-c", "user.name=A", "-c", "user.email=a@b", *args],
+        cwd=root,
+        check=False,
+        capture_output=True,
     )
 
 
@@ -131,4 +134,7 @@ def test_a_commit_skips_what_the_repository_has_and_says_so(root, git):
 @pytest.mark.parametrize(("folder", "prefix"), [("", ""), ("über/low", "über/low/")])
 def test_a_project_may_be_below_the_top_of_its_repository(root, git, folder, prefix):
     (root.parent / "link").symlink_to(root)
-    assert find_in_repository(git, root.parent / "link" / folder, root, hooks=True) == (root / ".git", prefix)
+    assert find_in_repository(git, root.parent / "link" / folder, root, hooks=True) == (
+        root / ".git",
+        prefix,
+    )

@@ -35,13 +35,15 @@ def test_a_configuration_file_is_read_as_git_reads_it(tmp_path, home):
         file.write_bytes(text.encode())
         listing = listed_by_git(file).split("\0")[:-1]
         entries = [
-            (name, value if line else "true") for name, line, value in (each.partition("\n") for each in listing)
+            (name, value if line else "true")
+            for name, line, value in (each.partition("\n") for each in listing)
         ]
         assert parse_config(text, "config") == entries
 
 
 @pytest.mark.parametrize(
-    "text", ["[core\n", "[a]\n= b\n", '[a]\nb = "c\n', "[a]\nb = \\x\n", "[a]\n1b = c\n", "[a]\nb c\n"]
+    "text",
+    ["[core\n", "[a]\n= b\n", '[a]\nb = "c\n', "[a]\nb = \\x\n", "[a]\n1b = c\n", "[a]\nb c\n"],
 )
 def test_a_broken_configuration_file_is_an_error_as_for_git(tmp_path, home, text):
     (tmp_path / "config").write_text(text)

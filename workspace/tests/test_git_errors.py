@@ -76,15 +76,21 @@ def test_a_listing_needs_a_repository(tmp_path, home):
 
 
 def test_the_folder_of_git_is_no_project(root):
-    with pytest.raises(NotReady, match=r"\.git is the git folder of a repository, not its work tree") as told:
+    with pytest.raises(
+        NotReady, match=r"\.git is the git folder of a repository, not its work tree"
+    ) as told:
         Git(root / ".git").require_repository()
     assert told.value.hint == "run `git status` there to see why"
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path, home):
-    with pytest.raises(GitError, match="missing cannot be opened to find a repository: No such file or directory"):
+    with pytest.raises(
+        GitError, match="missing cannot be opened to find a repository: No such file or directory"
+    ):
         Git(tmp_path / "missing").head()
-    with pytest.raises(GitError, match=r"git could not be run in .*/missing: No such file or directory"):
+    with pytest.raises(
+        GitError, match=r"git could not be run in .*/missing: No such file or directory"
+    ):
         Git(tmp_path / "missing").run(["version"], env=NO_REPOSITORY)
 
 
@@ -109,7 +115,9 @@ os._exit(0)
 
 
 def test_an_exit_at_once_leaves_no_folder(root):
-    done = subprocess.run([sys.executable, "-c", REMOVED, str(root)], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", REMOVED, str(root)], capture_output=True, check=True
+    )
     folder = Path(done.stdout.decode().strip())
     assert folder.name.startswith("code-commit-git-")
     assert not folder.exists()
@@ -120,7 +128,9 @@ def test_a_folder_that_cannot_be_made_is_told(root, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    with pytest.raises(NotReady, match="cannot create a temporary folder for git: No space left on device") as told:
+    with pytest.raises(
+        NotReady, match="cannot create a temporary folder for git: No space left on device"
+    ) as told:
         Git(root).head()
     assert told.value.hint == "set TMPDIR to a folder with free space outside the project"
 
@@ -146,7 +156,9 @@ def test_a_build_cannot_write_to_the_folder(real, place, tmp_path, monkeypatch):
     names = {str(each.relative_to(path)) for each in path.rglob("*")}
     links = "HEAD info/exclude logs objects packed-refs refs reftable shallow worktrees"
     assert names == {"info", "info/attributes", *links.split()}
-    assert {str((path / name).readlink()) for name in links.split()} == {f"{real}/{name}" for name in links.split()}
+    assert {str((path / name).readlink()) for name in links.split()} == {
+        f"{real}/{name}" for name in links.split()
+    }
     del folder
     gc.collect()
     assert not path.exists()

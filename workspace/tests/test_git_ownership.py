@@ -32,7 +32,16 @@ def test_a_repository_of_another_user_is_refused_until_it_is_declared_safe(root,
     plain_git(home, "config", "--global", "safe.directory", str(root))
     assert Git(root).head() is None
     (home / ".gitconfig").unlink()
-    plain_git(root, "-c", "safe.directory=*", "config", "--file", str(root / ".git/config"), "safe.directory", "*")
+    plain_git(
+        root,
+        "-c",
+        "safe.directory=*",
+        "config",
+        "--file",
+        str(root / ".git/config"),
+        "safe.directory",
+        "*",
+    )
     with pytest.raises(NotReady, match="dubious ownership"):
         Git(root).require_repository()
 
@@ -62,7 +71,9 @@ def test_the_last_safe_directories_count(root, home, folders, trusted):
     else:
         with pytest.raises(NotReady, match=f"at '{root}': {root} belongs to another user") as told:
             Git(root).require_repository()
-        assert told.value.hint == f"if you trust it, `git config --global --add safe.directory {root}`"
+        assert (
+            told.value.hint == f"if you trust it, `git config --global --add safe.directory {root}`"
+        )
 
 
 def test_who_called_sudo_owns_the_repository_for_root(root, monkeypatch):

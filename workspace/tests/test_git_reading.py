@@ -62,7 +62,9 @@ def test_commands_that_may_write_do_not_run(git, args, named):
     with pytest.raises(NotReady) as told:
         git.run(args, reads_only=True)
     assert told.value.message == f"a workflow that does not write ran `{named}`"
-    assert told.value.hint.startswith("this is a bug in its plugin: only git commands that read are allowed")
+    assert told.value.hint.startswith(
+        "this is a bug in its plugin: only git commands that read are allowed"
+    )
     assert (git.root / "a.txt").read_text() == "new\n"
     assert not (git.root / "x").exists()
 
@@ -72,9 +74,7 @@ COMMANDS_THAT_READ = """
     grep log ls-files ls-tree merge-base merge-tree name-rev range-diff rev-list rev-parse shortlog show show-branch
     show-ref status var version whatchanged
 """
-COMMANDS_THAT_MAY_WRITE = (
-    "add am apply branch commit config fetch gc init mv pull push reset rm stash switch tag worktree"
-)
+COMMANDS_THAT_MAY_WRITE = "add am apply branch commit config fetch gc init mv pull push reset rm stash switch tag worktree"
 
 
 def test_the_command_decides():

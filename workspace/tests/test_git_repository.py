@@ -1,4 +1,6 @@
-"""Repositories of every kind work, and none of them configures our git; the user's own configuration does."""
+"""Repositories of every kind work, and none of them configures our git; the user's own
+configuration does.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol
 
 
 def plain_git(folder: Path, *args: str) -> str:
-    done = subprocess.run(["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -72,7 +76,9 @@ def commit(folder: Path, text: str = "new\n", **options: bool) -> str:
 
 
 def linked(tmp_path: Path, make: Make) -> Path:
-    plain_git(make(tmp_path / "main"), "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
+    plain_git(
+        make(tmp_path / "main"), "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked")
+    )
     return tmp_path / "linked"
 
 
@@ -83,7 +89,9 @@ def linked_to_bare(tmp_path: Path, make: Make) -> Path:
 
 
 def submodule(tmp_path: Path, make: Make) -> Path:
-    plain_git(make(tmp_path / "around"), "submodule", "add", "-q", str(make(tmp_path / "main")), "sub")
+    plain_git(
+        make(tmp_path / "around"), "submodule", "add", "-q", str(make(tmp_path / "main")), "sub"
+    )
     return tmp_path / "around/sub"
 
 
@@ -132,7 +140,18 @@ def linked_folder(tmp_path: Path, make: Make) -> Path:
     return folder
 
 
-KINDS = [linked, linked_to_bare, submodule, sparse, partial, separate, sha256, packed, shallow, linked_folder]
+KINDS = [
+    linked,
+    linked_to_bare,
+    submodule,
+    sparse,
+    partial,
+    separate,
+    sha256,
+    packed,
+    shallow,
+    linked_folder,
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -145,7 +164,12 @@ def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, make, k
         *("rev-parse", "--show-toplevel", "--show-object-format", "HEAD"),
         *("--path-format=absolute", "--git-path", "index"),
     )
-    assert [str(layout.top), layout.object_format, git.head(), str(layout.index)] == asked.splitlines()
+    assert [
+        str(layout.top),
+        layout.object_format,
+        git.head(),
+        str(layout.index),
+    ] == asked.splitlines()
     assert "a.txt" in git.list_files()
     assert commit(folder) == "new"
     assert plain_git(folder, "log", "-1", "--format=%an %s", "HEAD") == "Home second"
@@ -187,7 +211,9 @@ def test_no_git_runs_in_a_submodule(tmp_path, make, ignore):
 
 
 def test_no_file_hides_the_names_of_submodules(tmp_path, make):
-    """Its name is that of a version of `.gitmodules`, which itself is missing: git reads it from the index."""
+    """Its name is that of a version of `.gitmodules`, which itself is missing: git reads it from
+    the index.
+    """
     root = submodule(tmp_path, make).parent
     plain_git(root, "config", "--file", ".gitmodules", "submodule.sub.ignore", "none")
     names = (":.gitmodules", "HEAD:.gitmodules")
@@ -251,7 +277,9 @@ def test_a_filter_of_the_repository_neither_runs_nor_is_left_out(root, tmp_path,
     plain_git(root, "config", f"filter.crypt.{kind}", planted)
     (root / ".gitattributes").write_text("a.txt filter=crypt\n")
     (root / "a.txt").write_text("own\n")
-    with pytest.raises(GitError, match=r"only if the configuration in your home folder has it(?s:.*)'crypt' failed"):
+    with pytest.raises(
+        GitError, match=r"only if the configuration in your home folder has it(?s:.*)'crypt' failed"
+    ):
         Git(root).run(["add", "--", "a.txt"])
     assert not marker.exists()
 
@@ -269,7 +297,9 @@ def test_a_filter_in_the_repository_does_not_replace_the_users_own(root, home, t
 
 
 def test_commits_are_signed_by_the_users_own_program(root, home, tmp_path):
-    sign, marker = program(tmp_path, "sign", "cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2; echo signature")
+    sign, marker = program(
+        tmp_path, "sign", "cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2; echo signature"
+    )
     planted, shadow = program(tmp_path, "planted")
     plain_git(root, "config", "--global", "gpg.program", sign)
     plain_git(root, "config", "--global", "commit.gpgSign", "true")
@@ -296,7 +326,10 @@ def test_hooks_run_where_no_model_can_write(root, home, tmp_path):
         plain_git(root, "config", "core.hooksPath", place)
         with pytest.raises(NotReady, match="where a model can write") as told:
             Git(root).run(["commit", "--allow-empty", "-qm", "x"], hooks=True)
-        assert told.value.hint == "set core.hooksPath to a folder outside the project, or commit without hooks"
+        assert (
+            told.value.hint
+            == "set core.hooksPath to a folder outside the project, or commit without hooks"
+        )
     assert not marker.exists()
 
 
@@ -309,7 +342,9 @@ def test_the_users_settings_for_some_folders_count(root, home, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["home", "link", "include", "variable"])
-def test_a_users_configuration_in_the_project_counts_for_nothing(root, home, tmp_path, monkeypatch, way):
+def test_a_users_configuration_in_the_project_counts_for_nothing(
+    root, home, tmp_path, monkeypatch, way
+):
     """A model may have written it: think of a repository of dotfiles."""
     planted, marker = program(tmp_path, "planted")
     config = root / ".gitconfig"
@@ -334,7 +369,9 @@ def test_a_users_configuration_in_the_project_counts_for_nothing(root, home, tmp
 
 
 @pytest.mark.parametrize(("no_system", "name"), [("0", b"System\n"), ("1", b"")])
-def test_the_systems_configuration_counts_unless_the_user_turns_it_off(root, home, monkeypatch, no_system, name):
+def test_the_systems_configuration_counts_unless_the_user_turns_it_off(
+    root, home, monkeypatch, no_system, name
+):
     (home / ".gitconfig").write_text("")
     (home / "system").write_text("[user]\n\tname = System\n")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(home / "system"))
@@ -405,5 +442,10 @@ def test_what_a_killed_process_left_is_removed(root):
         os.utime(path, (old, old))
     (place / "code-commit-git-link").unlink(missing_ok=True)
     fresh = CommonFolder(root / ".git")
-    assert [path.exists() for path in (kept.path, fresh.path, young, copy)] == [True, True, True, False]
+    assert [path.exists() for path in (kept.path, fresh.path, young, copy)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     young.rmdir()

@@ -37,8 +37,22 @@ def replace_by_pipe(path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(".gitignore", ".gitattributes", ".gitmodules", ".mailmap", "sub/.gitignore", "sub/deep/.gitignore"),
-        *(".git", ".git/HEAD", ".git/index", ".git/packed-refs", ".git/info/exclude", ".git/commondir"),
+        *(
+            ".gitignore",
+            ".gitattributes",
+            ".gitmodules",
+            ".mailmap",
+            "sub/.gitignore",
+            "sub/deep/.gitignore",
+        ),
+        *(
+            ".git",
+            ".git/HEAD",
+            ".git/index",
+            ".git/packed-refs",
+            ".git/info/exclude",
+            ".git/commondir",
+        ),
         "nested/.git/HEAD",
     ],
 )
@@ -53,7 +67,10 @@ def test_a_pipe_in_place_of_a_control_file_is_named(root, name):
     with pytest.raises(NotReady) as told:
         Git(root).run(LIST)
     assert time.monotonic() - begin < 5
-    assert told.value.message == f"{root / name} is a named pipe, not a file: git would wait for it forever"
+    assert (
+        told.value.message
+        == f"{root / name} is a named pipe, not a file: git would wait for it forever"
+    )
     assert told.value.hint == "delete it, then run again"
 
 
@@ -88,7 +105,9 @@ def test_a_device_is_named(root):
         Git(root).run(["add", "sub/a.txt"])
 
 
-@pytest.mark.parametrize("setting", ["core.excludesFile", "core.attributesFile", "", "XDG_CONFIG_HOME"])
+@pytest.mark.parametrize(
+    "setting", ["core.excludesFile", "core.attributesFile", "", "XDG_CONFIG_HOME"]
+)
 def test_the_users_own_files_are_looked_at(root, home, tmp_path, monkeypatch, setting):
     pipe = {"": home / ".config/git/ignore", "XDG_CONFIG_HOME": tmp_path / "xdg/git/attributes"}
     replace_by_pipe(pipe.get(setting, home / "rules"))
@@ -112,7 +131,9 @@ def test_the_users_configuration_is_looked_at(root, home, tmp_path, monkeypatch)
 
 
 def test_the_null_device_and_links_to_files_are_fine(root, home):
-    (home / ".gitconfig").write_text("[core]\n\texcludesFile = /dev/null\n\tattributesFile = /dev/null\n")
+    (home / ".gitconfig").write_text(
+        "[core]\n\texcludesFile = /dev/null\n\tattributesFile = /dev/null\n"
+    )
     (root / ".mailmap").symlink_to("/dev/null")
     assert Git(root).run(LIST) == b".mailmap\0sub/a.txt\0"
 
@@ -191,7 +212,9 @@ def test_git_at_work_may_finish_where_signals_are_held_back(root, home, tmp_path
     """A signal does not cut short what brings files back, unless git waits for something."""
     for number in range(300):
         (root / f"f{number}.txt").write_bytes(os.urandom(100_000))
-    script = WAITING.replace("uninterrupted():\n            ask()", "uninterrupted():\n            told(); ask()")
+    script = WAITING.replace(
+        "uninterrupted():\n            ask()", "uninterrupted():\n            told(); ask()"
+    )
     script = script.replace("def ask():", "def told():\n    print(flush=True)\ndef ask():")
     command = [sys.executable, "-c", script, str(root), "held", "add", "."]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,6 @@
-"""The private folder: the line in `.gitignore` without which no key is read, and nothing of it in git."""
+"""The private folder: the line in `.gitignore` without which no key is read, and nothing of it in
+git.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,21 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
 @pytest.mark.parametrize(
-    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n", "{}\n!\\\n"]
+    "line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"]
+)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "{}\n",
+        "x\n{}\r\ny\r\n",
+        "\ufeff{}\n",
+        "{}   \n",
+        "!{}\n{}\n",
+        "{}\n!*.txt\n",
+        "{}\n!\\\n",
+    ],
 )
 def test_the_line_counts(root: Path, line: str, around: str) -> None:
     (root / ".gitignore").write_text(around.replace("{}", line), newline="")
@@ -70,13 +84,19 @@ def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
         require_gitignore_line(root)
 
 
-@pytest.mark.parametrize(("folder", "tracked"), [("agent-config", "Agent-Config"), ("Secrets", "secrets")])
-def test_git_tracks_nothing_of_the_folder_in_any_spelling(root: Path, folder: str, tracked: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "tracked"), [("agent-config", "Agent-Config"), ("Secrets", "secrets")]
+)
+def test_git_tracks_nothing_of_the_folder_in_any_spelling(
+    root: Path, folder: str, tracked: str
+) -> None:
     git = ["git", "-C", str(root)]
     subprocess.run([*git, "init", "-q"], check=True)
     (root / ".gitignore").write_text(f"/{folder}\n")
     check_private_folder(root, folder)
-    blob = subprocess.run([*git, "hash-object", "-w", "--stdin"], input=b"", capture_output=True, check=True).stdout
+    blob = subprocess.run(
+        [*git, "hash-object", "-w", "--stdin"], input=b"", capture_output=True, check=True
+    ).stdout
     entry = f"100644,{blob.decode().strip()},{tracked}/key.txt"
     subprocess.run([*git, "update-index", "--add", "--cacheinfo", entry], check=True)
     with pytest.raises(NotReady, match=f"git tracks {tracked}/key.txt"):
@@ -114,7 +134,17 @@ def test_the_folder_is_no_repository_of_its_own(root: Path) -> None:
 
 LINES = st.lists(
     st.sampled_from(
-        ["agent-config", "/agent-config/", "*", "*.txt", "!*", "!*/", "!*.txt", "!/agent-config", "!agent-config/"]
+        [
+            "agent-config",
+            "/agent-config/",
+            "*",
+            "*.txt",
+            "!*",
+            "!*/",
+            "!*.txt",
+            "!/agent-config",
+            "!agent-config/",
+        ]
     )
     | st.builds(
         "{}{}{}".format,
@@ -128,7 +158,9 @@ LINES = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, lines: list[str], newline: str) -> None:
+def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(
+    root: Path, lines: list[str], newline: str
+) -> None:
     git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]
     if not (root / ".git").exists():
         subprocess.run([*git, "init", "-q"], check=True)
@@ -137,5 +169,7 @@ def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, 
         require_gitignore_line(root)
     except NotReady:
         return
-    done = subprocess.run([*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False)
+    done = subprocess.run(
+        [*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False
+    )
     assert done.returncode == 0

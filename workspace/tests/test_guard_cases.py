@@ -95,7 +95,12 @@ def test_every_case_gets_its_verdict_with_a_reason(guard, row):
 @pytest.mark.parametrize("content", [b"", None], ids=["written", "deleted"])
 def test_all_cases_together_get_the_same_verdicts(guard, content):
     rows = {row["path"]: row for row in ROWS}
-    # What is allowed alone may still contradict another row: files in the way of folders are left out.
-    alone = [path for path in rows if not any(other.startswith(path.removeprefix("./") + "/") for other in rows)]
+    # What is allowed alone may still contradict another row: files in the way of folders are left
+    # out.
+    alone = [
+        path
+        for path in rows
+        if not any(other.startswith(path.removeprefix("./") + "/") for other in rows)
+    ]
     refused = {refusal.path for refusal in guard.check([Change(path, content) for path in alone])}
     assert refused == {path for path in alone if rows[path]["expect"] == "reject"}

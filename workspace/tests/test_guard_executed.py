@@ -15,7 +15,9 @@ def workspace(tmp_path_factory):
     (root / "bare").mkdir(parents=True)
     (root / "bare/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".gitignore").write_text("/agent-config\n")
-    with Workspace.open(root, writes=True, repository="private", sandbox=SandboxSettings("off")) as workspace:
+    with Workspace.open(
+        root, writes=True, repository="private", sandbox=SandboxSettings("off")
+    ) as workspace:
         yield workspace
 
 
@@ -28,9 +30,26 @@ def warnings(workspace, *changes):
 @pytest.mark.parametrize(
     "path",
     [
-        *(".envrc", "sub/.pre-commit-config.yaml", ".gitlab-ci.yml", ".devcontainer.json", ".husky/pre-push"),
-        *(".vscode/tasks.json", ".github/workflows/ci.yml", ".github/actions/x/action.yml", "Jenkinsfile"),
-        *("hooks/pre-commit", "tools/hooks/commit-msg", ".idea/x.xml", ".circleci/config.yml", ".GitHub/Workflows/a"),
+        *(
+            ".envrc",
+            "sub/.pre-commit-config.yaml",
+            ".gitlab-ci.yml",
+            ".devcontainer.json",
+            ".husky/pre-push",
+        ),
+        *(
+            ".vscode/tasks.json",
+            ".github/workflows/ci.yml",
+            ".github/actions/x/action.yml",
+            "Jenkinsfile",
+        ),
+        *(
+            "hooks/pre-commit",
+            "tools/hooks/commit-msg",
+            ".idea/x.xml",
+            ".circleci/config.yml",
+            ".GitHub/Workflows/a",
+        ),
         *("bare/config", "bare/commondir", "bare/hooks"),
     ],
 )
@@ -53,7 +72,11 @@ def test_a_folder_in_place_of_a_file_is_no_repository(workspace):
 
 
 def test_a_repository_may_come_with_the_change(workspace):
-    changes = [Change("new/config", b"x"), Change("new/HEAD", b"ref: x\n"), Change("bare/config", None)]
+    changes = [
+        Change("new/config", b"x"),
+        Change("new/HEAD", b"ref: x\n"),
+        Change("bare/config", None),
+    ]
     assert warnings(workspace, *changes[:2]) == [f"new/config: {TOLD}"]
 
 
@@ -66,4 +89,7 @@ def test_many_share_one_warning(workspace):
     told = warnings(workspace, *(Change(f".husky/{number:02}", b"x") for number in range(22)))
     assert told[:20] == [f".husky/{number:02}: {TOLD}" for number in range(20)]
     assert told[20:] == [".husky/20 and 1 more: other programs run commands from these files, too"]
-    assert len(warnings(workspace, *(Change(f".idea/{number:02}", b"x") for number in range(20)))) == 20
+    assert (
+        len(warnings(workspace, *(Change(f".idea/{number:02}", b"x") for number in range(20))))
+        == 20
+    )

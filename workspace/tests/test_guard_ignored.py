@@ -21,13 +21,45 @@ from code_commit_workspace.records import Change
 # Read at import: the environment of a test has no variables with this prefix.
 RULE_SETS = int(os.environ.get("CODE_COMMIT_RULE_SETS", "15"))
 
-NAMES = ["a", "b", "ab", "a.o", "b.o", "keep", "x y", "[a]", "!a", "#b", "a\\b", "é", "-n", "a*", "a?b", "a1", "@"]
+NAMES = [
+    "a",
+    "b",
+    "ab",
+    "a.o",
+    "b.o",
+    "keep",
+    "x y",
+    "[a]",
+    "!a",
+    "#b",
+    "a\\b",
+    "é",
+    "-n",
+    "a*",
+    "a?b",
+    "a1",
+    "@",
+]
 FOLDERS = ["", "a", "b", "a/b", "a/keep", "x y"]
 
 name = st.sampled_from([name for name in NAMES if "\\" not in name])
 path = st.lists(name, min_size=1, max_size=4).map("/".join)
 glob = st.sampled_from(
-    ["*", "?", "**", "[ab]", "[!a]", "[^b]", "[[:alpha:]]", "[[:digit:]]", "[a-", "[]a]", "[a/b]", "[\\]]", "{a,b}"]
+    [
+        "*",
+        "?",
+        "**",
+        "[ab]",
+        "[!a]",
+        "[^b]",
+        "[[:alpha:]]",
+        "[[:digit:]]",
+        "[a-",
+        "[]a]",
+        "[a/b]",
+        "[\\]]",
+        "{a,b}",
+    ]
 )
 piece = name | glob | st.sampled_from(["\\!a", "\\#b", "a\\*", "\\", "*.o", "a*", "x\\ y"])
 odd = st.sampled_from(
@@ -57,7 +89,9 @@ odd = st.sampled_from(
 def lines(draw):
     if draw(st.integers(0, 9)) == 0:
         return draw(odd)
-    body = "/".join(draw(st.lists(st.lists(piece, min_size=1, max_size=2).map("".join), min_size=1, max_size=3)))
+    body = "/".join(
+        draw(st.lists(st.lists(piece, min_size=1, max_size=2).map("".join), min_size=1, max_size=3))
+    )
     text = draw(st.sampled_from(["", "", "!"])) + draw(st.sampled_from(["", "", "/"])) + body
     return (text + draw(st.sampled_from(["", "", "/", "/*", "/**", " ", "\r"]))).encode()
 
@@ -97,7 +131,9 @@ def lay_out(root, rule_set, existing):
 
 def git_ignores(root, path):
     """git's verdict on one path, asked in another way: as an argument, without a batch."""
-    done = subprocess.run(["git", "check-ignore", "-q", "--no-index", f"./{path}"], cwd=root, check=False)
+    done = subprocess.run(
+        ["git", "check-ignore", "-q", "--no-index", f"./{path}"], cwd=root, check=False
+    )
     assert done.returncode in {0, 1}
     return done.returncode == 0
 
@@ -108,10 +144,14 @@ def test_verdicts_equal_those_of_git(root, rule_set, paths, existing):
     lay_out(root, rule_set, existing)
     with ProjectTree(root) as tree:
         guard = Guard(tree, Git(root), ())
-        refused = {refusal.path: refusal.rule for refusal in guard.check([Change(path, None) for path in paths])}
+        refused = {
+            refusal.path: refusal.rule
+            for refusal in guard.check([Change(path, None) for path in paths])
+        }
         hidden = guard.unreadable(paths)
     for path in paths:
-        if refused.get(path, "ignored") == "ignored":  # else another rule spoke, and git was not asked
+        # Else another rule spoke, and git was not asked.
+        if refused.get(path, "ignored") == "ignored":
             ignored = git_ignores(root, path)
             assert (path in refused) == ignored, path
             assert path in hidden or not ignored, path
@@ -125,7 +165,9 @@ def test_the_reason_names_the_rule(root):
         visible = [Change(f"file{number}", b"") for number in range(100)]
         many = [*visible, *(Change(f"{number}.key", b"") for number in range(101))]
         reasons = [refusal.reason for refusal in Guard(tree, Git(root), ()).check(many)]
-    assert [reason.partition(",")[2] != "" for reason in reasons] == [True] * 100 + [False], "101 are not explained"
+    assert [reason.partition(",")[2] != "" for reason in reasons] == [True] * 100 + [False], (
+        "101 are not explained"
+    )
     assert reasons[-1] == "git ignores it."
 
 
@@ -151,7 +193,9 @@ def test_a_path_that_git_fails_at_spoils_no_other(root):
     git = StumblingGit(root, bad)
     with ProjectTree(root) as tree:
         refusals = Guard(tree, git, ()).check([Change(path, b"") for path in paths])
-    assert {refusal.path for refusal in refusals} == {path for path in paths if path.endswith("o")} | bad
+    assert {refusal.path for refusal in refusals} == {
+        path for path in paths if path.endswith("o")
+    } | bad
     assert {refusal.path for refusal in refusals if "cannot check" in refusal.reason} == bad
     assert git.questions < 70
 

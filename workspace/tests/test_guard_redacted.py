@@ -27,7 +27,10 @@ def judged(tmp_path, git_init):
     def judged(changes: dict[str, str | None]) -> dict[str, str]:
         with ProjectTree(tmp_path) as tree:
             guard = Guard(tree, Git(tmp_path), (), redactor=redactor)
-            given = [Change(path, None if text is None else text.encode()) for path, text in changes.items()]
+            given = [
+                Change(path, None if text is None else text.encode())
+                for path, text in changes.items()
+            ]
             return {refusal.path: refusal.then for refusal in guard.check(given)}
 
     return judged
@@ -50,7 +53,9 @@ def test_the_mark_in_place_of_the_key_is_sent_back(judged, changes):
 
 
 def test_a_file_that_moves_keeps_its_key_too(judged):
-    assert judged({"config.py": None, "settings/config.py": SHOWN}) == {"settings/config.py": "repair"}
+    assert judged({"config.py": None, "settings/config.py": SHOWN}) == {
+        "settings/config.py": "repair"
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,12 @@ def root(tmp_path):
         (tmp_path / name).write_text("theirs")
         os.utime(tmp_path / name, ns=(10**18, 10**18))
     (root / "sub").mkdir()
-    for name, target in {"a": "cache/a", "sub/a": "cache/a", "sub/b": "cache/b", "own2": "project/own"}.items():
+    for name, target in {
+        "a": "cache/a",
+        "sub/a": "cache/a",
+        "sub/b": "cache/b",
+        "own2": "project/own",
+    }.items():
         os.link(tmp_path / target, root / name)
     os.mkfifo(root / "pipe")
     for name in ("skipped/c", "pipe"):
@@ -70,7 +75,9 @@ def test_what_was_replaced_or_removed_meanwhile_is_left_alone(root):
     (root / "sub/a").unlink()
     (root / "sub/a").write_text("new")
     inode = (root / "sub/a").stat().st_ino
-    replace_by_copies([[str(root / "gone")], [str(root / "sub/a")], [str(root / "a"), str(root / "gone")]])
+    replace_by_copies(
+        [[str(root / "gone")], [str(root / "sub/a")], [str(root / "a"), str(root / "gone")]]
+    )
     assert (root / "sub/a").stat().st_ino == inode
     replace_by_copies([[str(root / "gone")], [str(root / "sub/a")], [str(root / "sub/b")]])
     assert linked(root) == [["a"]]

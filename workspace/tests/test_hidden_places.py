@@ -1,10 +1,17 @@
-"""What no process in the sandbox may see. The lists are policy: who drops a name says so here, too."""
+"""What no process in the sandbox may see.
+
+The lists are policy: who drops a name says so here, too.
+"""
 
 from __future__ import annotations
 
 import socket
 
-from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
+from code_commit_workspace.process.hidden import (
+    SERVICE_VARIABLES,
+    credential_stores,
+    service_sockets,
+)
 
 IN_A_HOME_FOLDER = """
     .ssh .aws .azure .gnupg .docker .kube .oci .password-store .vault-token .netrc _netrc .git-credentials .pypirc
@@ -39,7 +46,9 @@ ADDRESSES = """
 
 def test_the_places_of_credentials():
     expected = {*IN_A_HOME_FOLDER.split(), *(f".config/{name}" for name in IN_CONFIG.split())}
-    assert {*credential_stores(["/a", "/b/"])} == {f"{home}/{name}" for home in ("/a", "/b") for name in expected}
+    assert {*credential_stores(["/a", "/b/"])} == {
+        f"{home}/{name}" for home in ("/a", "/b") for name in expected
+    }
 
 
 def test_the_sockets_of_services():
@@ -52,7 +61,13 @@ def test_the_sockets_of_services():
 def test_the_sockets_that_variables_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ADDRESSES.split()
-    assert {*SERVICE_VARIABLES} == {*names, "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
+    assert {*SERVICE_VARIABLES} == {
+        *names,
+        "XDG_RUNTIME_DIR",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "XAUTHORITY",
+    }
     (tmp_path / "file").touch()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("s")
@@ -65,6 +80,8 @@ def test_the_sockets_that_variables_name(tmp_path, monkeypatch):
             "{0},812,0",
         )
         for name, form in zip(names, forms * 3, strict=False):
-            assert {*service_sockets({name: form.format(tmp_path / "s")})} - {*service_sockets({})} == {f"{tmp_path}/s"}
+            assert {*service_sockets({name: form.format(tmp_path / "s")})} - {
+                *service_sockets({})
+            } == {f"{tmp_path}/s"}
     for value in (f"unix:path={tmp_path}/file", f"{tmp_path}/missing", "tcp:host=/s", "s", ""):
         assert {*service_sockets({"DOCKER_HOST": value})} == {*service_sockets({})}

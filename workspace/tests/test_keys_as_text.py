@@ -78,7 +78,8 @@ def test_a_document_is_hidden_string_by_string():
     redactor = Redactor([KEY])
     escaped = json.dumps({"a": [KEY, 1, None], KEY: "é"}, ensure_ascii=True).encode()
     assert json.loads(redactor.document(escaped)) == {"a": ["***89", 1, None], "***89": "é"}
-    odd = json.dumps({"é": KEY}, ensure_ascii=False).replace("-", "\\u002d").encode()  # which the text does not show
+    # Which the text does not show.
+    odd = json.dumps({"é": KEY}, ensure_ascii=False).replace("-", "\\u002d").encode()
     assert redactor.document(odd).decode() == '{"é": "***89"}'
     assert redactor.document(b"no json: " + KEY.encode()) == b"no json: ***89"
     clean = b'{"a":  "\\u00e9"}'
@@ -87,7 +88,9 @@ def test_a_document_is_hidden_string_by_string():
 
 
 @pytest.mark.parametrize("size", range(1, len(KEY)))
-@pytest.mark.parametrize("before", ["", "a long line of words that goes on and on, and holds no key: "])
+@pytest.mark.parametrize(
+    "before", ["", "a long line of words that goes on and on, and holds no key: "]
+)
 def test_a_key_is_hidden_wherever_its_stream_is_cut(before, size):
     stream = Redactor([KEY]).stream()
     shown = [

@@ -1,4 +1,6 @@
-"""A repository may have any number of submodules and filters: they cost linear time, and no space in the environment."""
+"""A repository may have any number of submodules and filters: they cost linear time, and no space
+in the environment.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def root(tmp_path, home, git_init):
 
 
 def modules(count: int) -> str:
-    return "".join(f'[submodule "m\\"{number}"]\n\tpath = m{number} ; a comment\n' for number in range(count))
+    return "".join(
+        f'[submodule "m\\"{number}"]\n\tpath = m{number} ; a comment\n' for number in range(count)
+    )
 
 
 def test_a_commit_with_many_submodules(root):
@@ -52,7 +56,9 @@ def test_a_repository_with_many_filters_of_its_own(root):
 def test_no_setting_of_a_repository_is_in_the_environment(root, monkeypatch):
     (root / ".gitmodules").write_text(modules(3))
     started = []
-    monkeypatch.setattr(command, "run_git", lambda *args, **more: started.append(args) or run_git(*args, **more))
+    monkeypatch.setattr(
+        command, "run_git", lambda *args, **more: started.append(args) or run_git(*args, **more)
+    )
     Git(root).run(["add", "a.txt"])
     Git(root).run(["commit", "--quiet", "-m", "first"])
     for argv, _folder, environ in started:
@@ -64,12 +70,17 @@ def test_a_submodule_is_not_entered_by_a_commit_without_changes(root, git_init):
     inner = git_init(root / "inner")
     (inner / ".gitattributes").write_text("*.txt filter=planted\n")
     (inner / "b.txt").write_text("b")
-    for words in (["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "b"]):
+    for words in (
+        ["add", "-A"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "b"],
+    ):
         subprocess.run(["git", *words], cwd=inner, check=True)
     config = inner / ".git/config"
     config.write_text(f'{config.read_text()}[filter "planted"]\n\tclean = touch {root / "ran"}\n')
     (inner / "b.txt").write_text("c")  # as long as before
-    (root / ".gitmodules").write_text('[submodule "in \\"ner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n')
+    (root / ".gitmodules").write_text(
+        '[submodule "in \\"ner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n'
+    )
     git = Git(root)
     git.run(["add", ".gitmodules", "inner"])
     git.run(["commit", "--quiet", "-m", "first"])

@@ -11,7 +11,14 @@ from code_commit_workspace.process.mounts import Mount, arrange
 
 @pytest.fixture
 def base(tmp_path):
-    for folder in ("project/.git", "project/deep/er", "project/deep/other", "private", "secret", "seen"):
+    for folder in (
+        "project/.git",
+        "project/deep/er",
+        "project/deep/other",
+        "private",
+        "secret",
+        "seen",
+    ):
         (tmp_path / folder).mkdir(parents=True)
     for file in ("project/build.sh", "project/deep/er/rules", "seen/file"):
         (tmp_path / file).touch()
@@ -32,7 +39,10 @@ PROJECT = ("--bind", "project", "project")
     ("mounts", "expected"),
     [
         ([], []),
-        ([("project", "read-only"), ("seen/file", "hidden")], [("--ro-bind", "empty", "seen/file")]),
+        (
+            [("project", "read-only"), ("seen/file", "hidden")],
+            [("--ro-bind", "empty", "seen/file")],
+        ),
         ([("project", "writable")], [PROJECT]),
         ([("project", "writable"), ("project", "read-only")], []),
         ([("project", "read-only"), ("project", "writable")], [PROJECT]),
@@ -50,7 +60,11 @@ PROJECT = ("--bind", "project", "project")
             ],
         ),
         (
-            [("project", "writable"), ("project/deep/er", "hidden"), ("project/deep/other", "read-only")],
+            [
+                ("project", "writable"),
+                ("project/deep/er", "hidden"),
+                ("project/deep/other", "read-only"),
+            ],
             [
                 PROJECT,
                 ("--bind", "project/deep", "project/deep"),
@@ -66,17 +80,28 @@ PROJECT = ("--bind", "project", "project")
         ),
         ([("seen", "read-only", "private")], [("--ro-bind", "private", "seen")]),
         ([("seen", "writable", "private")], [("--bind", "private", "seen")]),
-        ([("seen", "writable", "private"), ("seen/file", "hidden")], [("--bind", "private", "seen")]),
+        (
+            [("seen", "writable", "private"), ("seen/file", "hidden")],
+            [("--bind", "private", "seen")],
+        ),
         (
             [("seen", "writable", "private"), ("seen/a/b", "read-only", "secret")],
-            [("--bind", "private", "seen"), ("--bind", "private/a", "seen/a"), ("--ro-bind", "secret", "seen/a/b")],
+            [
+                ("--bind", "private", "seen"),
+                ("--bind", "private/a", "seen/a"),
+                ("--ro-bind", "secret", "seen/a/b"),
+            ],
         ),
         (
             [("seen", "writable", "private"), ("seen/file", "read-only")],
             [("--bind", "private", "seen"), ("--ro-bind", "seen/file", "seen/file")],
         ),
         (
-            [("project", "writable"), ("project/deep", "read-only"), ("project/deep/er", "writable")],
+            [
+                ("project", "writable"),
+                ("project/deep", "read-only"),
+                ("project/deep/er", "writable"),
+            ],
             [
                 PROJECT,
                 ("--ro-bind", "project/deep", "project/deep"),
@@ -87,9 +112,13 @@ PROJECT = ("--bind", "project", "project")
 )
 def test_mounts_in_writable_folders_hold_the_folders_above_them(base, mounts, expected):
     given = [mount_in(base, *mount) for mount in mounts]
-    arguments = arrange(given, root=f"{base}/project", private=f"{base}/private", empty=f"{base}/empty").arguments
+    arguments = arrange(
+        given, root=f"{base}/project", private=f"{base}/private", empty=f"{base}/empty"
+    ).arguments
     options = ("--bind", "--ro-bind", "--perms", "0555", "--tmpfs")
-    assert arguments == [each if each in options else f"{base}/{each}" for row in expected for each in row]
+    assert arguments == [
+        each if each in options else f"{base}/{each}" for row in expected for each in row
+    ]
 
 
 def test_a_mount_point_in_a_private_folder_is_made(base):
@@ -99,4 +128,8 @@ def test_a_mount_point_in_a_private_folder_is_made(base):
     arrange(mounts, root=f"{base}/project", private=f"{base}/private", empty="")
     assert (base / "private/file").is_file()
     assert (base / "private/a/folder").is_dir()
-    assert [path.name for path in sorted(Path(base, "private").rglob("*"))] == ["a", "folder", "file"]
+    assert [path.name for path in sorted(Path(base, "private").rglob("*"))] == [
+        "a",
+        "folder",
+        "file",
+    ]

@@ -1,4 +1,6 @@
-"""The private caches of the sandbox end: those of projects that are gone, and those that nobody uses."""
+"""The private caches of the sandbox end: those of projects that are gone, and those that nobody
+uses.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def place(sandbox_home: Path) -> Path:
 
 @pytest.fixture
 def make_cache(place: Path, sandbox_home: Path) -> Callable[..., Path]:
-    """Make the private folders of a project, last used some days ago, and return the folder of all of them."""
+    """Make the private folders of a project, last used some days ago, and return the folder of all
+    of them.
+    """
 
     def make(name: str, *, days: float, gone: bool = False, running: bool = False) -> Path:
         root = sandbox_home / name

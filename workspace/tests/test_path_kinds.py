@@ -12,7 +12,9 @@ import pytest
 from code_commit_workspace.files import path_kinds
 
 SOURCE = Path(path_kinds.__file__).parents[1]
-RAISING = frozenset({"exists", "is_block_device", "is_char_device", "is_dir", "is_fifo", "is_file", "is_mount"})
+RAISING = frozenset(
+    {"exists", "is_block_device", "is_char_device", "is_dir", "is_fifo", "is_file", "is_mount"}
+)
 RAISING_TOO = frozenset({"is_socket", "is_symlink"})
 PACKAGES = ("checkpoint", "git", "guard", "transaction")
 MODULES = ("opening", "workspace", "files/project_tree", "files/small_file", "files/tree_removal")
@@ -26,9 +28,21 @@ def sources() -> list[Path]:
 
 @pytest.mark.parametrize("source", sources(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_module_asks_pathlib_which_raises(source):
-    calls = [node.func for node in ast.walk(ast.parse(source.read_text("utf-8"))) if isinstance(node, ast.Call)]
-    asked = [func for func in calls if isinstance(func, ast.Attribute) and func.attr in RAISING | RAISING_TOO]
-    of_paths = [func for func in asked if not (isinstance(func.value, ast.Name) and func.value.id == "entry")]
+    calls = [
+        node.func
+        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    asked = [
+        func
+        for func in calls
+        if isinstance(func, ast.Attribute) and func.attr in RAISING | RAISING_TOO
+    ]
+    of_paths = [
+        func
+        for func in asked
+        if not (isinstance(func.value, ast.Name) and func.value.id == "entry")
+    ]
     assert [f"line {func.lineno}: {func.attr}" for func in of_paths] == []
 
 
@@ -38,7 +52,9 @@ def loop(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ASKING)
-@pytest.mark.parametrize("make", [loop, lambda folder: folder / ("n" * 300), lambda folder: folder / "a\0b"])
+@pytest.mark.parametrize(
+    "make", [loop, lambda folder: folder / ("n" * 300), lambda folder: folder / "a\0b"]
+)
 def test_no_path_raises(tmp_path, name, make):
     assert not ASKING[name](make(tmp_path))
 
@@ -71,7 +87,9 @@ def _become_nobody() -> None:
         os.setuid(65534)
 
 
-@pytest.mark.parametrize(("kind", "blocks"), [("pipe", True), ("file", False), ("folder", False), ("null", False)])
+@pytest.mark.parametrize(
+    ("kind", "blocks"), [("pipe", True), ("file", False), ("folder", False), ("null", False)]
+)
 def test_what_blocks_readers(tmp_path, kind, blocks):
     path = {"null": Path(os.devnull)}.get(kind, tmp_path / kind)
     if kind == "pipe":

@@ -8,7 +8,15 @@ import stat
 import pytest
 
 from code_commit.run_folder.output_folder import OutputFolder
-from code_commit_workspace import Change, Git, NotReady, ProjectTree, Workspace, read_in_project, read_text
+from code_commit_workspace import (
+    Change,
+    Git,
+    NotReady,
+    ProjectTree,
+    Workspace,
+    read_in_project,
+    read_text,
+)
 from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.transaction.apply import apply
@@ -89,11 +97,17 @@ def test_what_cannot_be_read_is_told_or_left_out(closed):
     for read in (read_text, lambda tree, path: read_in_project(tree.root, path, limit=9)):
         with ProjectTree(closed) as tree:
             for path in ("file", "closed/below"):
-                with pytest.raises(NotReady, match=f"^{path} cannot be read: [pP]ermission denied$"):
+                with pytest.raises(
+                    NotReady, match=f"^{path} cannot be read: [pP]ermission denied$"
+                ):
                     read(tree, path)
     with ProjectTree(closed) as tree:
         paths = ["closed/below", "file", "open/below"]
-        assert dict(tree.contents(paths, 9)) == {"closed/below": None, "file": None, "open/below": b"old"}
+        assert dict(tree.contents(paths, 9)) == {
+            "closed/below": None,
+            "file": None,
+            "open/below": b"old",
+        }
     with Workspace.open(closed, writes=True) as workspace:
         commit = workspace.checkpoints.take("run", "start")
         assert set(workspace.checkpoints.listing(commit)) == {"build.sh", "open/below"}
@@ -114,9 +128,17 @@ def test_a_file_of_another_user_is_in_a_checkpoint_if_it_can_be_read(root, reque
 @pytest.mark.parametrize(
     ("folder", "told", "hint"),
     [
-        ("agent-config", r"the state folder .*/\.code-commit cannot be used: Permission denied", "must be writable"),
+        (
+            "agent-config",
+            r"the state folder .*/\.code-commit cannot be used: Permission denied",
+            "must be writable",
+        ),
         (HOME, r"the lock .*/\.code-commit/lock cannot be opened: Permission denied", ""),
-        (f"{HOME}/journal", r"the journal .*/journal cannot be used: Permission denied", "must be a writable folder"),
+        (
+            f"{HOME}/journal",
+            r"the journal .*/journal cannot be used: Permission denied",
+            "must be a writable folder",
+        ),
     ],
 )
 def test_a_state_folder_that_cannot_be_used_is_named(root, no_privileges, folder, told, hint):
@@ -135,7 +157,9 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
     for replaced in (False, True):
         if replaced:
             (tmp_path / HOME).chmod(0o500)
-            with pytest.raises(NotReady, match=r"no-repository\.git cannot be replaced: Permission denied") as told:
+            with pytest.raises(
+                NotReady, match=r"no-repository\.git cannot be replaced: Permission denied"
+            ) as told:
                 Workspace.open(tmp_path, writes=True, repository="private")
             assert told.value.hint == "remove it"
             (tmp_path / HOME).chmod(0o700)

@@ -1,4 +1,6 @@
-"""Whether the private folder may have come with a repository, in whatever way git can bring it along."""
+"""Whether the private folder may have come with a repository, in whatever way git can bring it
+along.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol
 
 
 def git(folder: Path, *args: str, stdin: str = "") -> str:
-    done = subprocess.run(["git", *AUTHOR, *args], cwd=folder, input=stdin, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *AUTHOR, *args], cwd=folder, input=stdin, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -71,8 +75,19 @@ def test_a_folder_of_the_users_own_is_accepted(root):
     "path",
     [
         *("agent-config", "agent-config/a/b", "Agent-Config/x", "AGENT-CONFIG"),
-        *("agent-con\ufb01g/x", "agent-con\u200cfig/x", "\uff41gent-config", "agent\u00ad-config/x"),
-        *("agent-config./x", "agent-config /x", "agent-config...", " agent-config/x", "agent-config::$DATA"),
+        *(
+            "agent-con\ufb01g/x",
+            "agent-con\u200cfig/x",
+            "\uff41gent-config",
+            "agent\u00ad-config/x",
+        ),
+        *(
+            "agent-config./x",
+            "agent-config /x",
+            "agent-config...",
+            " agent-config/x",
+            "agent-config::$DATA",
+        ),
         *("agent-~1/x", "AGENT-~2/config.toml", "agent-config\\x"),
     ],
 )
@@ -82,7 +97,15 @@ def test_every_spelling_that_a_file_system_may_fold_counts(root, path):
 
 
 @pytest.mark.parametrize(
-    "path", ["sub/agent-config/x", "agent-configs/x", "my-agent-config", "agent", "\u00e4gent-config/x", "x~1"]
+    "path",
+    [
+        "sub/agent-config/x",
+        "agent-configs/x",
+        "my-agent-config",
+        "agent",
+        "\u00e4gent-config/x",
+        "x~1",
+    ],
 )
 def test_other_names_do_not(root, path):
     track(root, path)
@@ -169,7 +192,13 @@ def test_a_submodule_and_a_linked_work_tree_are_projects(tmp_path, root):
 
 @pytest.mark.parametrize(
     ("path", "content"),
-    [("HEAD", b"broken"), ("HEAD", None), ("index", b"broken"), ("config", b"[core\n"), ("commondir", b"elsewhere\n")],
+    [
+        ("HEAD", b"broken"),
+        ("HEAD", None),
+        ("index", b"broken"),
+        ("config", b"[core\n"),
+        ("commondir", b"elsewhere\n"),
+    ],
 )
 def test_a_broken_repository_counts(root, path, content):
     track(root, f"{NAME}/x")

@@ -9,7 +9,12 @@ import pytest
 
 from code_commit_workspace import NotReady
 from code_commit_workspace.process.opened import fault_of_opening
-from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point, private_place
+from code_commit_workspace.process.private_folders import (
+    PrivateFolders,
+    home_folder,
+    make_mount_point,
+    private_place,
+)
 
 
 @pytest.fixture
@@ -35,7 +40,10 @@ def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_pat
     assert first.cache == other.cache
     assert (run.parent / "project").read_bytes() == os.fsencode(root)
     assert run.parent.parent == tmp_path / "cache/code-commit/sandbox"
-    modes = {path: Path(path).stat().st_mode & 0o7777 for path in (first.temporary, first.other_temporary, first.cache)}
+    modes = {
+        path: Path(path).stat().st_mode & 0o7777
+        for path in (first.temporary, first.other_temporary, first.cache)
+    }
     assert [*modes.values()] == [0o1777, 0o1777, 0o700]
     assert Path(first.empty).stat().st_mode & 0o777 == 0o444
     assert {path.stat().st_mode & 0o777 for path in (run, run.parent, run.parent.parent)} == {0o700}
@@ -52,7 +60,11 @@ def test_no_neighbor_can_write_beside_them_whatever_the_umask(root, tmp_path):
         private = PrivateFolders(str(root), {"HOME": str(tmp_path / "home")})
     finally:
         os.umask(before)
-    folders = [path for path in Path(private.cache).parents if path.is_relative_to(tmp_path / "home/.cache")]
+    folders = [
+        path
+        for path in Path(private.cache).parents
+        if path.is_relative_to(tmp_path / "home/.cache")
+    ]
     private.close()
     assert len(folders) == 4
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
@@ -88,7 +100,9 @@ def test_a_home_folder_is_needed(tmp_path, home):
 
 def test_a_place_that_cannot_be_used_is_named(root, environ, tmp_path):
     (tmp_path / "cache").touch()
-    with pytest.raises(NotReady, match=r"private temporary folders cannot be created in .*: Not a directory") as told:
+    with pytest.raises(
+        NotReady, match=r"private temporary folders cannot be created in .*: Not a directory"
+    ) as told:
         PrivateFolders(str(root), environ)
     assert told.value.hint == "set XDG_CACHE_HOME to a writable folder outside the project"
 
@@ -115,7 +129,9 @@ def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, plac
     assert len(os.listdir("/dev/fd")) <= handles  # noqa: PTH208 - numbers
     assert [*outside.iterdir()] == [outside / "kept"]
     for part in (Path(place).parents[:-1]) if way != "deep" else ():
-        assert (base / part).stat().st_mode & 0o777 == (0o755 if way == "folder" and str(part) == "a" else 0o700)
+        assert (base / part).stat().st_mode & 0o777 == (
+            0o755 if way == "folder" and str(part) == "a" else 0o700
+        )
 
 
 # --- what the user may open -------------------------------------------------------------------------------------------
@@ -126,12 +142,27 @@ def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, plac
     [
         ("tools", "is on PATH, where a build could put programs that you run"),
         ("tools/below", "is on PATH, where a build could put programs that you run"),
-        ("links", "holds what {tmp}/links/bin on PATH leads to, so that a build could put a program there"),
+        (
+            "links",
+            "holds what {tmp}/links/bin on PATH leads to, so that a build could put a program there",
+        ),
         ("target", None),
-        ("far", "holds what {tmp}/tools/git on PATH leads to, so that a build could put a program there"),
-        ("missing", "holds what {tmp}/missing/bin on PATH leads to, so that a build could put a program there"),
-        ("loop", "holds what {tmp}/loop/a on PATH leads to, so that a build could put a program there"),
-        ("up", "holds what {tmp}/above on PATH leads to, so that a build could put a program there"),
+        (
+            "far",
+            "holds what {tmp}/tools/git on PATH leads to, so that a build could put a program there",
+        ),
+        (
+            "missing",
+            "holds what {tmp}/missing/bin on PATH leads to, so that a build could put a program there",
+        ),
+        (
+            "loop",
+            "holds what {tmp}/loop/a on PATH leads to, so that a build could put a program there",
+        ),
+        (
+            "up",
+            "holds what {tmp}/above on PATH leads to, so that a build could put a program there",
+        ),
         ("free", None),
         ("private", "is or holds {tmp}/private/place, which no process can change"),
         ("private/place/x", "is or holds {tmp}/private/place, which no process can change"),
@@ -165,7 +196,9 @@ def test_no_folder_is_opened_that_decides_what_runs_outside(tmp_path, monkeypatc
     (tmp_path / "far/git").write_text("#!/bin/sh\n")
     (tmp_path / "far/git").chmod(0o755)
     (tmp_path / "tools/git").symlink_to("../far/git")
-    path = ":".join(f"{tmp_path}/{name}" for name in ("tools", "links/bin", "missing/bin", "loop/a", "above"))
+    path = ":".join(
+        f"{tmp_path}/{name}" for name in ("tools", "links/bin", "missing/bin", "loop/a", "above")
+    )
     monkeypatch.setenv("PATH", f"{path}:relative")
     found = fault_of_opening(
         str(tmp_path / opened),
@@ -176,5 +209,9 @@ def test_no_folder_is_opened_that_decides_what_runs_outside(tmp_path, monkeypatc
     if fault is None:
         assert found is None
     else:
-        advice = "use folders below it" if "no process" in fault else "remove it from your configuration or from PATH"
+        advice = (
+            "use folders below it"
+            if "no process" in fault
+            else "remove it from your configuration or from PATH"
+        )
         assert found == (fault.format(tmp=tmp_path), advice)

@@ -67,7 +67,9 @@ def test_a_file_gets_the_head_at_once_and_the_tail_at_the_end(fed, limit):
 
 def test_a_log_is_written_as_output_comes_and_holds_no_key(tmp_path):
     log = tmp_path / "1-build.txt"
-    with ProcessLog(log, Redactor([KEY]), f"command: echo {KEY}", in_memory=100, on_disk=1000) as record:
+    with ProcessLog(
+        log, Redactor([KEY]), f"command: echo {KEY}", in_memory=100, on_disk=1000
+    ) as record:
         record.output.feed(b"first " + KEY[:9].encode())
         assert log.read_bytes() == b"command: echo ***89\n\n--- output ---\nfirst "
         record.output.feed(KEY[9:].encode() + b" bad\xff")
@@ -82,7 +84,9 @@ def test_a_log_is_written_as_output_comes_and_holds_no_key(tmp_path):
 
 
 def test_the_log_keeps_what_a_terminal_would_overwrite(tmp_path):
-    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=100, on_disk=1000) as record:
+    with ProcessLog(
+        tmp_path / "log", Redactor(), "command: x", in_memory=100, on_disk=1000
+    ) as record:
         record.output.feed(b"10%\r20%\r")
         record.output.feed(b"30%\r\ndone\r\n")
         assert record.finish() == b"30%\r\ndone\r\n"
@@ -90,7 +94,9 @@ def test_the_log_keeps_what_a_terminal_would_overwrite(tmp_path):
 
 
 def test_a_key_that_overwriting_puts_together_is_hidden(tmp_path):
-    with ProcessLog(tmp_path / "log", Redactor([KEY]), "command: x", in_memory=100, on_disk=1000) as record:
+    with ProcessLog(
+        tmp_path / "log", Redactor([KEY]), "command: x", in_memory=100, on_disk=1000
+    ) as record:
         record.output.feed(f"{'x' * 9}{KEY[9:]}\r{KEY[:9]}\n".encode())
         assert record.finish() == b"***89\n"
 

@@ -1,4 +1,6 @@
-"""Nothing that a process started outlives it: at its end, at the time limit, at Ctrl-C, when the host is killed."""
+"""Nothing that a process started outlives it: at its end, at the time limit, at Ctrl-C, when the
+host is killed.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ from code_commit_workspace.records import SandboxSettings
 MINUTE = 60.0
 KILLS = int(os.environ.get("CODE_COMMIT_TEST_KILLS", "6"))
 KILLED_WITHIN = 0.05  # seconds, in which a process is started here
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for survivors in /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="looks for survivors in /proc"
+)
 
-# Children, grandchildren, and daemons that fork twice, leave the session, ignore signals, and hold the output open.
+# Children, grandchildren, and daemons that fork twice, leave the session, ignore signals, and hold
+# the output open.
 TREE = """
 daemon() { (setsid bash -c 'trap "" TERM HUP INT; (exec -a MARK sleep 1000) & echo daemon; wait' MARK &) ; }
 bash -c 'exec -a MARK sleep 1000' &
@@ -123,7 +128,9 @@ def run(mode, tmp_path, mark):
     runner = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
 
     def run(script, timeout=MINUTE):
-        return runner.run(["bash", "-c", script.replace("MARK", mark)], log=tmp_path / "log", timeout=timeout)
+        return runner.run(
+            ["bash", "-c", script.replace("MARK", mark)], log=tmp_path / "log", timeout=timeout
+        )
 
     return run
 
@@ -148,7 +155,9 @@ def test_a_supervisor_that_hangs_is_ended_and_so_is_the_command(tmp_path, mark, 
     monkeypatch.setattr("code_commit_workspace.process.launch._PATIENCE", 0.1)
     (tmp_path / "project").mkdir()
     runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
-    script = f"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo stopped; exec -a {mark} sleep 1000"
+    script = (
+        f"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo stopped; exec -a {mark} sleep 1000"
+    )
     monkeypatch.setattr("code_commit_workspace.process.runner._PATIENCE", 0.1)
 
     for limit in (0.5, 5, 50):  # until it has stopped, which takes longer on a busy machine
@@ -162,12 +171,16 @@ def test_a_supervisor_that_hangs_is_ended_and_so_is_the_command(tmp_path, mark, 
 
 
 def test_no_process_sees_another_one_die(tmp_path, mark):
-    """All are stopped before the first is killed. Killed one by one, they could replace each other forever; that is a
-    race, so without the stop this test fails only sometimes.
+    """All are stopped before the first is killed.
+
+    Killed one by one, they could replace each other forever; that is a race, so without the stop
+    this test fails only sometimes.
     """
     (tmp_path / "project").mkdir()
     runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
-    result = runner.run(["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE)
+    result = runner.run(
+        ["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE
+    )
 
     assert result.passed
     assert not _alive(mark)
@@ -175,7 +188,8 @@ def test_no_process_sees_another_one_die(tmp_path, mark):
 
 
 def test_nothing_survives_the_time_limit(run, mark):
-    for limit in (0.5, 5, 50):  # until all of them had started, which takes longer on a busy machine
+    # Until all of them had started, which takes longer on a busy machine.
+    for limit in (0.5, 5, 50):
         result = run(f"{TREE} wait", timeout=limit)
 
         assert result.timed_out
@@ -210,7 +224,11 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     results = []
     long = threading.Thread(
         target=lambda: results.append(
-            other.run(["bash", "-c", "(cat pipe) & wait; echo heard"], log=tmp_path / "long", timeout=MINUTE)
+            other.run(
+                ["bash", "-c", "(cat pipe) & wait; echo heard"],
+                log=tmp_path / "long",
+                timeout=MINUTE,
+            )
         )
     )
     long.start()
@@ -223,7 +241,8 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     assert results[0].output == b"said\nheard\n"
 
 
-# The host in a separate process: its build reports through a named pipe when everything has started.
+# The host in a separate process: its build reports through a named pipe when everything has
+# started.
 HOST = """
     import sys
     from pathlib import Path
@@ -299,7 +318,9 @@ def test_ctrl_c_loses_no_output_that_was_read(tmp_path):
     runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=_InterruptingRedactor())
 
     with pytest.raises(KeyboardInterrupt):
-        runner.run(["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE)
+        runner.run(
+            ["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE
+        )
 
     assert "--- output ---\npartial output\n" in (tmp_path / "log").read_text()
 
@@ -331,7 +352,8 @@ def test_nothing_survives_the_death_of_the_host(host, mark):
     _wait_until_gone(mark)
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # no thread of ours is needed
+# No thread of ours is needed.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_nothing_of_the_trial_of_the_sandbox_survives_the_host(tmp_path, mark, monkeypatch):
     """bubblewrap leaves its second process behind, waiting, if it is killed as it starts."""
     for folder in ("bin", "project"):
@@ -353,7 +375,8 @@ def test_nothing_of_the_trial_of_the_sandbox_survives_the_host(tmp_path, mark, m
     _wait_until_gone(mark)
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # no thread of ours is needed
+# No thread of ours is needed.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_whenever_the_host_dies_nothing_of_it_stays(run, mark):
     """Also while the sandbox is being made, when bubblewrap itself would not notice."""
     for kill in range(KILLS):

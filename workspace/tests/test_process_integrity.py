@@ -1,4 +1,6 @@
-"""The integrity check reports every change to files that check the project, and no ordinary change of a build."""
+"""The integrity check reports every change to files that check the project, and no ordinary change
+of a build.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +64,19 @@ def tampered(project):
 
 def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
     runner = ProcessRunner(
-        project, SandboxSettings("off"), redactor=Redactor(), ignored=_ignored, not_searched=["logs", "target"]
+        project,
+        SandboxSettings("off"),
+        redactor=Redactor(),
+        ignored=_ignored,
+        not_searched=["logs", "target"],
     )
 
     def run(script):
         return runner.run(["bash", "-e", "-c", script], log=tmp_path / "log", timeout=MINUTE)
 
-    ordinary = run(f"mkdir -p logs; echo '*' > logs/.gitignore; {CACHE.format('node_modules/left-pad')}")
+    ordinary = run(
+        f"mkdir -p logs; echo '*' > logs/.gitignore; {CACHE.format('node_modules/left-pad')}"
+    )
     assert (ordinary.passed, ordinary.exit_code, ordinary.tampered) == (True, 0, ())
     altered = run("rm sub/.gitignore")
     assert (altered.passed, altered.exit_code, altered.tampered) == (False, 0, ("sub/.gitignore",))
@@ -223,6 +231,8 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
 
     sealed = IntegrityCheck(project, ignored=ignored).seal()
 
-    assert not [folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder]
+    assert not [
+        folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder
+    ]
     assert "node_modules/7" in asked
     assert sealed.found.rules == (".gitignore", "sub/.gitignore")

@@ -1,4 +1,6 @@
-"""Builds and commands, run for real: exit codes, output, logs, environment, and what cannot be started."""
+"""Builds and commands, run for real: exit codes, output, logs, environment, and what cannot be
+started.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def runner(request, project):
     mode = "require" if request.param == "bubblewrap" else "off"
     return ProcessRunner(
         project,
-        SandboxSettings(mode, secret_variables=frozenset({"GEMINI_API_KEY"}), secret_prefixes=("CODE_COMMIT_",)),
+        SandboxSettings(
+            mode, secret_variables=frozenset({"GEMINI_API_KEY"}), secret_prefixes=("CODE_COMMIT_",)
+        ),
         redactor=Redactor([KEY]),
     )
 
@@ -69,7 +73,11 @@ def test_a_build_that_fails(run):
 
 
 def test_the_log_names_command_and_isolation(runner, run):
-    assert run("true").log.read_text().startswith(f"command: bash -c true\nsandbox: {runner.sandbox_in_use}\n")
+    assert (
+        run("true")
+        .log.read_text()
+        .startswith(f"command: bash -c true\nsandbox: {runner.sandbox_in_use}\n")
+    )
 
 
 def test_nothing_waits_on_stdin(run):
@@ -82,11 +90,16 @@ def test_stdin_is_what_was_given_also_when_no_one_reads_it(run):
 
 
 def test_output_is_kept_as_bytes(run):
-    assert run(r"printf '\xff\xfe\0\r\n'; printf 'no newline' >&2").output == b"\xff\xfe\0\r\nno newline"
+    assert (
+        run(r"printf '\xff\xfe\0\r\n'; printf 'no newline' >&2").output
+        == b"\xff\xfe\0\r\nno newline"
+    )
 
 
 def test_much_output_needs_little_memory(project, tmp_path):
-    runner = ProcessRunner(project, SandboxSettings("off", log_limit=6_000_000), redactor=Redactor([KEY]))
+    runner = ProcessRunner(
+        project, SandboxSettings("off", log_limit=6_000_000), redactor=Redactor([KEY])
+    )
     script = "yes $(printf %099d 0 | tr 0 .) | head -c 14000000; head -c 1000000 /dev/zero >&2"
     tracemalloc.start()
     try:
@@ -104,14 +117,18 @@ def test_much_output_needs_little_memory(project, tmp_path):
 
 def test_a_key_in_the_output_is_seen_by_no_one(run, project):
     (project / "pieces").write_text("\n".join(KEY))
-    result = run("while IFS= read -rn1 c; do printf %s $c; done < pieces; echo; tr -d '\\n' < pieces >&2")
+    result = run(
+        "while IFS= read -rn1 c; do printf %s $c; done < pieces; echo; tr -d '\\n' < pieces >&2"
+    )
 
     assert result.output == b"***89\n***89"
     assert KEY not in result.log.read_text()
 
 
 def test_a_key_in_the_command_is_not_logged(runner, tmp_path):
-    assert KEY not in runner.run(["echo", KEY], log=tmp_path / "log", timeout=MINUTE).log.read_text()
+    assert (
+        KEY not in runner.run(["echo", KEY], log=tmp_path / "log", timeout=MINUTE).log.read_text()
+    )
 
 
 def test_the_environment_holds_no_keys(run, monkeypatch):
@@ -124,7 +141,10 @@ def test_the_environment_holds_no_keys(run, monkeypatch):
 
     assert environment["HARMLESS"] == "stays"
     assert environment["PATH"] == os.environ["PATH"]
-    assert not {"GEMINI_API_KEY", "SOME_URL", "CODE_COMMIT_PROVIDERS__OPENAI__X__API_KEY"} & environment.keys()
+    assert (
+        not {"GEMINI_API_KEY", "SOME_URL", "CODE_COMMIT_PROVIDERS__OPENAI__X__API_KEY"}
+        & environment.keys()
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +232,9 @@ def test_a_name_that_is_not_utf8(tmp_path, runner):
 def test_an_output_limit_is_a_setting(project, tmp_path):
     small = ProcessRunner(project, SandboxSettings("off", output_limit=10), redactor=Redactor())
 
-    result = small.run(["bash", "-c", "printf 0123456789abcdef"], log=tmp_path / "log", timeout=MINUTE)
+    result = small.run(
+        ["bash", "-c", "printf 0123456789abcdef"], log=tmp_path / "log", timeout=MINUTE
+    )
 
     assert result.output == b"01234\n[... 6 bytes left out ...]\nbcdef"
     assert "0123456789abcdef" in result.log.read_text()
@@ -237,7 +259,9 @@ def test_a_process_that_is_stopped_by_another_thread_is_interrupted(runner, proj
 
 
 def test_a_text_is_no_command(runner, tmp_path):
-    with pytest.raises(TypeError, match=r"a command is a list of words, such as .*, not 'make test'"):
+    with pytest.raises(
+        TypeError, match=r"a command is a list of words, such as .*, not 'make test'"
+    ):
         runner.run("make test", log=tmp_path / "log", timeout=MINUTE)
 
 
@@ -296,13 +320,18 @@ def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer
 def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tmp_path):
     monkeypatch.setattr(Sandbox, "why_not", lambda _: "not here")
     runner = ProcessRunner(project, SandboxSettings("auto"), redactor=Redactor())
-    with pytest.raises(NotReady, match="commands that a model chooses only run in the sandbox: not here"):
+    with pytest.raises(
+        NotReady, match="commands that a model chooses only run in the sandbox: not here"
+    ):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
     assert not (tmp_path / "log").exists()
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux lists the descriptors of a process")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="only Linux lists the descriptors of a process"
+)
 def test_a_build_has_the_standard_streams_and_no_other(run):
     result = run("ls /proc/$$/fd; true")
 
-    assert result.output.split() in ([b"0", b"1", b"2"], [b"0", b"1", b"2", b"255"])  # bash's own, for the terminal
+    # Bash's own, for the terminal.
+    assert result.output.split() in ([b"0", b"1", b"2"], [b"0", b"1", b"2", b"255"])

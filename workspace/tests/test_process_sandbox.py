@@ -1,4 +1,6 @@
-"""In the sandbox, a build sees no key and cannot change what checks it; without a sandbox, the modes decide."""
+"""In the sandbox, a build sees no key and cannot change what checks it; without a sandbox, the
+modes decide.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def no_bubblewrap(monkeypatch, tmp_path):
     """A PATH as on a machine where bubblewrap is installed but not permitted."""
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    (tools / "bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+    )
     (tools / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
 
@@ -52,7 +56,11 @@ def project(tmp_path):
 
 
 def _tree(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -65,7 +73,9 @@ def run(bubblewrap, project, tmp_path):
             protected=protected,
         )
         assert runner.sandbox_in_use == "bubblewrap"
-        return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
+        return runner.run(
+            ["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE, isolation_required=True
+        )
 
     return run
 
@@ -120,7 +130,9 @@ def test_what_cannot_be_prevented_is_seen(run, project):
     """A missing file cannot be mounted over."""
     shutil.rmtree(project / "agent-config")
 
-    assert run("mkdir agent-config; echo model=1 > agent-config/config.toml").tampered == ("agent-config/config.toml",)
+    assert run("mkdir agent-config; echo model=1 > agent-config/config.toml").tampered == (
+        "agent-config/config.toml",
+    )
 
 
 def test_a_folder_above_a_read_only_file_cannot_be_renamed(run, project):
@@ -128,7 +140,9 @@ def test_a_folder_above_a_read_only_file_cannot_be_renamed(run, project):
     (project / "sub/deep/er/.gitignore").write_text("*.o\n")
     before = _tree(project)
 
-    result = run("mv sub bus; mv sub/deep sub/peed; mv sub/deep/er sub/deep/re; rm -rf sub/deep; touch sub/deep/made")
+    result = run(
+        "mv sub bus; mv sub/deep sub/peed; mv sub/deep/er sub/deep/re; rm -rf sub/deep; touch sub/deep/made"
+    )
 
     assert result.output.count(b"Device or resource busy") >= 3
     assert result.tampered == ()
@@ -152,7 +166,9 @@ def test_writes_reach_the_project_and_private_folders_alone(run, project, tmp_pa
     folders = (str(tmp_path), "/tmp", "/var/tmp", "~/.cache", "/dev/shm")
     places = [f"{folder}/{os.getpid()}-new" for folder in folders]  # others may have a /tmp/new
 
-    result = run(f"touch {' '.join(places)} || exit; cat ../outside; echo x > made; echo y > sub/made; touch ~/new")
+    result = run(
+        f"touch {' '.join(places)} || exit; cat ../outside; echo x > made; echo y > sub/made; touch ~/new"
+    )
 
     assert b"there" not in result.output
     assert b"new': Read-only file system" in result.output
@@ -162,13 +178,17 @@ def test_writes_reach_the_project_and_private_folders_alone(run, project, tmp_pa
 
 
 def test_no_process_outside_is_seen(run):
-    assert str(os.getpid()).encode() not in run("ps -eo pid= 2>/dev/null || ls /proc").output.split()
+    assert (
+        str(os.getpid()).encode() not in run("ps -eo pid= 2>/dev/null || ls /proc").output.split()
+    )
 
 
 def test_terminals_of_others_are_not_there(run):
     primary, secondary = os.openpty()
     try:
-        result = run(f"printf '\\033]52;c;x\\007' > {os.ttyname(secondary)}; ls /dev/pts; echo > /dev/tty")
+        result = run(
+            f"printf '\\033]52;c;x\\007' > {os.ttyname(secondary)}; ls /dev/pts; echo > /dev/tty"
+        )
         os.set_blocking(primary, False)
         with pytest.raises(BlockingIOError):
             os.read(primary, 100)
@@ -180,7 +200,10 @@ def test_terminals_of_others_are_not_there(run):
 
 
 def test_terminals_of_its_own_work(run):
-    assert run("python3 -c 'import os; a, b = os.openpty(); print(os.ttyname(b))'").output == b"/dev/pts/0\n"
+    assert (
+        run("python3 -c 'import os; a, b = os.openpty(); print(os.ttyname(b))'").output
+        == b"/dev/pts/0\n"
+    )
 
 
 def test_further_places_can_be_hidden_and_protected(run, tmp_path):
@@ -252,7 +275,9 @@ def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_pat
 
 
 @pytest.mark.parametrize(("mode", "runs"), [("auto", False), ("off", True)])
-def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubblewrap, project, tmp_path, mode, runs):
+def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(
+    no_bubblewrap, project, tmp_path, mode, runs
+):
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())
 
     def execute():
@@ -261,9 +286,14 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubbl
     if runs:
         assert execute().passed
     else:
-        with pytest.raises(NotReady, match="only run in the sandbox: bubblewrap does not work") as told:
+        with pytest.raises(
+            NotReady, match="only run in the sandbox: bubblewrap does not work"
+        ) as told:
             execute()
-        assert told.value.hint == "install bubblewrap, or pass --sandbox off to run them with your rights"
+        assert (
+            told.value.hint
+            == "install bubblewrap, or pass --sandbox off to run them with your rights"
+        )
 
 
 def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
@@ -271,7 +301,9 @@ def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project
         ProcessRunner(project, SandboxSettings(network=False), redactor=Redactor()).run(
             ["true"], log=tmp_path / "log", timeout=MINUTE
         )
-    assert told.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
+    assert (
+        told.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
+    )
 
 
 def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, project):
@@ -299,8 +331,12 @@ def test_bubblewrap_is_never_taken_from_the_project(bubblewrap, project, tmp_pat
     assert not (project / "ran").exists()
 
 
-def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project, tmp_path, monkeypatch):
-    monkeypatch.setattr(Sandbox, "wrapper", lambda _: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"])
+def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(
+    bubblewrap, project, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        Sandbox, "wrapper", lambda _: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"]
+    )
     runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
     with pytest.raises(NotReady, match=r"could not be set up.*no/such/place") as told:
@@ -315,7 +351,9 @@ def test_many_runs_at_once(bubblewrap, project, tmp_path):
     results = []
 
     def run(number):
-        results.append(runner.run(["bash", "build.sh"], log=tmp_path / f"log{number}", timeout=MINUTE).passed)
+        results.append(
+            runner.run(["bash", "build.sh"], log=tmp_path / f"log{number}", timeout=MINUTE).passed
+        )
 
     threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
     for thread in threads:
@@ -339,7 +377,17 @@ def test_more_mounts_than_fit_a_command_line(bubblewrap, tmp_path):
 def test_options_keep_any_byte(bubblewrap, tmp_path):
     folder = tmp_path / "a b\n\udcff"
     folder.mkdir()
-    wrapper = [shutil.which("bwrap"), "--bind", "/", "/", "--chdir", str(folder), "--setenv", "A", ""]
+    wrapper = [
+        shutil.which("bwrap"),
+        "--bind",
+        "/",
+        "/",
+        "--chdir",
+        str(folder),
+        "--setenv",
+        "A",
+        "",
+    ]
 
     with Process(["pwd"], wrapper=wrapper, cwd=tmp_path, env=os.environ, stdin=b"") as process:
         assert process.wait(MINUTE) == 0
@@ -357,7 +405,10 @@ def test_a_machine_whose_calls_are_not_filtered_is_named(bubblewrap, project, mo
     reason = "system calls are not filtered: their numbers on vax are unknown"
     monkeypatch.setattr("code_commit_workspace.process.sandbox.why_unfiltered", lambda: reason)
     monkeypatch.setattr("code_commit_workspace.process.launch.filter_here", bytes)
-    runners = [ProcessRunner(project, SandboxSettings(mode), redactor=Redactor()) for mode in ("auto", "require")]
+    runners = [
+        ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())
+        for mode in ("auto", "require")
+    ]
 
     assert runners[0].sandbox_in_use == "bubblewrap"
     assert runners[0].sandbox_warning() == reason

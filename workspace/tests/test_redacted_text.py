@@ -22,13 +22,19 @@ def test_what_shows_are_stars_and_the_last_two_characters():
 def test_json_with_a_key_stays_json(key):
     line = json.dumps({"error": f"bad key {key}, try again", "n": 1})
 
-    assert json.loads(Redactor([key]).text(line)) == {"error": f"bad key ***{key[-2:]}, try again", "n": 1}
+    assert json.loads(Redactor([key]).text(line)) == {
+        "error": f"bad key ***{key[-2:]}, try again",
+        "n": 1,
+    }
 
 
 def test_json_values_are_redacted_in_names_and_strings():
     value = {"a": [1, None, True, 2.5, PLAIN], PLAIN: {"b": (f"x{PLAIN}",)}}
 
-    assert Redactor([PLAIN]).json(value) == {"a": [1, None, True, 2.5, "***jk"], "***jk": {"b": ["x***jk"]}}
+    assert Redactor([PLAIN]).json(value) == {
+        "a": [1, None, True, 2.5, "***jk"],
+        "***jk": {"b": ["x***jk"]},
+    }
 
 
 def test_a_key_that_begins_like_another_is_hidden_whole():
@@ -36,7 +42,10 @@ def test_a_key_that_begins_like_another_is_hidden_whole():
 
     assert redactor.text("sk-abcdefgh sk-abcdefgh-longer") == "***gh ***er"
     stream = redactor.stream()
-    assert b"".join([stream.feed(b"sk-abcdefgh"), stream.feed(b"-longer"), stream.finish()]) == b"***er"
+    assert (
+        b"".join([stream.feed(b"sk-abcdefgh"), stream.feed(b"-longer"), stream.finish()])
+        == b"***er"
+    )
 
 
 def test_clean_text_is_not_copied():
@@ -61,7 +70,10 @@ def test_without_keys_everything_passes():
 
 
 def test_bytes_that_are_no_text_stay():
-    assert Redactor([PLAIN]).data(b"\xff\xfe" + PLAIN.encode() + b"\x80\x00") == b"\xff\xfe***jk\x80\x00"
+    assert (
+        Redactor([PLAIN]).data(b"\xff\xfe" + PLAIN.encode() + b"\x80\x00")
+        == b"\xff\xfe***jk\x80\x00"
+    )
 
 
 def test_lone_surrogates_stay():

@@ -1,4 +1,6 @@
-"""The redactor removes every form of a live key, however the data is split, and does not change clean text."""
+"""The redactor removes every form of a live key, however the data is split, and does not change
+clean text.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ ESCAPES = {
     "json in json": lambda key: json.dumps(json.dumps([key])),
     "json, slashes escaped": lambda key: json.dumps(key).replace("/", "\\/"),
     "json for html": lambda key: (
-        json.dumps(key).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027")
+        json.dumps(key)
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+        .replace("'", "\\u0027")
     ),
     "url": urllib.parse.quote,
     "url, nothing safe": lambda key: urllib.parse.quote(key, safe=""),
@@ -92,24 +98,34 @@ def test_a_key_inside_of_anything_in_base64_is_hidden(key, before, after, urlsaf
 
     shown = Redactor([key]).text(encoded)
 
-    # The rest on both sides of the stars decodes to the text around the key, and at most a bit of the key.
+    # The rest on both sides of the stars decodes to the text around the key, and at most a bit of
+    # the key.
     left, stars, right = shown.partition("***")
     assert stars
     assert (
-        base64.b64decode(left.ljust(-(-len(left) // 4) * 4, "A"), altchars=b"-_" if urlsafe else b"+/")[: len(before)]
+        base64.b64decode(
+            left.ljust(-(-len(left) // 4) * 4, "A"), altchars=b"-_" if urlsafe else b"+/"
+        )[: len(before)]
         == before
     )
     assert len(left) <= -(-len(before) * 8 // 6)
-    assert len(right) - 2 <= len(json.dumps(key[-2:])) + len(encoded) - (len(before) + len(key)) * 8 // 6
+    assert (
+        len(right) - 2
+        <= len(json.dumps(key[-2:])) + len(encoded) - (len(before) + len(key)) * 8 // 6
+    )
 
 
 def _lines(text: str, width: int, newline: str = "\n") -> str:
     return newline.join(textwrap.wrap(text, width))
 
 
-def _rows(data: bytes, show: Callable[[bytes], str], *, size: int = 16, offset: str = "{:08x}: ") -> str:
+def _rows(
+    data: bytes, show: Callable[[bytes], str], *, size: int = 16, offset: str = "{:08x}: "
+) -> str:
     starts = range(0, len(data), size)
-    return "".join(f"{offset.format(start)}{show(data[start : start + size])}\n" for start in starts)
+    return "".join(
+        f"{offset.format(start)}{show(data[start : start + size])}\n" for start in starts
+    )
 
 
 def _ascii(row: bytes) -> str:
@@ -137,7 +153,10 @@ def _od_c(row: bytes) -> str:
 
 
 def _uuencode(data: bytes, *, backtick: bool = False) -> str:
-    lines = [binascii.b2a_uu(data[start : start + 45], backtick=backtick) for start in range(0, len(data), 45)]
+    lines = [
+        binascii.b2a_uu(data[start : start + 45], backtick=backtick)
+        for start in range(0, len(data), 45)
+    ]
     return f"begin 644 key\n{b''.join(lines).decode()}`\nend\n"
 
 
@@ -152,21 +171,33 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "base64, 76": lambda data: base64.encodebytes(data).decode(),
     "base64, 19": lambda data: _lines(base64.b64encode(data).decode(), 19),
     "base64, 7, carriage returns": lambda data: _lines(base64.b64encode(data).decode(), 7, "\r\n"),
-    "base64, indented": lambda data: _lines(base64.urlsafe_b64encode(data).decode(), 40, "\n      "),
+    "base64, indented": lambda data: _lines(
+        base64.urlsafe_b64encode(data).decode(), 40, "\n      "
+    ),
     "base64, one in a line": lambda data: _lines(base64.b64encode(data).decode(), 1),
     "base64 in JSON": lambda data: json.dumps({"content": base64.encodebytes(data).decode()}),
-    "base64 in JSON in JSON": lambda data: json.dumps(json.dumps([_lines(base64.b64encode(data).decode(), 20)])),
+    "base64 in JSON in JSON": lambda data: json.dumps(
+        json.dumps([_lines(base64.b64encode(data).decode(), 20)])
+    ),
     "repr of base64": lambda data: repr(base64.encodebytes(data)),
     "base64 of UTF-16": lambda data: base64.b64encode(data.decode().encode("utf-16")).decode(),
-    "base64 of UTF-16, big end first": lambda data: base64.encodebytes(data.decode().encode("utf-16-be")).decode(),
+    "base64 of UTF-16, big end first": lambda data: base64.encodebytes(
+        data.decode().encode("utf-16-be")
+    ).decode(),
     "UTF-16": lambda data: data.decode().encode("utf-16").decode("latin-1"),
     "UTF-16, big end first": lambda data: data.decode().encode("utf-16-be").decode("latin-1"),
     "JSON in UTF-16": lambda data: json.dumps(data.decode()).encode("utf-16-le").decode("latin-1"),
     "base32": lambda data: base64.b32encode(data).decode(),
-    "base32, small letters, not padded": lambda data: base64.b32encode(data).decode().lower().rstrip("="),
+    "base32, small letters, not padded": lambda data: (
+        base64.b32encode(data).decode().lower().rstrip("=")
+    ),
     "base32, 76": lambda data: _lines(base64.b32encode(data).decode(), 76),
-    "base32, 7, carriage returns": lambda data: _lines(base64.b32encode(data).decode().lower(), 7, "\r\n"),
-    "base32 in JSON": lambda data: json.dumps([_lines(base64.b32encode(data).decode().lower(), 20)]),
+    "base32, 7, carriage returns": lambda data: _lines(
+        base64.b32encode(data).decode().lower(), 7, "\r\n"
+    ),
+    "base32 in JSON": lambda data: json.dumps(
+        [_lines(base64.b32encode(data).decode().lower(), 20)]
+    ),
     "base85": lambda data: base64.b85encode(data).decode(),
     "Ascii85": lambda data: base64.a85encode(data, adobe=True).decode(),
     "Ascii85, 20": lambda data: base64.a85encode(data, wrapcol=20).decode(),
@@ -175,7 +206,9 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "uuencode, backticks": partial(_uuencode, backtick=True),
     "uuencode, carriage returns": lambda data: _uuencode(data).replace("\n", "\r\n"),
     "a match in color": _matched,
-    "each character in color": lambda data: "".join(f"\x1b[3{byte % 8}m{byte:c}\x1b(B\x1b[m" for byte in data),
+    "each character in color": lambda data: "".join(
+        f"\x1b[3{byte % 8}m{byte:c}\x1b(B\x1b[m" for byte in data
+    ),
     "bold in a manual page": lambda data: "".join(f"{byte:c}\b{byte:c}" for byte in data),
     "underlined in a manual page": lambda data: "".join(f"_\b{byte:c}" for byte in data),
     "hex in color": lambda data: "".join(f"\x1b[1m{byte:02x}\x1b[22m" for byte in data),
@@ -189,7 +222,9 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "all escaped for HTML": lambda data: "".join(f"&#x{byte:02x};" for byte in data),
     "all escaped for C": lambda data: "".join(f"\\x{byte:02x}" for byte in data),
     "all escaped in octal": lambda data: "".join(f"\\{byte:03o}" for byte in data),
-    "an array in C": lambda data: _rows(data, lambda row: ", ".join(f"0x{byte:02x}" for byte in row), offset="  "),
+    "an array in C": lambda data: _rows(
+        data, lambda row: ", ".join(f"0x{byte:02x}" for byte in row), offset="  "
+    ),
     "xxd": lambda data: _rows(data, _xxd),
     "xxd in a diff": lambda data: textwrap.indent(_rows(data, _xxd), "+"),
     "xxd -u -c 8": lambda data: _rows(data, _xxd, size=8).upper(),
@@ -199,13 +234,38 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "od": lambda data: _rows(data, _words("06o"), offset="{:07o} "),
     "od -x": lambda data: _rows(data, _words("04x"), offset="{:07o} "),
     "od -An -x": lambda data: _rows(data, _words("04x"), offset=" "),
-    "od -tx1z": lambda data: _rows(data, lambda row: f"{row.hex(' '):<47}  >{_ascii(row)}<", offset="{:07o} "),
-    "od -b": lambda data: _rows(data, lambda row: " ".join(f"{byte:03o}" for byte in row), offset="{:07o} "),
+    "od -tx1z": lambda data: _rows(
+        data, lambda row: f"{row.hex(' '):<47}  >{_ascii(row)}<", offset="{:07o} "
+    ),
+    "od -b": lambda data: _rows(
+        data, lambda row: " ".join(f"{byte:03o}" for byte in row), offset="{:07o} "
+    ),
     "od -c": lambda data: _rows(data, _od_c, offset="{:07o}"),
 }
 PROGRAMS = [
-    *("base64", "base64 -w 20", "xxd", "xxd -p", "xxd -u", "xxd -i", "xxd -g1 -c24", "xxd -c7", "xxd -g0"),
-    *("hexdump -C", "hexdump", "od", "od -c", "od -b", "od -x", "od -An -tx1", "od -tx1z -v", "od -Ad -tx1", "od -An"),
+    *(
+        "base64",
+        "base64 -w 20",
+        "xxd",
+        "xxd -p",
+        "xxd -u",
+        "xxd -i",
+        "xxd -g1 -c24",
+        "xxd -c7",
+        "xxd -g0",
+    ),
+    *(
+        "hexdump -C",
+        "hexdump",
+        "od",
+        "od -c",
+        "od -b",
+        "od -x",
+        "od -An -tx1",
+        "od -tx1z -v",
+        "od -Ad -tx1",
+        "od -An",
+    ),
 ]
 
 
@@ -227,10 +287,18 @@ def _traces(key: str, shown: str, length: int) -> set[str]:
         core32 = base64.b32encode(b"\0" * 5 + part.encode()).decode()[8 : 8 + length * 8 // 5]
         uucore = core.translate(str.maketrans(_BASE64, _UUENCODE))
         whole = part[: length // 4 * 4].encode()
-        places = [(part, shown), (part, shown.replace("\0", "")), (part.encode().hex(), digits), (core, wrapped)]
+        places = [
+            (part, shown),
+            (part, shown.replace("\0", "")),
+            (part.encode().hex(), digits),
+            (core, wrapped),
+        ]
         places += [(core32, wrapped.upper()), (uucore, lines)]
         if len(key) >= LEAST_IN_BASE85:
-            places += [(base64.b85encode(whole).decode(), wrapped), (base64.a85encode(whole).decode(), wrapped)]
+            places += [
+                (base64.b85encode(whole).decode(), wrapped),
+                (base64.a85encode(whole).decode(), wrapped),
+            ]
         found |= {needle for needle, text in places if needle in text}
     return found
 
@@ -239,11 +307,14 @@ def _traces(key: str, shown: str, length: int) -> set[str]:
 @pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
 def test_a_key_in_an_encoding_in_lines_or_groups_is_hidden(key, encode):
     redactor = Redactor([key])
-    for before in range(16) if key == PLAIN else (0, 7, 14):  # each place in a row, or in three characters of base64
+    # Each place in a row, or in three characters of base64.
+    for before in range(16) if key == PLAIN else (0, 7, 14):
         _check_encoded(redactor, key, encode, before)
 
 
-def _check_encoded(redactor: Redactor, key: str, encode: Callable[[bytes], str], before: int) -> None:
+def _check_encoded(
+    redactor: Redactor, key: str, encode: Callable[[bytes], str], before: int
+) -> None:
     text = f"$ show\n{encode(b'=' * before + key.encode() + b' and more')}\nend"
 
     shown = redactor.text(text)
@@ -263,7 +334,9 @@ def test_a_key_in_the_output_of_a_real_program_is_hidden(program):
     name, *arguments = program.split()
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
-    made = subprocess.run([name, *arguments], input=f"a={PLAIN}\n".encode(), capture_output=True, check=True)
+    made = subprocess.run(
+        [name, *arguments], input=f"a={PLAIN}\n".encode(), capture_output=True, check=True
+    )
     text = made.stdout.decode()
 
     shown = Redactor([PLAIN]).text(text)
@@ -285,7 +358,9 @@ def test_a_key_in_a_dump_is_hidden_whatever_its_offsets_look_like(before, offset
 
 
 def test_of_a_dump_only_the_rows_with_the_key_are_covered():
-    text = "".join(ENCODINGS["xxd"](b"a" * 16 + PLAIN.encode() + b"b" * 40).splitlines(keepends=True))
+    text = "".join(
+        ENCODINGS["xxd"](b"a" * 16 + PLAIN.encode() + b"b" * 40).splitlines(keepends=True)
+    )
 
     assert Redactor([PLAIN]).text(text) == (
         "00000000: 6161 6161 6161 6161 6161 6161 6161 6161  aaaaaaaaaaaaaaaa\n"
@@ -298,8 +373,18 @@ def test_of_a_dump_only_the_rows_with_the_key_are_covered():
 @pytest.mark.parametrize(
     "text",
     [
-        *(PLAIN[:-8], " ".join(PLAIN), PLAIN[::-1], "\n".join((PLAIN[:20], "and", PLAIN[20:])), PLAIN.swapcase()),
-        *("\u200b".join(PLAIN), PLAIN.replace("-", "\\u001b[m-"), base64.b32hexencode(PLAIN.encode()).decode()),
+        *(
+            PLAIN[:-8],
+            " ".join(PLAIN),
+            PLAIN[::-1],
+            "\n".join((PLAIN[:20], "and", PLAIN[20:])),
+            PLAIN.swapcase(),
+        ),
+        *(
+            "\u200b".join(PLAIN),
+            PLAIN.replace("-", "\\u001b[m-"),
+            base64.b32hexencode(PLAIN.encode()).decode(),
+        ),
         json.dumps(_uuencode(b"=" * 30 + PLAIN.encode())),
     ],
     ids=[
@@ -320,7 +405,10 @@ def test_a_key_is_seen_where_one_piece_of_a_long_text_ends(before, size):
 
 @pytest.mark.parametrize(
     ("key", "form"),
-    [(PLAIN[:32], _rows(PLAIN[:32].encode(), _xxd).strip()), (PLAIN, _lines(PLAIN.encode().hex(), 19))],
+    [
+        (PLAIN[:32], _rows(PLAIN[:32].encode(), _xxd).strip()),
+        (PLAIN, _lines(PLAIN.encode().hex(), 19)),
+    ],
 )
 def test_a_key_is_found_within_the_reach_of_the_search(monkeypatch, key, form):
     for reach, hidden in ((len(form) - 1, False), (len(form), True)):
@@ -330,7 +418,9 @@ def test_a_key_is_found_within_the_reach_of_the_search(monkeypatch, key, form):
 
 def _cuts(data: st.DataObject, whole: bytes) -> list[bytes]:
     places = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
-    return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
+    return [
+        whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)
+    ]
 
 
 def _streamed(redactor: Redactor, pieces: list[bytes]) -> bytes:
@@ -341,12 +431,20 @@ def _streamed(redactor: Redactor, pieces: list[bytes]) -> bytes:
 def _pieces():
     forms = [escape(key).encode() for key in (PLAIN, AWKWARD) for escape in ESCAPES.values()]
     forms += [base64.b64encode(b"x" * n + PLAIN.encode()) for n in range(3)]
-    forms += [encode(b"x" * n + PLAIN.encode()).encode() for n in range(2) for encode in ENCODINGS.values()]
+    forms += [
+        encode(b"x" * n + PLAIN.encode()).encode()
+        for n in range(2)
+        for encode in ENCODINGS.values()
+    ]
     whole = st.sampled_from(forms)
     cut = st.tuples(whole, st.integers(0, 260)).map(lambda pair: pair[0][: pair[1]])
     end = st.tuples(whole, st.integers(1, 99)).map(lambda pair: pair[0][-pair[1] :])
-    between = st.sampled_from([b"\n", b"\\", b"\\n", b" ", b"n", b"\0", b"00000010: ", b"7", b"AIza", b"|"])
-    return st.lists(st.one_of(whole, cut, end, between, st.binary(max_size=5)), max_size=8).map(b"".join)
+    between = st.sampled_from(
+        [b"\n", b"\\", b"\\n", b" ", b"n", b"\0", b"00000010: ", b"7", b"AIza", b"|"]
+    )
+    return st.lists(st.one_of(whole, cut, end, between, st.binary(max_size=5)), max_size=8).map(
+        b"".join
+    )
 
 
 @given(_pieces(), st.data())
@@ -365,17 +463,25 @@ def test_a_stream_of_single_bytes_gives_what_the_whole_would(whole):
 
 def _keys():
     letters = st.text(string.ascii_letters + string.digits + "-_", min_size=8, max_size=70)
-    any_text = st.text(string.printable[:95], min_size=8, max_size=40).filter(lambda key: key == key.strip())
+    any_text = st.text(string.printable[:95], min_size=8, max_size=40).filter(
+        lambda key: key == key.strip()
+    )
     return st.one_of(letters, any_text).filter(lambda key: len(set(key)) > 5)
 
 
-@given(_keys(), st.sampled_from(list(ENCODINGS)), st.text(string.printable[:95], max_size=40), st.data())
+@given(
+    _keys(),
+    st.sampled_from(list(ENCODINGS)),
+    st.text(string.printable[:95], max_size=40),
+    st.data(),
+)
 def test_no_cut_and_no_encoding_shows_eight_characters_of_a_key(key, name, before, data):
     whole = f"{before}\n{ENCODINGS[name](f'{before}{key}{before}'.encode())}".encode()
 
     shown = _streamed(Redactor([key]), _cuts(data, whole)).decode()
 
-    alike = _traces(key, ENCODINGS[name](before.encode() * 2), 8)  # a text of zeros looks like a key that begins so
+    # A text of zeros looks like a key that begins so.
+    alike = _traces(key, ENCODINGS[name](before.encode() * 2), 8)
     assert not _traces(key, shown, 8) - alike
 
 
@@ -384,7 +490,10 @@ def test_no_cut_and_no_encoding_shows_eight_characters_of_a_key(key, name, befor
 def test_keys_that_overlap_are_all_hidden(keys, data):
     """Also a key whose beginning is the end of another."""
     joined = "".join(key[:-4] for key in keys) + keys[-1]
-    texts = [joined, *(one[:-3] + other for one in keys for other in keys if other.startswith(one[-3:]))]
+    texts = [
+        joined,
+        *(one[:-3] + other for one in keys for other in keys if other.startswith(one[-3:])),
+    ]
     texts.append("sk-abcdefghijklmnop")
     redactor = Redactor(keys)
     for text in texts:
@@ -392,7 +501,9 @@ def test_keys_that_overlap_are_all_hidden(keys, data):
         assert not any(key in shown for key in keys)
 
 
-@pytest.mark.parametrize("text", ["abcdefga" * 3, "abcdefga" + "bcdefga" * 2, "abcdefga" * 2 + "bcdefga"])
+@pytest.mark.parametrize(
+    "text", ["abcdefga" * 3, "abcdefga" + "bcdefga" * 2, "abcdefga" * 2 + "bcdefga"]
+)
 def test_each_place_of_a_key_is_hidden_even_if_they_overlap(text):
     assert "bcdefg" not in Redactor(["abcdefga"]).text(text)
 
@@ -408,10 +519,18 @@ def test_a_stream_holds_back_only_what_may_be_a_key():
 def test_text_without_keys_is_unchanged() -> None:
     """It searches a part of the standard library: megabytes without a key."""
     redactor = Redactor(
-        [*KEYS, "sk-proj-Canary_0123456789-abcdefghijkLMNOP", "AIza%41%5C+/==--\\\\n\\u0041''\"\"``$(x)#Zt"]
+        [
+            *KEYS,
+            "sk-proj-Canary_0123456789-abcdefghijkLMNOP",
+            "AIza%41%5C+/==--\\\\n\\u0041''\"\"``$(x)#Zt",
+        ]
     )
     library = Path(sysconfig.get_path("stdlib"))
-    files = [path for folder in (".", "encodings", "email", "unittest") for path in library.glob(f"{folder}/*.py")]
+    files = [
+        path
+        for folder in (".", "encodings", "email", "unittest")
+        for path in library.glob(f"{folder}/*.py")
+    ]
     for path in files:
         content = path.read_bytes()
         assert redactor.data(content) is content, path

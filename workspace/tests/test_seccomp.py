@@ -62,10 +62,14 @@ def test_each_call_of_the_table_is_refused_and_no_other(abi: str) -> None:
 @pytest.mark.parametrize("abi", ABIS)
 @pytest.mark.parametrize("upper", [0, 1 << 32, 0xFFFFFFFF << 32])
 def test_of_an_argument_the_lower_half_counts_as_in_the_kernel(abi: str, upper: int) -> None:
-    families = {family: answer(abi, SOCKET[abi], upper | family) for family in (*range(64), 0xFFFFFFFF)}
+    families = {
+        family: answer(abi, SOCKET[abi], upper | family) for family in (*range(64), 0xFFFFFFFF)
+    }
     assert {family for family in families if families[family] == ALLOWED} == {1, 2, 10, 16}
     assert {*families.values()} == {ALLOWED, EAFNOSUPPORT}
-    requests = {request: answer(abi, IOCTL[abi], 0, upper | request) for request in range(0x5400, 0x5480)}
+    requests = {
+        request: answer(abi, IOCTL[abi], 0, upper | request) for request in range(0x5400, 0x5480)
+    }
     assert {request for request in requests if requests[request] == EPERM} == {0x5412, 0x541C}
 
 
@@ -80,7 +84,9 @@ def test_other_abis_are_refused() -> None:
     assert answer("x86_64", 1, machine="aarch64") == ENOSYS
 
 
-@pytest.mark.parametrize(("machine", "same"), [("i686", "x86_64"), ("armv8l", "aarch64"), ("armv7l", "aarch64")])
+@pytest.mark.parametrize(
+    ("machine", "same"), [("i686", "x86_64"), ("armv8l", "aarch64"), ("armv7l", "aarch64")]
+)
 def test_a_process_of_32_bits_does_not_change_the_filter(machine: str, same: str) -> None:
     assert filter_for(machine) == filter_for(same) != b""
 

@@ -14,7 +14,13 @@ from typing import Any
 
 import pytest
 
-from code_commit_workspace import call_on_interruption, forget_partial_imports, raise_on_signals, signaled, signals
+from code_commit_workspace import (
+    call_on_interruption,
+    forget_partial_imports,
+    raise_on_signals,
+    signaled,
+    signals,
+)
 
 
 @pytest.fixture
@@ -46,7 +52,10 @@ def test_each_signal_raises_unless_it_is_ignored(calls, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     signal.raise_signal(signal.SIGHUP)
-    at_exit = [(signal.signal, number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+    at_exit = [
+        (signal.signal, number, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    ]
     assert calls == [*at_exit, "before", "before"]
     clock.monotonic = lambda: 101.9
     assert signaled()
@@ -57,14 +66,18 @@ def test_each_signal_raises_unless_it_is_ignored(calls, monkeypatch):
 def test_in_the_import_system_a_signal_waits_until_it_is_left(calls):
     raise_on_signals(lambda: calls.append("before"))
     del calls[:]
-    code = compile("raise_signal(15); calls.append('after')", "<frozen importlib._bootstrap>", "exec")
+    code = compile(
+        "raise_signal(15); calls.append('after')", "<frozen importlib._bootstrap>", "exec"
+    )
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come before the wait
         FunctionType(code, {"raise_signal": signal.raise_signal, "calls": calls})()
         wait()
     assert calls == ["before", "after", "before"]
 
 
-@pytest.mark.parametrize("file", ["<frozen importlib._bootstrap>", signals.__file__, threading.__file__])
+@pytest.mark.parametrize(
+    "file", ["<frozen importlib._bootstrap>", signals.__file__, threading.__file__]
+)
 def test_a_signal_does_not_wait_for_ever(calls, monkeypatch, file):
     monkeypatch.setattr(signals, "_PAUSE", 60)
     raise_on_signals(lambda: None)

@@ -57,11 +57,16 @@ def test_anything_else_in_the_project_is_refused(root, path, reason):
     with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as told:
         read_in_project(root, path, limit=5)
     link = "link" in reason
-    assert told.value.hint == (f"use a regular file; links below {root} are not followed" if link else "")
+    assert told.value.hint == (
+        f"use a regular file; links below {root} are not followed" if link else ""
+    )
 
 
 def test_a_large_file_is_refused(root):
-    for read in (lambda: read_in_project(root, "file", limit=4), lambda: read_anywhere(root / "file", "file", limit=4)):
+    for read in (
+        lambda: read_in_project(root, "file", limit=4),
+        lambda: read_anywhere(root / "file", "file", limit=4),
+    ):
         with pytest.raises(NotReady, match=r"^file cannot be read: larger than 4 bytes"):
             read()
 
@@ -109,17 +114,43 @@ def test_many_files_are_read_at_once(root):
     handles = len(list(Path("/dev/fd").iterdir()))
     (root / "empty").touch()
     (root / "long").write_bytes(b"x" * 200_000)
-    paths = ["empty", "file", "folder", "folder/file", "link", "linked/file", "long", "missing", "pipe", "z/missing"]
+    paths = [
+        "empty",
+        "file",
+        "folder",
+        "folder/file",
+        "link",
+        "linked/file",
+        "long",
+        "missing",
+        "pipe",
+        "z/missing",
+    ]
     with ProjectTree(root) as tree:
         found = dict(tree.contents(paths, 5))
-        assert found == {**dict.fromkeys(paths), "empty": b"", "file": b"12345", "folder/file": b"below"}
+        assert found == {
+            **dict.fromkeys(paths),
+            "empty": b"",
+            "file": b"12345",
+            "folder/file": b"below",
+        }
         assert list(found) == paths
         assert dict(tree.contents(["long"], 200_000)) == {"long": b"x" * 200_000}
         assert dict(tree.contents(["file"], 4)) == {"file": None}
-        assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (b"xxxxx", b"12345", None)
+        assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (
+            b"xxxxx",
+            b"12345",
+            None,
+        )
         assert tree.read("long") == b"x" * 200_000
         assert (tree.read("long", 5, start=199_998), tree.read("file", start=2)) == (b"xx", b"345")
-        assert [tree.size(path) for path in ("long", "file", "folder", "missing", "file/x")] == [200_000, 5, 0, 0, 0]
+        assert [tree.size(path) for path in ("long", "file", "folder", "missing", "file/x")] == [
+            200_000,
+            5,
+            0,
+            0,
+            0,
+        ]
         with pytest.raises(OSError, match="not a regular file"):
             tree.read("folder")
     assert len(list(Path("/dev/fd").iterdir())) <= handles
@@ -130,11 +161,16 @@ def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):
     os.write(pipe, b"from a process")
     with ProjectTree(root) as tree, ProjectTree(root.__class__("/dev")) as devices:
         assert dict(tree.contents(["pipe"], 100)) == {"pipe": None}
-        assert dict(devices.contents(["null", "tty", "zero"], 100)) == dict.fromkeys(["null", "tty", "zero"])
+        assert dict(devices.contents(["null", "tty", "zero"], 100)) == dict.fromkeys(
+            ["null", "tty", "zero"]
+        )
     os.close(pipe)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs a file that seems to be empty")  # noqa: PTH110
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"),  # noqa: PTH110
+    reason="needs a file that seems to be empty",
+)
 def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(root):
     with ProjectTree(root.__class__("/proc/self")) as tree:
         found = dict(tree.contents(["status"], 100_000))["status"]

@@ -16,7 +16,9 @@ import pytest
 
 from code_commit_workspace.process import launch
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc"
+)
 
 MAIN = "import os, sys; sys.path.append(sys.argv[1]); import supervisor; exec(os.environ['PATCH']); supervisor.main(*sys.argv[2:])"
 FOLDER = str(Path(launch.__file__).parent)
@@ -37,11 +39,27 @@ PATCHES = ["pass", NO_SUBREAPER, NO_LIST_OF_CHILDREN, NO_PIDFD, NO_SESSION]
 def start(
     *command: str, scope: str = "all", patch: str = "pass", **options: Any
 ) -> tuple[subprocess.Popen[bytes], int, int]:
-    """Start the supervisor; return it, the end of the pipe that stops it, and the end of its status to read."""
+    """Start the supervisor; return it, the end of the pipe that stops it, and the end of its status
+    to read.
+    """
     (control_end, control), (status, status_end) = os.pipe(), os.pipe()
-    argv = [sys.executable, "-S", "-c", MAIN, FOLDER, str(control_end), str(status_end), scope, *command]
+    argv = [
+        sys.executable,
+        "-S",
+        "-c",
+        MAIN,
+        FOLDER,
+        str(control_end),
+        str(status_end),
+        scope,
+        *command,
+    ]
     process = subprocess.Popen(
-        argv, pass_fds=(control_end, status_end), env={**os.environ, "PATCH": patch}, start_new_session=True, **options
+        argv,
+        pass_fds=(control_end, status_end),
+        env={**os.environ, "PATCH": patch},
+        start_new_session=True,
+        **options,
     )
     for end in (control_end, status_end):
         os.close(end)
@@ -127,7 +145,12 @@ def test_what_the_command_left_is_ended(patch, mark):
 @pytest.mark.parametrize("patch", PATCHES)
 def test_at_the_end_of_its_control_all_is_ended_and_no_exit_reported(patch, scope, mark):
     process, control, status = start(
-        "bash", "-c", f"echo up; exec -a {mark} sleep 1000", patch=patch, scope=scope, stdout=subprocess.PIPE
+        "bash",
+        "-c",
+        f"echo up; exec -a {mark} sleep 1000",
+        patch=patch,
+        scope=scope,
+        stdout=subprocess.PIPE,
     )
     with process:
         assert process.stdout.readline() == b"up\n"
@@ -137,7 +160,9 @@ def test_at_the_end_of_its_control_all_is_ended_and_no_exit_reported(patch, scop
     assert survivors(mark, patch) == []
 
 
-@pytest.mark.parametrize(("patch", "told"), [("supervisor._signal = lambda *_: False", ["left 2"]), ("pass", [])])
+@pytest.mark.parametrize(
+    ("patch", "told"), [("supervisor._signal = lambda *_: False", ["left 2"]), ("pass", [])]
+)
 def test_what_may_not_be_killed_is_counted_and_what_was_killed_is_waited_for(patch, told, mark):
     script = f"for n in 1 2; do bash -c 'exec -a {mark} sleep 1000' & done; exit 0"
     patch = f"supervisor._PATIENCE = -1; {patch}"

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 
 from code_commit_workspace.process.terminal_text import TerminalRows, as_on_terminal
 
-FRAMES = b"".join(b"\r[%-20s] %d%%" % (b"#" * (number // 1000), number // 200) for number in range(20_001))
+FRAMES = b"".join(
+    b"\r[%-20s] %d%%" % (b"#" * (number // 1000), number // 200) for number in range(20_001)
+)
 
 
 def test_a_progress_bar_becomes_its_last_frame():
-    assert as_on_terminal(b"start\n" + FRAMES + b"\nend") == b"start\n[####################] 100%\nend"
+    assert (
+        as_on_terminal(b"start\n" + FRAMES + b"\nend") == b"start\n[####################] 100%\nend"
+    )
     colored = FRAMES.replace(b"[", b"\x1b[32m[").replace(b"]", b"]\x1b[0m")
     assert as_on_terminal(colored) == b"\x1b[32m[####################]\x1b[0m 100%"
 
@@ -44,7 +48,8 @@ def test_text_that_overwrites_other_text(output, shown):
 
 
 @given(
-    st.lists(st.sampled_from([b"a", b"bc", b"\r", b"\n", b"\r\n", b"\b", b"\x1b[K", "ä".encode()])), st.integers(1, 9)
+    st.lists(st.sampled_from([b"a", b"bc", b"\r", b"\n", b"\r\n", b"\b", b"\x1b[K", "ä".encode()])),
+    st.integers(1, 9),
 )
 @example([b"a", b"\r", b"\n"], 1)
 def test_pieces_make_no_difference(parts, size):

@@ -9,7 +9,9 @@ from code_commit_workspace import NotReady, parse_toml
 SAVE, FIX = "save the file as UTF-8", "fix the TOML on that line"
 
 
-@pytest.mark.parametrize("content", [b'a = 1\n[b]\nc = "\xc3\xa9"\n', b'\xef\xbb\xbfa = 1\nb.c = "\xc3\xa9"'])
+@pytest.mark.parametrize(
+    "content", [b'a = 1\n[b]\nc = "\xc3\xa9"\n', b'\xef\xbb\xbfa = 1\nb.c = "\xc3\xa9"']
+)
 def test_tables_are_read(content):
     assert parse_toml(content, "x.toml") == {"a": 1, "b": {"c": "é"}}
     assert parse_toml(None, "x.toml") == {}

@@ -75,7 +75,17 @@ def run(tree: ProjectTree, root: Path, changes: dict[str, bytes | None], **more)
 def test_files_are_made_changed_and_removed(root, tree):
     plant(root, {"a.txt": b"old\n", "b.txt": b"gone\n", "same.txt": b"same\n"})
     before = (root / "same.txt").stat()
-    run(tree, root, {"a.txt": b"new\r\n", "b.txt": None, "c/d/e.txt": b"", "absent.txt": None, "same.txt": b"same\n"})
+    run(
+        tree,
+        root,
+        {
+            "a.txt": b"new\r\n",
+            "b.txt": None,
+            "c/d/e.txt": b"",
+            "absent.txt": None,
+            "same.txt": b"same\n",
+        },
+    )
     assert (root / "a.txt").read_bytes() == b"new\r\n"
     assert not (root / "b.txt").exists()
     assert (root / "c/d/e.txt").read_bytes() == b""
@@ -141,11 +151,15 @@ def test_a_new_file_takes_the_group_that_its_folder_hands_down(root, tree):
     os.chown(root / "shared", -1, 23456)
     (root / "shared").chmod(0o2775)
     run(tree, root, {"shared/a.txt": b"1", "shared/below/b.txt": b"2", "c.txt": b"3"})
-    groups = [(root / path).stat().st_gid for path in ("shared/a.txt", "shared/below/b.txt", "c.txt")]
+    groups = [
+        (root / path).stat().st_gid for path in ("shared/a.txt", "shared/below/b.txt", "c.txt")
+    ]
     assert groups == [23456, 23456, os.getegid()]
 
 
-@pytest.mark.parametrize(("umask", "file", "folder"), [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0, 0o666, 0o777)])
+@pytest.mark.parametrize(
+    ("umask", "file", "folder"), [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0, 0o666, 0o777)]
+)
 def test_a_new_file_takes_what_the_umask_allows(root, tree, umask, file, folder):
     before = os.umask(umask)
     try:
@@ -231,7 +245,10 @@ def test_links_are_made_replaced_and_removed_on_request_alone(root, tree, tmp_pa
 def test_an_error_names_the_file_and_its_cause_and_puts_all_back(root, tree):
     plant(root, {"a": b"1", "b/c": b"2", "d": b"3"})
     before = picture(root)
-    times = {path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns) for path in ("a", "b/c", "d")}
+    times = {
+        path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns)
+        for path in ("a", "b/c", "d")
+    }
 
     def full(what: str) -> None:
         if what == "rename d":
@@ -240,7 +257,9 @@ def test_an_error_names_the_file_and_its_cause_and_puts_all_back(root, tree):
     with pytest.raises(NotReady, match="d could not be written: No space left on device"):
         run(tree, root, {"a": None, "b/c": b"new", "b/n/m": b"new", "d": b"new"}, step=full)
     assert picture(root) == before
-    assert times == {path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns) for path in times}
+    assert times == {
+        path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns) for path in times
+    }
     assert left_in_journal(root) == []
 
 
@@ -257,7 +276,9 @@ def test_an_interrupt_puts_all_back(root, tree):
     assert picture(root) == before
 
 
-@pytest.mark.parametrize(("content", "step", "done"), [(b"new", "rename b", "written"), (None, "unlink b", "removed")])
+@pytest.mark.parametrize(
+    ("content", "step", "done"), [(b"new", "rename b", "written"), (None, "unlink b", "removed")]
+)
 def test_a_file_that_somebody_saves_meanwhile_is_not_lost(root, tree, content, step, done):
     plant(root, {"a": b"1", "b": b"2"})
 
@@ -312,7 +333,9 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(NotReady, match=f"another run holds the lock .*process {holder.pid}, run run-1"):
+        with pytest.raises(
+            NotReady, match=f"another run holds the lock .*process {holder.pid}, run run-1"
+        ):
             ProjectLock(home(root)).__enter__()
         holder.kill()
     with ProjectLock(home(root)) as lock:
@@ -335,7 +358,9 @@ def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
 def test_a_pipe_in_place_of_the_lock_is_named(root):
     home(root).mkdir()
     os.mkfifo(home(root) / "lock")
-    with pytest.raises(NotReady, match=re.escape(f"the lock {home(root)}/lock is a named pipe, not a file")):
+    with pytest.raises(
+        NotReady, match=re.escape(f"the lock {home(root)}/lock is a named pipe, not a file")
+    ):
         ProjectLock(home(root)).__enter__()
 
 
@@ -344,7 +369,9 @@ def test_a_file_system_that_cannot_lock_is_named(root, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(NotReady, match=re.escape(f"the lock {home(root)}/lock cannot be taken: No locks available")):
+    with pytest.raises(
+        NotReady, match=re.escape(f"the lock {home(root)}/lock cannot be taken: No locks available")
+    ):
         ProjectLock(home(root)).__enter__()
 
 
@@ -383,7 +410,11 @@ def test_a_thousand_files(root, tree):
 @pytest.mark.parametrize("lock", [ProjectLock, Journal])
 def test_a_lock_ends_although_a_process_started_meanwhile_shares_its_handle(root, lock):
     with lock(home(root)):
-        handles = [int(link.name) for link in Path("/proc/self/fd").iterdir() if leads_below(home(root), link)]
+        handles = [
+            int(link.name)
+            for link in Path("/proc/self/fd").iterdir()
+            if leads_below(home(root), link)
+        ]
         sharer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=handles)
     with sharer, lock(home(root)):
         assert len(handles) == 1

@@ -21,7 +21,9 @@ STAGING = f"{JOURNAL}/staging"
 
 
 class Recorder:
-    """Notes steps and what is flushed, by its path below the root; `*` stands for a whole file system."""
+    """Notes steps and what is flushed, by its path below the root; `*` stands for a whole file
+    system.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root, self.home = root, root / "agent-config/.code-commit"
@@ -37,7 +39,11 @@ class Recorder:
     def after(self) -> dict[str, list[str]]:
         """Return what was flushed between each step and the next."""
         steps = groupby(self.seen, lambda each: each[0])
-        return {name: found for name, rows in steps if (found := sorted(path for _, path in rows if path))}
+        return {
+            name: found
+            for name, rows in steps
+            if (found := sorted(path for _, path in rows if path))
+        }
 
 
 @pytest.fixture
@@ -62,7 +68,15 @@ def test_each_step_waits_for_the_disk(recorder):
         apply(tree, recorder.home, CHANGES, step=recorder.step)
     staged = [f"{STAGING}/{name}" for name in ("new-0", "new-2", "old-0", "old-1", "plan")]
     assert [name for name, _ in groupby(recorder.seen, lambda each: each[0])] == [
-        *("", "begin", "stage a.txt", "stage gone/b.txt", "stage made/c.txt", "write the plan", "into force"),
+        *(
+            "",
+            "begin",
+            "stage a.txt",
+            "stage gone/b.txt",
+            "stage made/c.txt",
+            "write the plan",
+            "into force",
+        ),
         *(
             "unlink gone/b.txt",
             "rmdir gone",

@@ -1,4 +1,6 @@
-"""Each error of a transaction is reported by its own words, and leaves the tree and the staging folder as they were."""
+"""Each error of a transaction is reported by its own words, and leaves the tree and the staging
+folder as they were.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def refuse(root: Path, match: str, *changes: Change) -> None:
     with ProjectTree(root) as tree, pytest.raises(NotReady, match=match):
         apply(tree, home(root), changes or (Change("d/f", b"new"),))
     assert [(path.name, path.read_bytes()) for path in (root / "d").iterdir()] == [("f", b"old")]
-    assert [path.name for path in home(root).rglob("*") if path.name.startswith(("new-", "old-"))] == []
+    assert [
+        path.name for path in home(root).rglob("*") if path.name.startswith(("new-", "old-"))
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -101,9 +105,17 @@ def left_behind(root: Path, plan: Plan, old: bytes = b"older") -> None:
 
 
 def test_old_content_that_is_not_what_was_saved(root):
-    step = replace(PLAN.files[0], old="copied", old_mode=0o644, old_digest=f"file {sha256(b'older').hexdigest()}")
+    step = replace(
+        PLAN.files[0],
+        old="copied",
+        old_mode=0o644,
+        old_digest=f"file {sha256(b'older').hexdigest()}",
+    )
     left_behind(root, replace(PLAN, files=(step,)), old=b"evil")
-    with ProjectTree(root) as tree, pytest.raises(NotReady, match="the old content of d/f is damaged"):
+    with (
+        ProjectTree(root) as tree,
+        pytest.raises(NotReady, match="the old content of d/f is damaged"),
+    ):
         recover(tree, home(root))
     assert (root / "d/f").read_bytes() == b"old"
 
@@ -144,4 +156,8 @@ def test_a_link_put_in_place_of_a_file_is_not_followed(root, tmp_path):
 
     with ProjectTree(root) as tree, pytest.raises(NotReady, match="d/f could not be written"):
         apply(tree, home(root), [Change("d/f", b"new")], step=swap)
-    assert (set(links), outside.read_bytes(), (root / "d/f").readlink()) == ({1}, b"canary", outside)
+    assert (set(links), outside.read_bytes(), (root / "d/f").readlink()) == (
+        {1},
+        b"canary",
+        outside,
+    )

@@ -241,10 +241,17 @@ def test_a_mount_between_journal_and_target(tmp_path, monkeypatch, stride):
     """Like a bind mount in the project: hard links and renames across it fail."""
     link, rename = os.link, os.rename
 
-    def across(source: object, target: object, *, src_dir_fd: int, dst_dir_fd: int, **more: bool) -> None:
-        if os.fstat(src_dir_fd).st_ino != os.fstat(dst_dir_fd).st_ino and "staging" not in (source, target):
+    def across(
+        source: object, target: object, *, src_dir_fd: int, dst_dir_fd: int, **more: bool
+    ) -> None:
+        if os.fstat(src_dir_fd).st_ino != os.fstat(dst_dir_fd).st_ino and "staging" not in (
+            source,
+            target,
+        ):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        (link if more else rename)(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, **more)
+        (link if more else rename)(
+            source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, **more
+        )
 
     monkeypatch.setattr(os, "link", across)
     monkeypatch.setattr(os, "rename", across)
@@ -253,7 +260,10 @@ def test_a_mount_between_journal_and_target(tmp_path, monkeypatch, stride):
         root = made(tmp_path, OLD)
         time = (root / "a.txt").stat().st_mtime_ns
         apply_killed(root, WRITES, at)
-        assert recovered(root) == new or (picture(root), (root / "a.txt").stat().st_mtime_ns) == (old, time), at
+        assert recovered(root) == new or (picture(root), (root / "a.txt").stat().st_mtime_ns) == (
+            old,
+            time,
+        ), at
 
 
 def test_what_is_left_beside_its_place_across_a_mount_is_cleared_away(tmp_path, monkeypatch):
@@ -278,7 +288,9 @@ def test_what_is_left_beside_its_place_across_a_mount_is_cleared_away(tmp_path, 
 _names = st.sampled_from(["a", "b", "c d", "ü\n", "\udcff", "e" * 200])
 _paths = st.lists(_names, min_size=1, max_size=3).map("/".join)
 _contents = st.binary(max_size=40)
-_files = st.dictionaries(_paths, st.tuples(_contents, st.sampled_from([0o644, 0o600, 0o755, 0o444])), max_size=8)
+_files = st.dictionaries(
+    _paths, st.tuples(_contents, st.sampled_from([0o644, 0o600, 0o755, 0o444])), max_size=8
+)
 _changes = st.dictionaries(_paths, st.none() | _contents, max_size=8)
 
 
@@ -340,8 +352,17 @@ def test_random_trees_and_changes_killed_anywhere(files, changes, chance: random
 # --- others at work in the project ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("linked", [True, False])
 def test_a_folder_moved_away_at_every_step_and_a_link_in_its_place(tmp_path, linked):
-    shape: Shape = {"a": ("file", b"old", 0o644), "d/e/f": ("file", b"old", 0o644), "d/g": ("file", b"old", 0o644)}
-    writes = [Write("a", b"new"), Write("d/e/f", b"new"), Write("d/g", None), Write("d/n/m", b"new")]
+    shape: Shape = {
+        "a": ("file", b"old", 0o644),
+        "d/e/f": ("file", b"old", 0o644),
+        "d/g": ("file", b"old", 0o644),
+    }
+    writes = [
+        Write("a", b"new"),
+        Write("d/e/f", b"new"),
+        Write("d/g", None),
+        Write("d/n/m", b"new"),
+    ]
     old, new, steps = old_and_new(tmp_path, shape, writes)
     for at in range(steps):
         root = made(tmp_path, shape)
@@ -379,12 +400,17 @@ def test_closed_journals_of_earlier_runs_are_in_nobodys_way(tmp_path):
 
 
 def test_what_was_edited_after_a_kill_is_named_and_kept(tmp_path):
-    root = made(tmp_path, {"a": ("file", b"old", 0o644), "b": ("file", b"old", 0o644), "c": ("file", b"old", 0o644)})
+    root = made(
+        tmp_path,
+        {"a": ("file", b"old", 0o644), "b": ("file", b"old", 0o644), "c": ("file", b"old", 0o644)},
+    )
     writes = [Write("a", b"new"), Write("b", b"new"), Write("n", b"new"), Write("c", b"new")]
 
     def work() -> None:
         with ProjectTree(root) as tree:
-            replace(tree, home(root), writes, step=lambda what: die() if what == "rename c" else None)
+            replace(
+                tree, home(root), writes, step=lambda what: die() if what == "rename c" else None
+            )
 
     assert not in_child(work)
     assert (root / "b").read_bytes() == b"new"
@@ -396,4 +422,8 @@ def test_what_was_edited_after_a_kill_is_named_and_kept(tmp_path):
             assert (root / "b").read_bytes() == b"mine"
         (root / "b").unlink()
         assert recover(tree, home(root)) is not None
-    assert {path: entry[1] for path, entry in picture(root).items()} == {"a": b"old", "b": b"old", "c": b"old"}
+    assert {path: entry[1] for path, entry in picture(root).items()} == {
+        "a": b"old",
+        "b": b"old",
+        "c": b"old",
+    }

@@ -1,4 +1,6 @@
-"""Interference: an edited journal, links swapped in a loop, a mount in the project, read-only folders."""
+"""Interference: an edited journal, links swapped in a loop, a mount in the project, read-only
+folders.
+"""
 
 import ctypes
 import hashlib
@@ -136,14 +138,17 @@ def test_a_journal_with_old_content_that_is_a_link_out_of_the_project(root):
     before = outside_of(root)
     left_behind(root, PLAN.encode(), lambda old: old.symlink_to(root.parent / "victim"))
     try_to_recover(root)
-    copied = replace(PLAN, files=(replace(PLAN.files[0], old="copied", old_mode=0o777), PLAN.files[1]))
+    copied = replace(
+        PLAN, files=(replace(PLAN.files[0], old="copied", old_mode=0o777), PLAN.files[1])
+    )
     left_behind(root, copied.encode(), lambda old: os.link(root.parent / "victim", old))
     try_to_recover(root)
     assert outside_of(root) == before
 
 
 @pytest.mark.parametrize(
-    "harm", ["text", "checksum", "empty", "gone", "pipe", "link", "old", "folder", "stage", "journal"]
+    "harm",
+    ["text", "checksum", "empty", "gone", "pipe", "link", "old", "folder", "stage", "journal"],
 )
 def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
     left_behind(root, PLAN.encode(), lambda old: old.write_bytes(b"old"))
@@ -172,7 +177,10 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
         linked.rename(root / "elsewhere")
         linked.symlink_to(root / "elsewhere")
     with ProjectTree(root) as tree:
-        for work in (lambda: recover(tree, home(root)), lambda: apply(tree, home(root), [Change("a.txt", b"new")])):
+        for work in (
+            lambda: recover(tree, home(root)),
+            lambda: apply(tree, home(root), [Change("a.txt", b"new")]),
+        ):
             with pytest.raises(NotReady, match="cannot be used: ") as error:
                 work()
             assert error.value.hint
@@ -180,13 +188,19 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
 
 
 _bad_paths, _bad_modes = st.sampled_from(BAD_PATHS), st.sampled_from([0o4777, 0o2777, 0o1777])
-_digests = st.sampled_from([None, *(f"file {hashlib.sha256(each).hexdigest()}" for each in (b"a", b"canary"))])
+_digests = st.sampled_from(
+    [None, *(f"file {hashlib.sha256(each).hexdigest()}" for each in (b"a", b"canary"))]
+)
 
 
 @st.composite
 def _plans(draw: st.DrawFn) -> Plan:
-    """Return a plan of the right form with one thing wrong, so that one guard alone stands between it and the disk."""
-    wrong = draw(st.sampled_from(["path", "path", "gone", "made", "token", "old mode", "gone mode"]))
+    """Return a plan of the right form with one thing wrong, so that one guard alone stands between
+    it and the disk.
+    """
+    wrong = draw(
+        st.sampled_from(["path", "path", "gone", "made", "token", "old mode", "gone mode"])
+    )
     old = "copied" if wrong == "old mode" else draw(st.sampled_from(["absent", "linked", "copied"]))
     step = FileStep(
         draw(_bad_paths) if wrong == "path" else "a.txt",
@@ -196,9 +210,13 @@ def _plans(draw: st.DrawFn) -> Plan:
         0,
         f"file {hashlib.sha256(b'evil').hexdigest()}",
     )
-    gone = {"gone": [(draw(_bad_paths), 0o700)], "gone mode": [("d", draw(_bad_modes))]}.get(wrong, [])
+    gone = {"gone": [(draw(_bad_paths), 0o700)], "gone mode": [("d", draw(_bad_modes))]}.get(
+        wrong, []
+    )
     made = [draw(_bad_paths)] if wrong == "made" else []
-    return Plan("/../../victim" if wrong == "token" else PLAN.token, (step,), tuple(gone), tuple(made))
+    return Plan(
+        "/../../victim" if wrong == "token" else PLAN.token, (step,), tuple(gone), tuple(made)
+    )
 
 
 _values = st.recursive(
@@ -263,14 +281,24 @@ def test_links_swapped_in_all_the_time(root):
     (root / "other").symlink_to(victims)
     here, there = os.fsencode(root / "d"), os.fsencode(root / "other")
     exchange = getattr(ctypes.CDLL(None), "renameat2", None)
-    if exchange is None or exchange(-100, here, -100, there, 2) or exchange(-100, here, -100, there, 2):
+    if (
+        exchange is None
+        or exchange(-100, here, -100, there, 2)
+        or exchange(-100, here, -100, there, 2)
+    ):
         pytest.skip("this system cannot exchange two names in one step")
 
     version, number, refused = 0, 0, 0
-    # The long rest lets a change through; a swap at the end of a rest may happen in the middle of one.
-    with ProjectTree(root) as tree, somebody(lambda: exchange(-100, here, -100, there, 2), rests=(0, 0.001, 0.05)):
+    # The long rest lets a change through; a swap at the end of a rest may happen in the middle of
+    # one.
+    with (
+        ProjectTree(root) as tree,
+        somebody(lambda: exchange(-100, here, -100, there, 2), rests=(0, 0.001, 0.05)),
+    ):
         began = time.monotonic()
-        while (passed := time.monotonic() - began) < SECONDS or (passed < PATIENCE and not (version and refused)):
+        while (passed := time.monotonic() - began) < SECONDS or (
+            passed < PATIENCE and not (version and refused)
+        ):
             number += 1
             try:
                 apply(tree, home(root), [Change(path, b"%d" % number) for path in files])
@@ -323,7 +351,9 @@ def test_a_bind_mount_inside_the_project(tmp_path):
     bwrap = shutil.which("bwrap")
     if (
         not bwrap
-        or subprocess.run([bwrap, "--dev-bind", "/", "/", "true"], check=False, capture_output=True).returncode
+        or subprocess.run(
+            [bwrap, "--dev-bind", "/", "/", "true"], check=False, capture_output=True
+        ).returncode
     ):
         pytest.skip("bubblewrap does not work here: no mount can be made")
     roots, binds = [], []
@@ -337,12 +367,17 @@ def test_a_bind_mount_inside_the_project(tmp_path):
         roots.append(root)
         binds += ["--bind", str(mounted), str(root / "d")]
     inside = [bwrap, "--dev-bind", "/", "/", *binds, sys.executable, "-c", INSIDE, *map(str, roots)]
-    codes = [int(code) for code in subprocess.run(inside, check=True, capture_output=True).stdout.split()]
+    codes = [
+        int(code) for code in subprocess.run(inside, check=True, capture_output=True).stdout.split()
+    ]
     assert set(codes) == {0, -signal.SIGKILL}
     ends = []
     for root in roots:
         mounted = root.parent / "mounted"
-        seen = {str(path.relative_to(mounted)): path.is_file() and path.read_bytes() for path in mounted.rglob("*")}
+        seen = {
+            str(path.relative_to(mounted)): path.is_file() and path.read_bytes()
+            for path in mounted.rglob("*")
+        }
         seen["a.txt"] = (root / "a.txt").read_bytes()
         new = seen["a.txt"] == b"new"
         assert seen == (

@@ -49,7 +49,9 @@ def test_a_folder_that_somebody_took_away_is_named(root, instead):
     shutil.rmtree(root / "d")
     if "longer" in instead:
         (root / "d").write_text("mine")
-    with pytest.raises(NotReady, match=rf"d/n \(the folder d {instead}\); d/z \(the folder d {instead}\)$"):
+    with pytest.raises(
+        NotReady, match=rf"d/n \(the folder d {instead}\); d/z \(the folder d {instead}\)$"
+    ):
         recovered(root)
     assert (root / "a").read_text() == "old"
 
@@ -61,10 +63,13 @@ def test_a_disk_that_fails_while_files_are_restored_is_the_reason(root, later):
             fails(what)
 
     with pytest.raises(
-        NotReady, match=r"Input/output error; and some files could not be restored: .*Input/output error"
+        NotReady,
+        match=r"Input/output error; and some files could not be restored: .*Input/output error",
     ) as told:
         change(root, step)
-    assert told.value.hint == "the journal is kept: fix the cause, then run again to restore the rest"
+    assert (
+        told.value.hint == "the journal is kept: fix the cause, then run again to restore the rest"
+    )
     assert recovered(root) is not None
     assert (root / "a").read_text() == "old"
 
@@ -76,7 +81,10 @@ def test_one_restored_file_is_counted(root):
 
     with ProjectTree(root) as tree, pytest.raises(NotReady):
         replace(tree, root / "agent-config/.code-commit", [Write("a", b"new")], step=step)
-    assert recovered(root) == "an earlier run was interrupted while it changed 1 file: the project is restored"
+    assert (
+        recovered(root)
+        == "an earlier run was interrupted while it changed 1 file: the project is restored"
+    )
 
 
 def test_a_journal_that_cannot_be_removed_is_named(root):
@@ -98,6 +106,8 @@ def test_what_stands_where_a_folder_is_needed_is_told(root):
         "pipe/n": "pipe cannot be changed: it is not a folder",
     }.items():
         with pytest.raises(NotReady) as error, ProjectTree(root) as tree:
-            replace(tree, root / "agent-config/.code-commit", [Write("a", b"new"), Write(path, b"new")])
+            replace(
+                tree, root / "agent-config/.code-commit", [Write("a", b"new"), Write(path, b"new")]
+            )
         assert error.value.message == told
         assert (root / "a").read_text() == "old"

@@ -21,7 +21,12 @@ from code_commit_workspace.transaction.recover import recover
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
-CHANGES = [Change("a", b"new"), Change("d/b", b"new"), Change("gone", None), Change("made/c", b"new")]
+CHANGES = [
+    Change("a", b"new"),
+    Change("d/b", b"new"),
+    Change("gone", None),
+    Change("made/c", b"new"),
+]
 
 
 def state(path: Path) -> tuple[bytes, int, int, int]:
@@ -32,7 +37,9 @@ def state(path: Path) -> tuple[bytes, int, int, int]:
 
 @pytest.fixture(params=["linked", "copied"])
 def root(request, tmp_path):
-    """A project whose changes were cut short after `a` and before `d/b`; the journal has links or copies."""
+    """A project whose changes were cut short after `a` and before `d/b`; the journal has links or
+    copies.
+    """
     return cut_short(tmp_path / "project", copied=request.param == "copied")
 
 
@@ -49,7 +56,12 @@ def cut_short(root: Path, *, copied: bool = False) -> Path:
         child = os.fork()
         if not child:
             with ProjectTree(root) as tree:
-                apply(tree, home(root), CHANGES, step=lambda what: os._exit(7) if what == "rename d/b" else None)
+                apply(
+                    tree,
+                    home(root),
+                    CHANGES,
+                    step=lambda what: os._exit(7) if what == "rename d/b" else None,
+                )
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert (root / "a").read_bytes() == b"new"
     return root
@@ -81,7 +93,8 @@ def test_what_was_not_changed_yet_is_not_touched(root):
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "kept"), [(b"old", 0o640, True), (b"old", 0o600, False), (b"new", 0o640, False)]
+    ("content", "mode", "kept"),
+    [(b"old", 0o640, True), (b"old", 0o600, False), (b"new", 0o640, False)],
 )
 def test_a_file_that_was_written_again_is_compared(root, content, mode, kept):
     (root / "d/b").unlink()
@@ -140,7 +153,9 @@ def test_a_link_or_file_in_place_of_a_stage_is_removed_or_named(tmp_path, stage,
     steps: list[str] = []
     with ProjectTree(root) as tree:
         if stage == "active":
-            with pytest.raises(NotReady, match="the journal of an interrupted run cannot be used: ") as told:
+            with pytest.raises(
+                NotReady, match="the journal of an interrupted run cannot be used: "
+            ) as told:
                 recover(tree, home(root))
             assert told.value.hint.endswith(f"then delete {journal}/active")
         else:
@@ -203,9 +218,15 @@ def test_a_plan_of_another_form_is_not_used(unchanged, harm):
     root, plan_file = unchanged
     plan = json.loads(plan_file.partition(b"\n")[0])
     plan["files"][0] |= harm.get("file", {})
-    text = json.dumps(plan | {name: value for name, value in harm.items() if name != "file"}).encode()
-    (home(root) / "journal/active/plan").write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode())
+    text = json.dumps(
+        plan | {name: value for name, value in harm.items() if name != "file"}
+    ).encode()
+    (home(root) / "journal/active/plan").write_bytes(
+        text + b"\n" + hashlib.sha256(text).hexdigest().encode()
+    )
     with ProjectTree(root) as tree, pytest.raises(NotReady) as told:
         recover(tree, home(root))
-    assert told.value.message == "the journal of an interrupted run cannot be used: it is not a plan"
+    assert (
+        told.value.message == "the journal of an interrupted run cannot be used: it is not a plan"
+    )
     assert (root / "a").read_bytes() == b"new"

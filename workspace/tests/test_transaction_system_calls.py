@@ -24,7 +24,12 @@ STRACE = shutil.which("strace")
 EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 23
 CALLS = "openat write link linkat symlinkat unlinkat mkdirat rename renameat renameat2 fchmod fsync syncfs ftruncate utimensat"
 MARK = "getpriority"
-OLD = {"a.txt": b"old a", "file": b"becomes a folder", "folder/x.txt": b"becomes a file", "gone/z.txt": b"z"}
+OLD = {
+    "a.txt": b"old a",
+    "file": b"becomes a folder",
+    "folder/x.txt": b"becomes a file",
+    "gone/z.txt": b"z",
+}
 CHANGES = {
     "a.txt": b"new a",
     "file": None,
@@ -56,7 +61,9 @@ with ProjectTree(root) as tree:
 """
 
 pytestmark = [
-    pytest.mark.skipif(STRACE is None, reason="strace is not installed: no system call is made to fail"),
+    pytest.mark.skipif(
+        STRACE is None, reason="strace is not installed: no system call is made to fail"
+    ),
     # A server thread of another test may still exist; the child does not use it.
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
 ]
@@ -73,11 +80,15 @@ def made(root: Path) -> Path:
 
 def picture(root: Path) -> dict[str, bytes | None]:
     paths = [path for path in root.rglob("*") if path.relative_to(root).parts[0] != "agent-config"]
-    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths}
+    return {
+        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths
+    }
 
 
 def run(root: Path, work: str, *strace: str) -> int:
-    """Do `work` on the project, under strace when it gets options; the exit code as a shell tells it."""
+    """Do `work` on the project, under strace when it gets options; the exit code as a shell tells
+    it.
+    """
     tracer = [STRACE, "--seccomp-bpf", "-f", "-qq", *strace] if strace else []
     argv = [
         *tracer,
@@ -88,7 +99,9 @@ def run(root: Path, work: str, *strace: str) -> int:
         str(root),
         work,
     ]
-    code = subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    code = subprocess.run(
+        argv, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode
     return 128 - code if code < 0 else code
 
 
@@ -140,7 +153,12 @@ def half_done(root: Path) -> Path:
     if not child:
         with ProjectTree(made(root)) as tree:
             changes = [Change(path, content) for path, content in CHANGES.items()]
-            apply(tree, home(root), changes, step=lambda what: os._exit(1) if what == "rename folder" else None)
+            apply(
+                tree,
+                home(root),
+                changes,
+                step=lambda what: os._exit(1) if what == "rename folder" else None,
+            )
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     return root
@@ -150,7 +168,9 @@ def home(root: Path) -> Path:
     return root / "agent-config" / ".code-commit"
 
 
-@pytest.mark.parametrize("fault", ["signal=KILL", "error=ENOSPC", pytest.param("error=EACCES", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "fault", ["signal=KILL", "error=ENOSPC", pytest.param("error=EACCES", marks=pytest.mark.slow)]
+)
 def test_every_call_may_fail(tmp_path, states, work, calls, fault):
     old, new = states
     root = tmp_path / "project"

@@ -1,4 +1,6 @@
-"""Who may write in a folder decides what is at a path, if a place on the way to it is in that folder."""
+"""Who may write in a folder decides what is at a path, if a place on the way to it is in that
+folder.
+"""
 
 from __future__ import annotations
 

@@ -27,13 +27,19 @@ def a_readable_file(place: Path) -> None:
 @pytest.mark.parametrize("sync", [False, True])
 @pytest.mark.parametrize("plant", [a_link, a_pipe, a_readable_file, lambda place: None])
 @pytest.mark.parametrize("name", ["state.json", ".state.json.new"])
-def test_the_file_is_replaced(tmp_path: Path, name: str, plant: Callable[[Path], None], sync: bool) -> None:
+def test_the_file_is_replaced(
+    tmp_path: Path, name: str, plant: Callable[[Path], None], sync: bool
+) -> None:
     plant(tmp_path / name)
 
     replace_file(tmp_path / "state.json", b"new", sync=sync)
 
     (file,) = tmp_path.iterdir()
-    assert (file.name, file.read_bytes(), file.lstat().st_mode & 0o777) == ("state.json", b"new", 0o600)
+    assert (file.name, file.read_bytes(), file.lstat().st_mode & 0o777) == (
+        "state.json",
+        b"new",
+        0o600,
+    )
 
 
 def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:

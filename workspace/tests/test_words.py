@@ -32,7 +32,9 @@ def test_commands_and_invisible_characters_are_spelled_out(text, shown):
     assert printable(text) == shown
 
 
-@pytest.mark.parametrize("text", ["", "Grüße, 世界 ☃ ⚠\ufe0f é", "a\tb\nc\n", "C:\\x1b", "नमस्ते שלום"])
+@pytest.mark.parametrize(
+    "text", ["", "Grüße, 世界 ☃ ⚠\ufe0f é", "a\tb\nc\n", "C:\\x1b", "नमस्ते שלום"]
+)
 def test_plain_text_stays_as_it_is(text):
     assert printable(text) == text
 

@@ -28,7 +28,8 @@ from code_commit_workspace import (
 KEY = "sk-canary-0123456789"
 OFF = SandboxSettings(mode="off")
 EXAMPLE = Path(__file__).parents[2] / "examples/workspace/apply_changes.py"
-# Applies a change to `a` and `b` in the project at argv[1], and is killed when `a` is new and `b` still old.
+# Applies a change to `a` and `b` in the project at argv[1], and is killed when `a` is new and `b`
+# still old.
 KILLED = """
 import os, sys
 from pathlib import Path
@@ -51,7 +52,12 @@ def root(tmp_path, copied):
 
 def started(root):
     root.mkdir()
-    for name, text in {"a": "old", "b": "old", "build.sh": "grep -q new a\n", ".gitignore": "/agent-config\n"}.items():
+    for name, text in {
+        "a": "old",
+        "b": "old",
+        "build.sh": "grep -q new a\n",
+        ".gitignore": "/agent-config\n",
+    }.items():
         (root / name).write_text(text)
     git(root, "init", "-q")
     git(root, "add", "-A")
@@ -76,7 +82,10 @@ def held_by_another(root):
         "    workspace.name_run('the-other'); print('held', flush=True); sys.stdin.read()\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "held\n"
     return process
@@ -101,7 +110,9 @@ def test_a_change_that_is_refused_changes_nothing(root):
         name = "no-b"
 
         def judge(self, changes, tree):
-            return [Refusal(each.path, self.name, "b is mine") for each in changes if each.path == "b"]
+            return [
+                Refusal(each.path, self.name, "b is mine") for each in changes if each.path == "b"
+            ]
 
     with Workspace.open(root, writes=True, protected=[Protected("build.sh")]) as workspace:
         for path in (".git/config", "build.sh", "../a", "agent-config/x"):
@@ -145,7 +156,10 @@ def test_a_reader_holds_no_lock_and_changes_nothing(root):
 
 
 def test_two_writers_are_one_too_many(root):
-    with Workspace.open(root, writes=True), pytest.raises(NotReady, match="another run holds the lock"):
+    with (
+        Workspace.open(root, writes=True),
+        pytest.raises(NotReady, match="another run holds the lock"),
+    ):
         Workspace.open(root, writes=True)
     with Workspace.open(root, writes=True):
         pass  # closed, it gives the lock back
@@ -177,7 +191,9 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
         assert workspace.check([Change("agent-config", b"")]) == ()
         assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
         commit = workspace.checkpoints.take("run", "end")
-        assert not [path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")]
+        assert not [
+            path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")
+        ]
 
 
 def test_in_the_sandbox_its_own_names_count_too(bubblewrap, root, tmp_path):
@@ -204,14 +220,26 @@ def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with Workspace.open(root, writes=False) as workspace:
         workspace.look_ahead()
-        assert workspace.sandbox_warning().startswith("no sandbox: bubblewrap (bwrap) is not installed; builds and")
+        assert workspace.sandbox_warning().startswith(
+            "no sandbox: bubblewrap (bwrap) is not installed; builds and"
+        )
         assert (workspace.sandbox_warning(), workspace.sandbox_in_use) == ("", "off")
         assert workspace.run_build(log=tmp_path / "log", timeout=60).exit_code == 1
-        assert workspace.run_command(["grep", "x"], log=tmp_path / "log", timeout=60, stdin=b"x").passed
-        for run in (workspace.start_process, partial(workspace.run_command, log=tmp_path / "no", timeout=60)):
-            with pytest.raises(NotReady, match="commands that a model chooses only run in the sandbox: ") as told:
+        assert workspace.run_command(
+            ["grep", "x"], log=tmp_path / "log", timeout=60, stdin=b"x"
+        ).passed
+        for run in (
+            workspace.start_process,
+            partial(workspace.run_command, log=tmp_path / "no", timeout=60),
+        ):
+            with pytest.raises(
+                NotReady, match="commands that a model chooses only run in the sandbox: "
+            ) as told:
                 run(["true"], isolation_required=True)
-            assert told.value.hint == "install bubblewrap, or pass --sandbox off to run them with your rights"
+            assert (
+                told.value.hint
+                == "install bubblewrap, or pass --sandbox off to run them with your rights"
+            )
         assert not (tmp_path / "no").exists()
     with Workspace.open(root, writes=False, sandbox=SandboxSettings(mode="require")) as workspace:
         with pytest.raises(NotReady, match="not installed") as told:
@@ -229,13 +257,17 @@ def test_what_checks_a_project_in_a_larger_repository_lies_above_it(root, tmp_pa
         (root / name).touch()
     with Workspace.open(root / "sub/deep", writes=True, sandbox=OFF) as workspace:
         tampered = workspace.run_build(log=tmp_path / "log", timeout=60).tampered
-    assert tampered == tuple(str(root / name) for name in (".git/config", ".gitignore", "sub/.gitignore"))
+    assert tampered == tuple(
+        str(root / name) for name in (".git/config", ".gitignore", "sub/.gitignore")
+    )
 
 
 def test_a_build_needs_no_repository(tmp_path):
     (tmp_path / "p").mkdir()
     (tmp_path / "p/build.sh").write_text("echo made\n")
-    with Workspace.open(tmp_path / "p", writes=False, repository="optional", sandbox=OFF) as workspace:
+    with Workspace.open(
+        tmp_path / "p", writes=False, repository="optional", sandbox=OFF
+    ) as workspace:
         assert workspace.run_build(log=tmp_path / "log", timeout=60).output == b"made\n"
         with pytest.raises(NotReady, match="is not in a git repository") as told:
             workspace.files()
@@ -265,7 +297,15 @@ def test_state_is_not_written_through_a_link(root, tmp_path):
     [
         *(
             (".tool", state)
-            for state in ("elsewhere", ".tool", ".tool/", ".tool/a/b", ".tool/..", ".tool/.", "other/a")
+            for state in (
+                "elsewhere",
+                ".tool",
+                ".tool/",
+                ".tool/a/b",
+                ".tool/..",
+                ".tool/.",
+                "other/a",
+            )
         ),
         *(("a/b", "a/b/c"), (".", "./a"), ("..", "../a")),
     ],
@@ -276,13 +316,17 @@ def test_the_state_folder_lies_directly_in_the_private_one(root, private, state)
     assert sorted(os.listdir(root)) == [".git", ".gitignore", "a", "b", "build.sh"]  # noqa: PTH208 - names
 
 
-@pytest.mark.parametrize(("limit", "enough"), [(63, False), (64, True), (resource.RLIM_INFINITY, True)])
+@pytest.mark.parametrize(
+    ("limit", "enough"), [(63, False), (64, True), (resource.RLIM_INFINITY, True)]
+)
 def test_a_run_needs_enough_open_files(root, monkeypatch, limit, enough):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     if enough:
         Workspace.open(root, writes=True).close()
     else:
-        with pytest.raises(NotReady, match="a process may open only 63 files here, too few to run") as told:
+        with pytest.raises(
+            NotReady, match="a process may open only 63 files here, too few to run"
+        ) as told:
             Workspace.open(root, writes=True)
         assert told.value.hint == "raise it: ulimit -n 256"
 
@@ -373,7 +417,9 @@ def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
     assert tampered == (other.relative_to(root).as_posix(),)
 
 
-@pytest.mark.parametrize(("content", "code", "left"), [(b"new\n", 0, "new\n"), (b"other\n", 1, "old")])
+@pytest.mark.parametrize(
+    ("content", "code", "left"), [(b"new\n", 0, "new\n"), (b"other\n", 1, "old")]
+)
 def test_the_example(root, content, code, left):
     """As in an environment that has this distribution alone."""
     probe = "import sys; sys.modules['code_commit'] = None; sys.argv = sys.argv[1:]; exec(open(sys.argv[0]).read())"
@@ -429,4 +475,9 @@ def test_a_change_may_set_the_mode_of_a_file(root):
         changes = [Change("new", b"new\n", mode=0o750), Change("a", b"old", mode=0o700)]
         assert "new file mode 100755" in workspace.diff(changes)
         workspace.apply(changes)
-        assert [workspace.tree.mode(path) for path in ("new", "a", "b", "none")] == [0o750, 0o700, 0o644, None]
+        assert [workspace.tree.mode(path) for path in ("new", "a", "b", "none")] == [
+            0o750,
+            0o700,
+            0o644,
+            None,
+        ]

@@ -16,7 +16,8 @@ def main() -> int:
     # Escape what stdout cannot encode; stderr does so by default.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
-    # `run_command` prints it too, for longer command lines and for errors; its imports take twice as long as this.
+    # `run_command` prints it too, for longer command lines and for errors; its imports take twice
+    # as long as this.
     if arguments in (["--version"], ["-V"]):
         from code_commit import __version__
 
@@ -51,18 +52,27 @@ def main() -> int:
 
 
 def _open_missing_streams() -> None:
-    """Open closed standard streams on the null device: otherwise the next opened file takes their descriptor."""
+    """Open closed standard streams on the null device: otherwise the next opened file takes their
+    descriptor.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
-        os.set_inheritable(number, True)  # `dup2` leaves a descriptor alone that is the right one already
-        setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor, for good
+        # `dup2` leaves a descriptor alone that is the right one already.
+        os.set_inheritable(number, True)
+        setattr(
+            sys,
+            name,
+            open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False),  # noqa: SIM115 - a descriptor, for good
+        )
 
 
 def _exit_now(code: int) -> None:
-    """Exit without Python's shutdown, which waits for pool threads. After Ctrl-C in generated code (a dataclass that is
-    being imported), the shutdown also kills the process by that signal, without an exit code."""
+    """Exit without Python's shutdown, which waits for pool threads.
+
+    After Ctrl-C in generated code (a dataclass that is being imported), the shutdown also kills the
+    process by that signal, without an exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

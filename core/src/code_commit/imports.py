@@ -1,7 +1,7 @@
 """Import objects by name, and libraries without their optional parts.
 
-If click and rich are installed, httpx imports its command line, and structlog a renderer for developers. A run uses
-neither, and the imports would take half the time of a short run.
+If click and rich are installed, httpx imports its command line, and structlog a renderer for
+developers. A run uses neither, and the imports would take half the time of a short run.
 """
 
 from __future__ import annotations

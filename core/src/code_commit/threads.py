@@ -1,4 +1,7 @@
-"""Run functions in daemon threads. Python does not wait for them at exit, unlike for those of `concurrent.futures`."""
+"""Run functions in daemon threads.
+
+Python does not wait for them at exit, unlike for those of `concurrent.futures`.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,21 @@ _POLL_SECONDS = 0.2  # limits each wait: a signal just before it is only noticed
 
 
 def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """Run all `steps` concurrently; return their results and exceptions in order. The caller handles exceptions.
+    """Run all `steps` concurrently; return their results and exceptions in order.
 
-    Each step runs in its own thread with a copy of this context. Ctrl-C ends the process even if a step blocks. A
-    single step runs in this thread, where Ctrl-C interrupts it.
+    The caller handles exceptions.
+
+    Each step runs in its own thread with a copy of this context. Ctrl-C ends the process even if a
+    step blocks. A single step runs in this thread, where Ctrl-C interrupts it.
     """
     if len(steps) == 1:
         try:
             return [steps[0]()]
         except Exception as error:  # noqa: BLE001 - as with several
             return [error]
-    results: list[T | BaseException] = [RuntimeError("a thread ended without a result") for _ in steps]
+    results: list[T | BaseException] = [
+        RuntimeError("a thread ended without a result") for _ in steps
+    ]
 
     def run_step(index: int, step: Callable[[], T]) -> None:
         try:
@@ -36,7 +43,9 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
             results[index] = error
 
     threads = [
-        threading.Thread(target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True)
+        threading.Thread(
+            target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True
+        )
         for index, step in enumerate(steps)
     ]
     for thread in threads:

@@ -44,8 +44,17 @@ def streamed(*events: StreamEvent | dict) -> tuple[Completion, list[Delta]]:
 
 
 def begin(**members: object) -> dict:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude-made-up"}
-    return {"type": "message_start", "message": message | {"stop_reason": None, "usage": {"input_tokens": 3}} | members}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "claude-made-up",
+    }
+    return {
+        "type": "message_start",
+        "message": message | {"stop_reason": None, "usage": {"input_tokens": 3}} | members,
+    }
 
 
 def start(index: int, **block: object) -> dict:
@@ -61,7 +70,11 @@ def text(index: int, words: str) -> dict:
 
 
 def end(reason: str | None = "end_turn", **usage: int) -> tuple[dict, dict]:
-    return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}, STOP
+    return {
+        "type": "message_delta",
+        "delta": {"stop_reason": reason, "stop_sequence": None},
+        "usage": usage,
+    }, STOP
 
 
 def recorded(name: str) -> list[StreamEvent]:
@@ -87,7 +100,14 @@ def recorded(name: str) -> list[StreamEvent]:
         ),
         ("stream__redacted_thinking.sse", Finish.STOP, "Four.", "", [], Usage(14, 30, 0, 0)),
         ("stream__refusal.sse", Finish.REFUSED, "", "", [], Usage(14, 2, 0, 0)),
-        ("stream__citations.sse", Finish.LENGTH, "It is four, they say", "", [], Usage(90, 12, 0, 0)),
+        (
+            "stream__citations.sse",
+            Finish.LENGTH,
+            "It is four, they say",
+            "",
+            [],
+            Usage(90, 12, 0, 0),
+        ),
         ("stream__counts_at_the_end.sse", Finish.STOP, "Four.", "", [], Usage(21, 3, 8)),
     ],
 )
@@ -103,12 +123,19 @@ def test_streams_as_the_service_sends_them(name, finish, words, thinking, called
 
 def test_thinking_of_a_stream_goes_back_unchanged():
     completion, _ = streamed(*recorded("stream__thinking_and_calls.sse"))
-    results = Message("user", tuple(ToolResult(call.id, call.name, "x") for call in completion.tool_calls))
+    results = Message(
+        "user", tuple(ToolResult(call.id, call.name, "x") for call in completion.tool_calls)
+    )
     sent = WIRE.encode(Request((HELLO, completion.message, results))).body["messages"][1]["content"]
     assert sent == [
         {"type": "thinking", "thinking": "Which file?", "signature": "c2lnLTE="},
         {"type": "text", "text": "Reading."},
-        {"type": "tool_use", "id": "toolu_made_up_1", "name": "read_file", "input": {"path": "a.txt"}},
+        {
+            "type": "tool_use",
+            "id": "toolu_made_up_1",
+            "name": "read_file",
+            "input": {"path": "a.txt"},
+        },
         {"type": "tool_use", "id": "toolu_made_up_2", "name": "now", "input": {}},
     ]
 
@@ -117,7 +144,15 @@ def test_citations_are_kept():
     completion, _ = streamed(*recorded("stream__citations.sse"))
     assert [block.get("citations") for block in completion.raw["content"]] == [
         None,
-        [{"type": "char_location", "cited_text": "4", "document_index": 0, "start_char_index": 0, "end_char_index": 1}],
+        [
+            {
+                "type": "char_location",
+                "cited_text": "4",
+                "document_index": 0,
+                "start_char_index": 0,
+                "end_char_index": 1,
+            }
+        ],
     ]
 
 
@@ -161,7 +196,13 @@ def test_deltas_tell_the_parts_apart():
         [start(0, type="text"), text(0, "Hi"), {"type": "content_block_stop", "index": 0}, *end()],
         [{"type": "ping"}, start(1, type="text", text=""), {"type": "news"}, text(1, "Hi"), *end()],
         [start(1, type="text", text="i"), start(0, type="text", text="H"), *end()],
-        [start(0, type="text", text=""), delta(0, type="news_delta", news=1), text(0, "Hi"), *end(), text(0, "!")],
+        [
+            start(0, type="text", text=""),
+            delta(0, type="news_delta", news=1),
+            text(0, "Hi"),
+            *end(),
+            text(0, "!"),
+        ],
         [begin(usage={"input_tokens": 99}), start(0, type="text", text=""), text(0, "Hi"), *end()],
         [start(0, type="text", text=""), text(0, "Hi"), end()[0], *end()],
         [start(0, type="text", text="Hi"), *end(input_tokens=0)],
@@ -175,7 +216,10 @@ def test_other_orders_and_kinds_of_events(events):
 def test_the_kind_of_an_event_may_be_its_name_alone():
     events = [begin(), start(0, type="text", text="Hi"), *end()]
     named = [
-        StreamEvent(each["type"], json.dumps({name: value for name, value in each.items() if name != "type"}).encode())
+        StreamEvent(
+            each["type"],
+            json.dumps({name: value for name, value in each.items() if name != "type"}).encode(),
+        )
         for each in events
     ]
     assert streamed(*named)[0].text == "Hi"
@@ -216,15 +260,29 @@ def test_an_error_in_the_middle(error, kind, members):
 
 
 def test_output_that_is_filtered_in_the_middle():
-    error = {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}
-    completion, _ = streamed(begin(), start(0, type="text", text="half"), {"type": "error", "error": error})
+    error = {
+        "type": "invalid_request_error",
+        "message": "Output blocked by content filtering policy",
+    }
+    completion, _ = streamed(
+        begin(), start(0, type="text", text="half"), {"type": "error", "error": error}
+    )
     assert (completion.finish, completion.text) == (Finish.FILTERED, "")
 
 
 def test_what_arrived_is_told():
     decoder = WIRE.stream()
-    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == ("", None, None)
-    for each in (begin(), start(0, type="thinking", thinking="hm"), start(1, type="text", text="so"), text(1, " far")):
+    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == (
+        "",
+        None,
+        None,
+    )
+    for each in (
+        begin(),
+        start(0, type="thinking", thinking="hm"),
+        start(1, type="text", text="so"),
+        text(1, " far"),
+    ):
         decoder.feed(event(each))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3), "claude-made-up")
@@ -284,7 +342,18 @@ def test_a_huge_index_needs_no_memory():
     assert streamed(begin(), *starts, *end())[0].text == "xxx"
 
 
-NAMES = ["type", "index", "text", "thinking", "partial_json", "name", "input", "citations", "signature", "usage"]
+NAMES = [
+    "type",
+    "index",
+    "text",
+    "thinking",
+    "partial_json",
+    "name",
+    "input",
+    "citations",
+    "signature",
+    "usage",
+]
 words = st.text(max_size=9)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | words,
@@ -297,7 +366,12 @@ values = st.recursive(
 def test_no_event_crashes(value, other):
     for events in (
         [{"type": "message_start", "message": value}, *end()],
-        [begin(), start(0, type="text", text="", citations=other), delta(0, type="x_delta", citation=value), *end()],
+        [
+            begin(),
+            start(0, type="text", text="", citations=other),
+            delta(0, type="x_delta", citation=value),
+            *end(),
+        ],
         [begin(), {"type": "content_block_start", "index": 0, "content_block": value}, *end()],
         [begin(content=value, usage=other), *end()],
         [begin(), {"type": "message_delta", "delta": value, "usage": other}, STOP],

@@ -1,4 +1,7 @@
-"""A whole reply of Anthropic, cut into events anywhere. The splitter is independent of the decoder."""
+"""A whole reply of Anthropic, cut into events anywhere.
+
+The splitter is independent of the decoder.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,12 @@ def pieces(words: str, sizes: Iterator[int]) -> Iterator[str]:
 def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Yield the events for a whole reply; `sizes` are of the pieces of its text."""
     usage = reply["usage"]
-    early = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
+    early = {
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**usage, "output_tokens": 1},
+    }
     yield {"type": "message_start", "message": {**reply, **early}}
     yield {"type": "ping"}
     for index, block in enumerate(reply["content"]):
@@ -52,22 +60,33 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any
             yield delta(index, type="signature_delta", signature=block["signature"])
         elif kind == "tool_use":
             yield start(index, **{**block, "input": {}})
-            written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
+            written = (
+                block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
+            )
             for piece in ("", *pieces(written, sizes)):
                 yield delta(index, type="input_json_delta", partial_json=piece)
         else:
             yield start(index, **block)
         yield {"type": "content_block_stop", "index": index}
     changed = {"stop_reason": reply["stop_reason"], "stop_sequence": reply["stop_sequence"]}
-    yield {"type": "message_delta", "delta": changed, "usage": {"output_tokens": usage["output_tokens"]}}
+    yield {
+        "type": "message_delta",
+        "delta": changed,
+        "usage": {"output_tokens": usage["output_tokens"]},
+    }
     yield STOP
 
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
-inputs = st.one_of(st.dictionaries(words, st.one_of(words, st.integers(), st.lists(words, max_size=2)), max_size=3))
+inputs = st.one_of(
+    st.dictionaries(words, st.one_of(words, st.integers(), st.lists(words, max_size=2)), max_size=3)
+)
 blocks = st.one_of(
     st.builds(lambda words: {"type": "text", "text": words}, words | st.just("")),
-    st.builds(lambda words: {"type": "thinking", "thinking": words, "signature": "c2ln"}, words | st.just("")),
+    st.builds(
+        lambda words: {"type": "thinking", "thinking": words, "signature": "c2ln"},
+        words | st.just(""),
+    ),
     st.builds(lambda words: {"type": "redacted_thinking", "data": words}, words),
     st.builds(
         lambda name, given: {"type": "tool_use", "id": "toolu_1", "name": name, "input": given},
@@ -85,7 +104,12 @@ replies = st.builds(
         "content": content,
         "stop_reason": reason,
         "stop_sequence": None,
-        "usage": {"input_tokens": 7, "cache_read_input_tokens": 5, "output_tokens": 9, "service_tier": "standard"},
+        "usage": {
+            "input_tokens": 7,
+            "cache_read_input_tokens": 5,
+            "output_tokens": 9,
+            "service_tier": "standard",
+        },
     },
     st.lists(blocks, max_size=5),
     st.sampled_from(["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn", None]),
@@ -105,10 +129,14 @@ def test_any_cut_of_a_reply_gives_the_same_completion(reply, sizes):
     written: dict[tuple[int, str], str] = {}
     for each in deltas:
         written[each.index, each.kind] = written.get((each.index, each.kind), "") + each.text
-    assert "".join(words for (_, kind), words in written.items() if kind == "text") == completion.text
+    assert (
+        "".join(words for (_, kind), words in written.items() if kind == "text") == completion.text
+    )
     for index, block in enumerate(reply["content"]):
         if block["type"] == "thinking":
             assert written.get((index, "thinking"), "") == block["thinking"]
         if block["type"] == "tool_use":
             given = block["input"]
-            assert written[index, "tool"] == (given if isinstance(given, str) else json.dumps(given))
+            assert written[index, "tool"] == (
+                given if isinstance(given, str) else json.dumps(given)
+            )

@@ -33,7 +33,12 @@ def decode(answer: object, status: int = 200):
 
 
 def message(*content: dict, stop: str | None = "end_turn", **fields) -> dict:
-    return {"type": "message", "role": "assistant", "content": list(content), "stop_reason": stop} | fields
+    return {
+        "type": "message",
+        "role": "assistant",
+        "content": list(content),
+        "stop_reason": stop,
+    } | fields
 
 
 def text(words: str) -> dict:
@@ -54,7 +59,13 @@ def test_a_request_in_full():
         "max_tokens": 50,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
         "system": "Be brief.",
-        "tools": [{"name": "now", "description": "The time.", "input_schema": {"type": "object", "properties": {}}}],
+        "tools": [
+            {
+                "name": "now",
+                "description": "The time.",
+                "input_schema": {"type": "object", "properties": {}},
+            }
+        ],
         "tool_choice": {"type": "none"},
         "temperature": 0.5,
         "output_config": {"effort": "high"},
@@ -78,11 +89,16 @@ def test_every_request_has_max_tokens(model, limit):
 
 def test_results_come_before_text():
     calls = Message(
-        "assistant", (ToolCall("functions.read:0", "read", None, raw="{"), ToolCall("c2", "read", {"a": 1}))
+        "assistant",
+        (ToolCall("functions.read:0", "read", None, raw="{"), ToolCall("c2", "read", {"a": 1})),
     )
     results = Message(
         "user",
-        (Text("Well?"), ToolResult("functions.read:0", "read", "no JSON", is_error=True), ToolResult("c2", "read", "")),
+        (
+            Text("Well?"),
+            ToolResult("functions.read:0", "read", "no JSON", is_error=True),
+            ToolResult("c2", "read", ""),
+        ),
     )
     _, assistant, user = wire().encode(Request((HELLO, calls, results))).body["messages"]
     assert assistant["content"] == [
@@ -90,14 +106,21 @@ def test_results_come_before_text():
         {"type": "tool_use", "id": "c2", "name": "read", "input": {"a": 1}},
     ]
     assert user["content"] == [
-        {"type": "tool_result", "tool_use_id": "functions_read_0", "content": "no JSON", "is_error": True},
+        {
+            "type": "tool_result",
+            "tool_use_id": "functions_read_0",
+            "content": "no JSON",
+            "is_error": True,
+        },
         {"type": "tool_result", "tool_use_id": "c2", "content": ""},
         {"type": "text", "text": "Well?"},
     ]
 
 
 def test_at_most_four_prefixes_are_marked_for_the_cache():
-    messages = tuple(Message("user", (Text(f"part {number}", cache_here=number != 2),)) for number in range(7))
+    messages = tuple(
+        Message("user", (Text(f"part {number}", cache_here=number != 2),)) for number in range(7)
+    )
     sent = wire().encode(Request(messages)).body["messages"]
     marked = [part["content"][0]["text"] for part in sent if "cache_control" in part["content"][0]]
     assert marked == ["part 3", "part 4", "part 5", "part 6"]
@@ -119,7 +142,9 @@ def test_thinking_of_all_kinds_goes_back_in_order():
     completion = decode(message(*blocks, stop="tool_use"))
     assert completion.text == "Let me look."
     assert completion.finish is Finish.TOOL_CALLS
-    assert wire().encode(Request((HELLO, completion.message))).body["messages"][1]["content"] == blocks
+    assert (
+        wire().encode(Request((HELLO, completion.message))).body["messages"][1]["content"] == blocks
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,16 +152,27 @@ def test_thinking_of_all_kinds_goes_back_in_order():
     [
         ({}, {}, None),
         ({"thinking_budget_tokens": 16000}, {}, {"type": "enabled", "budget_tokens": 16000}),
-        ({"thinking_budget_tokens": 16000}, {"max_tokens": 5000}, {"type": "enabled", "budget_tokens": 4999}),
+        (
+            {"thinking_budget_tokens": 16000},
+            {"max_tokens": 5000},
+            {"type": "enabled", "budget_tokens": 4999},
+        ),
         ({"thinking_budget_tokens": 16000}, {"max_tokens": 1024}, None),
         ({"thinking_budget_tokens": 16000}, {"tools": (TOOL,), "tool_choice": "required"}, None),
         ({"thinking": "adaptive"}, {"tools": (TOOL,)}, {"type": "adaptive"}),
         ({"thinking": "adaptive"}, {"tools": (TOOL,), "tool_choice": "required"}, None),
-        ({"thinking": "disabled"}, {"tools": (TOOL,), "tool_choice": "required"}, {"type": "disabled"}),
+        (
+            {"thinking": "disabled"},
+            {"tools": (TOOL,), "tool_choice": "required"},
+            {"type": "disabled"},
+        ),
     ],
 )
 def test_thinking_is_requested_if_possible(settings, request_fields, thinking):
-    assert wire(**settings).encode(Request((HELLO,), **request_fields)).body.get("thinking") == thinking
+    assert (
+        wire(**settings).encode(Request((HELLO,), **request_fields)).body.get("thinking")
+        == thinking
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,9 +213,14 @@ def test_stop_reasons(word, finish):
 
 
 def test_a_paused_turn_goes_back_unchanged():
-    blocks = [text("Searching."), {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}]
+    blocks = [
+        text("Searching."),
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}},
+    ]
     completion = decode(message(*blocks, stop="pause_turn"))
-    assert wire().encode(Request((HELLO, completion.message))).body["messages"][1]["content"] == blocks
+    assert (
+        wire().encode(Request((HELLO, completion.message))).body["messages"][1]["content"] == blocks
+    )
 
 
 def test_tokens_are_totals():
@@ -207,8 +248,18 @@ def test_an_empty_turn_is_a_completion():
         (401, "authentication_error", "invalid x-api-key", "auth"),
         (403, "permission_error", "", "auth"),
         (402, "billing_error", "", "quota"),
-        (400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.", "quota"),
-        (400, "invalid_request_error", "You have reached your specified API usage limits.", "quota"),
+        (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the Anthropic API.",
+            "quota",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "You have reached your specified API usage limits.",
+            "quota",
+        ),
         (400, "invalid_request_error", "max_tokens: too large", "rejected"),
         (404, "not_found_error", "model: claude-x", "rejected"),
         (413, "request_too_large", "", "rejected"),
@@ -218,7 +269,8 @@ def test_an_empty_turn_is_a_completion():
         (529, "overloaded_error", "", "server"),
         (200, "overloaded_error", "", "server"),
         (200, "api_error", "", "server"),
-        # Gateways send types that are too general: the status decides, and a rejected key is not retried.
+        # Gateways send types that are too general: the status decides, and a rejected key is not
+        # retried.
         (401, "api_error", "invalid key", "auth"),
         (403, "api_error", "", "auth"),
         (404, "api_error", "", "rejected"),
@@ -235,7 +287,9 @@ def test_error_kinds(status, kind_of_error, words, kind):
 
 def test_filtered_output_is_not_a_rejected_request():
     words = "Output blocked by content filtering policy"
-    completion = decode({"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400)
+    completion = decode(
+        {"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400
+    )
     assert (completion.finish, completion.text, completion.usage) == (Finish.FILTERED, "", Usage())
 
 

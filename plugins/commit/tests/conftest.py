@@ -14,14 +14,18 @@ import pytest
 
 from code_commit_testing import Finished, Project, install_plugin
 
-# The sandbox is shown with the scripts of `init`, and by other distributions; here it would only take time.
+# The sandbox is shown with the scripts of `init`, and by other distributions; here it would only
+# take time.
 NO_SANDBOX = {"CODE_COMMIT_SANDBOX": "off"}
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers\n"
 
 
 @dataclass(frozen=True)
 class Change:
-    """Runs the commit workflow in `project` with scripted answers. The build passes if a.txt contains "good"."""
+    """Runs the commit workflow in `project` with scripted answers.
+
+    The build passes if a.txt contains "good".
+    """
 
     project: Project
     plugins: Path
@@ -45,7 +49,10 @@ class Change:
     def prompts(self) -> list[str]:
         """Return the prompts of the latest run."""
         files = self.project.run_folder.glob("[0-9]*-query.txt")
-        return [path.read_text() for path in sorted(files, key=lambda path: int(path.name.split("-")[0]))]
+        return [
+            path.read_text()
+            for path in sorted(files, key=lambda path: int(path.name.split("-")[0]))
+        ]
 
     def result(self) -> dict[str, object]:
         """Return the `data` of the latest run."""
@@ -62,7 +69,9 @@ def change(tmp_path: Path) -> Change:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return Project.create(tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None)
+    return Project.create(
+        tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None
+    )
 
 
 @pytest.fixture
@@ -74,7 +83,9 @@ def plugins(tmp_path: Path) -> list[Path]:
 def answered(plugins: list[Path]) -> Callable[..., Finished]:
     """Return a function that runs the command in a project with replies of the model."""
 
-    def run(project: Project, *replies: str, settings: str = "", arguments: Sequence[str] = ()) -> Finished:
+    def run(
+        project: Project, *replies: str, settings: str = "", arguments: Sequence[str] = ()
+    ) -> Finished:
         model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'
         config = f"{model}replies = {json.dumps(replies)}\n{settings}"
         project.write({"agent-config/config.toml": config})
@@ -97,7 +108,9 @@ def project_with() -> Callable[[Path, Mapping[str, str]], Project]:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables: a cache folder for all tests, so that pytest is compiled once; and the toolchain of the real home."""
+    """Variables: a cache folder for all tests, so that pytest is compiled once; and the toolchain
+    of the real home.
+    """
     rustup = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
     # The plugins of this environment's pytest would cost more than the tests of a project.
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -108,7 +121,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def build() -> Callable[..., Finished]:
     """Return a function that runs the build.sh of a project."""
 
-    def run(project: Project, *, path: str | None = None, environ: Mapping[str, str] | None = None) -> Finished:
+    def run(
+        project: Project, *, path: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> Finished:
         environ = project.environment({**(environ or {}), **({"PATH": path} if path else {})})
         done = subprocess.run(
             [shutil.which("bash") or "bash", "build.sh"],

@@ -38,7 +38,9 @@ def main() -> None:
         code = "from code_commit_testing.scripted_provider import code_commit_providers\n"
         plugins = install_plugin(Path(scratch, "plugins"), "scripted", code)
         command = [sys.executable, "-m", "code_commit", "--quiet"]
-        subprocess.run(command, cwd=root, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(plugins)}, check=True)
+        subprocess.run(
+            command, cwd=root, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(plugins)}, check=True
+        )
         (recorded,) = (path for path in (root / "logs").iterdir() if path.is_dir())
         keep(recorded, DEMO / "recording")
 
@@ -55,7 +57,10 @@ def keep(recorded: Path, target: Path) -> None:
             continue
         names = KEPT[event["kind"]] or tuple(event["data"])
         event["data"] = {name: event["data"][name] for name in names}
-        event["data"].update((name, None) for name in ("input_tokens", "output_tokens") if name in names)  # not real
+        # Not real.
+        event["data"].update(
+            (name, None) for name in ("input_tokens", "output_tokens") if name in names
+        )
         event.update(run=recorded.name, time=0.0, seq=len(lines) + 1)
         lines.append(json.dumps(event, ensure_ascii=False) + "\n")
     (target / "events.jsonl").write_text("".join(lines), "utf-8")

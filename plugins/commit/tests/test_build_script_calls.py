@@ -1,4 +1,6 @@
-"""What the `build.sh` of `code-commit init` calls, and what it says when a tool is missing or ran no test."""
+"""What the `build.sh` of `code-commit init` calls, and what it says when a tool is missing or ran
+no test.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,26 @@ from pathlib import Path
 import pytest
 
 PYPROJECT = '[project]\nname = "x"\nversion = "1"\n'
-UNITTEST = "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(1, 1)\n"
+UNITTEST = (
+    "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(1, 1)\n"
+)
 JAVA_TEST = "class ATest {}\n"
 RECORDED = '#!/bin/sh\necho "$(basename "$0") $*" >> {calls}\necho "{output}"\n'
-USUAL = ("bash", "sh", "env", "dirname", "basename", "find", "grep", "awk", "rm", "pwd", "xargs", "cat", "head")
+USUAL = (
+    "bash",
+    "sh",
+    "env",
+    "dirname",
+    "basename",
+    "find",
+    "grep",
+    "awk",
+    "rm",
+    "pwd",
+    "xargs",
+    "cat",
+    "head",
+)
 
 
 @dataclass(frozen=True)
@@ -102,13 +120,18 @@ INSTALLED = {"package.json": PACKAGES, "node_modules/x/index.js": ""}
         ({"setup.py": "", "x/__init__.py": "", "x/tests/__init__.py": "", "x/tests/test_a.py": UNITTEST, "more/b_test.py": UNITTEST}, ("python3",), ["python3 -m unittest discover", "python3 -m unittest discover --start-directory more --pattern *_test.py"]),
     ],
 )  # fmt: skip
-def test_the_script_calls_the_tools_of_the_project(tmp_path, stubs, files, tools, calls, project_with, build):
+def test_the_script_calls_the_tools_of_the_project(
+    tmp_path, stubs, files, tools, calls, project_with, build
+):
     project = project_with(tmp_path / "p", files)
     project.command("init", "--no-build")
     missing = build(project, path=stubs.path)
     assert missing.exit_code == 1
     assert "is not installed" in missing.stderr
-    stubs.add(*tools, output={"mvn": "Tests run: 1", "go": "ok x", "meson": "Ok: 1"}.get(tools[0], "Ran 1 test"))
+    stubs.add(
+        *tools,
+        output={"mvn": "Tests run: 1", "go": "ok x", "meson": "Ok: 1"}.get(tools[0], "Ran 1 test"),
+    )
     (project.root / "build/test-results").mkdir(parents=True)
     (project.root / "build/test-results/a.xml").write_text("<testcase/>")
     done = build(project, path=stubs.path)
@@ -125,11 +148,15 @@ TOOLS = {"mvn": MAVEN_TEST, "gradle": GRADLE_TEST, "go": GO_TEST, "meson": MESON
     ("files", "tool", "output"),
     [
         pytest.param(files, tool, output, marks=[pytest.mark.slow] * (output not in {"", own}))
-        for (tool, files), own in zip(TOOLS.items(), ("Tests run: 0", "", NO_TEST[1], NO_TEST[3]), strict=True)
+        for (tool, files), own in zip(
+            TOOLS.items(), ("Tests run: 0", "", NO_TEST[1], NO_TEST[3]), strict=True
+        )
         for output in NO_TEST
     ],
 )
-def test_a_tool_that_ran_no_test_fails_the_build(tmp_path, stubs, files, tool, output, project_with, build):
+def test_a_tool_that_ran_no_test_fails_the_build(
+    tmp_path, stubs, files, tool, output, project_with, build
+):
     project = project_with(tmp_path / "p", files)
     project.command("init", "--no-build")
     stubs.add(tool, output=output)
@@ -138,7 +165,8 @@ def test_a_tool_that_ran_no_test_fails_the_build(tmp_path, stubs, files, tool, o
 
 
 @pytest.mark.parametrize(
-    ("files", "wrapper"), [({**MAVEN_TEST, "mvnw": ""}, "mvnw"), ({**GRADLE_TEST, "gradlew": ""}, "gradlew")]
+    ("files", "wrapper"),
+    [({**MAVEN_TEST, "mvnw": ""}, "mvnw"), ({**GRADLE_TEST, "gradlew": ""}, "gradlew")],
 )
 def test_the_wrapper_of_a_project_comes_first(tmp_path, stubs, files, wrapper, project_with, build):
     project = project_with(tmp_path / "p", files)
@@ -157,7 +185,10 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
 @pytest.mark.parametrize(
     ("files", "install"),
     [
-        ({"pyproject.toml": WITH_GROUP}, "python3 -m venv .venv && .venv/bin/pip install -e . --group tests"),
+        (
+            {"pyproject.toml": WITH_GROUP},
+            "python3 -m venv .venv && .venv/bin/pip install -e . --group tests",
+        ),
         ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
         (
             {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},
@@ -175,12 +206,19 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
             {"requirements.txt": "pytest"},
             "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
         ),
-        ({"pyproject.toml": WITH_EXTRA}, "python3 -m venv .venv && .venv/bin/pip install -e '.[test]'"),
+        (
+            {"pyproject.toml": WITH_EXTRA},
+            "python3 -m venv .venv && .venv/bin/pip install -e '.[test]'",
+        ),
         ({"pyproject.toml": WITH_GROUP, "uv.lock": ""}, "uv sync --group tests"),
     ],
 )
-def test_the_message_names_what_installs_pytest(tmp_path, stubs, cache, files, install, project_with, build):
-    """The project's own interpreter comes first, also before that of its manager where this is not installed."""
+def test_the_message_names_what_installs_pytest(
+    tmp_path, stubs, cache, files, install, project_with, build
+):
+    """The project's own interpreter comes first, also before that of its manager where this is not
+    installed.
+    """
     project = project_with(tmp_path / "p", {**files, "conftest.py": ""})
     own = project.root / ".venv/bin/python"
     own.parent.mkdir(parents=True)
@@ -189,22 +227,33 @@ def test_the_message_names_what_installs_pytest(tmp_path, stubs, cache, files, i
     project.command("init", "--no-build")
     assert ".venv/\n" in project.read(".gitignore")
     done = build(project, path=stubs.path, environ=cache)
-    message = f"build.sh: .venv/bin/python has no pytest. Install the project with its tests: {install}\n"
+    message = (
+        f"build.sh: .venv/bin/python has no pytest. Install the project with its tests: {install}\n"
+    )
     assert (done.exit_code, done.stderr) == (1, message)
 
 
 def test_the_manager_of_a_lock_file_runs_the_tests(tmp_path, stubs, project_with, build):
-    project = project_with(tmp_path / "p", {"pyproject.toml": WITH_EXTRA, "uv.lock": "", "test_m.py": ""})
+    project = project_with(
+        tmp_path / "p", {"pyproject.toml": WITH_EXTRA, "uv.lock": "", "test_m.py": ""}
+    )
     project.command("init", "--no-build")
     done = build(project, path=stubs.path)
-    assert (done.exit_code, "the project uses uv, which is not installed" in done.stderr) == (1, True)
+    assert (done.exit_code, "the project uses uv, which is not installed" in done.stderr) == (
+        1,
+        True,
+    )
     stubs.add("uv")
     assert build(project, path=stubs.path).exit_code == 0
     assert stubs.called()[-1] == "uv run python -m pytest"
 
 
-def test_tox_runs_the_tests_of_a_project_whose_python_has_no_pytest(tmp_path, stubs, project_with, build):
-    project = project_with(tmp_path / "p", {"tox.ini": "[testenv]\ncommands = pytest\n", "setup.py": ""})
+def test_tox_runs_the_tests_of_a_project_whose_python_has_no_pytest(
+    tmp_path, stubs, project_with, build
+):
+    project = project_with(
+        tmp_path / "p", {"tox.ini": "[testenv]\ncommands = pytest\n", "setup.py": ""}
+    )
     project.command("init", "--no-build")
     (stubs.folder / "python3").write_text('#!/bin/sh\n[ "$1" != -c ]\n')
     (stubs.folder / "python3").chmod(0o755)

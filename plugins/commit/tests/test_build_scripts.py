@@ -1,4 +1,6 @@
-"""The `build.sh` that `code-commit init` writes, with the real tools: green, red, and without a test that ran."""
+"""The `build.sh` that `code-commit init` writes, with the real tools: green, red, and without a
+test that ran.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ PYPROJECT = '[project]\nname = "x"\nversion = "1"\n'
 
 @dataclass(frozen=True)
 class Language:
-    """A project that builds. `red` and `idle` replace files: a failing test, and no test that can run."""
+    """A project that builds.
+
+    `red` and `idle` replace files: a failing test, and no test that can run.
+    """
 
     name: str
     files: Mapping[str, str]
@@ -33,9 +38,7 @@ class Language:
     says: str = "no tests? ran"
 
 
-UNITTEST = (
-    "import unittest\nfrom m import f\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(), 1)\n"
-)
+UNITTEST = "import unittest\nfrom m import f\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(), 1)\n"
 NODE_TEST = 'require("node:test")("f", () => require("node:assert").equal(require("../m"), 1))\n'
 RUST_TEST = "#[test]\nfn f_is_one() {\n    assert_eq!(f(), 1);\n}\n"
 C_TEST = '#include "m.h"\nint main(void) { return F != 1; }\n'
@@ -95,7 +98,9 @@ LANGUAGES = [
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(tmp_path, language, cache, project_with, build):
+def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(
+    tmp_path, language, cache, project_with, build
+):
     project = project_with(tmp_path, language.files)
     finished = project.command("init", "--json", environ=cache)
     assert finished.exit_code == 0, finished.stderr + project.read("build.sh")
@@ -127,7 +132,9 @@ def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(tmp_path, langua
     ],
     ids=["python", "javascript", "make", "cmake"],
 )  # fmt: skip
-def test_a_project_without_tests_passes_until_it_has_test_files(tmp_path, cache, files, added, project_with, build):
+def test_a_project_without_tests_passes_until_it_has_test_files(
+    tmp_path, cache, files, added, project_with, build
+):
     project = project_with(tmp_path, files)
     project.command("init", "--no-build")
     done = build(project, environ=cache)
@@ -136,7 +143,9 @@ def test_a_project_without_tests_passes_until_it_has_test_files(tmp_path, cache,
     assert build(project, environ=cache).exit_code != 0
 
 
-def test_a_syntax_error_in_a_module_that_no_test_imports_fails_the_build(tmp_path, cache, project_with, build):
+def test_a_syntax_error_in_a_module_that_no_test_imports_fails_the_build(
+    tmp_path, cache, project_with, build
+):
     project = project_with(tmp_path, {**UNITTESTS.files, ".venv/lib/old.py": "print 1\n"})
     project.command("init", "--no-build")
     assert build(project, environ=cache).exit_code == 0
@@ -193,7 +202,10 @@ def test_the_parts_of_a_project_are_found(tmp_path, files, found, project_with):
 
 @needs("node", "npm")
 def test_every_part_must_pass(tmp_path, cache, project_with, build):
-    files = {**UNITTESTS.files, **{f"the web/{path}": text for path, text in JAVASCRIPT.files.items()}}
+    files = {
+        **UNITTESTS.files,
+        **{f"the web/{path}": text for path, text in JAVASCRIPT.files.items()},
+    }
     project = project_with(tmp_path, files)
     finished = project.command("init", environ=cache)
     assert finished.exit_code == 0, finished.stderr
@@ -212,7 +224,9 @@ SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_provid
 @pytest.mark.parametrize(
     "language",
     [
-        each if each.id == "unittest" else pytest.param(*each.values, id=each.id, marks=[*each.marks, pytest.mark.slow])
+        each
+        if each.id == "unittest"
+        else pytest.param(*each.values, id=each.id, marks=[*each.marks, pytest.mark.slow])
         for each in LANGUAGES
     ],
 )

@@ -19,7 +19,9 @@ STOP = '[plugins.commit]\nchanged_since_rollup = "stop"\n'
 
 
 @pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
-def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(project, path, text, answered):
+def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(
+    project, path, text, answered
+):
     project.command("rollup")
     project.write({path: text})
     finished = answered(project, CHANGE, settings=STOP)
@@ -36,14 +38,19 @@ def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, answered):
     assert answered(project, CHANGE).exit_code == 0
     finished = answered(project, "^^^b.py\nprint(4)\n^^^end\n", arguments=["--query", "Print 4."])
     assert (finished.exit_code, project.read("b.py")) == (0, "print(4)\n")
-    assert "1 file changed since the rollup: collected the code again, 1 file, about 10 tokens" in finished.stderr
+    assert (
+        "1 file changed since the rollup: collected the code again, 1 file, about 10 tokens"
+        in finished.stderr
+    )
     prompt = (project.run_folder / "1-initial-query.txt").read_text()
     assert "--- b.py ---\nprint(3)\n" in prompt
     assert "--- c.py ---" not in prompt
 
 
 @pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"]])
-def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(project, plugins, arguments, answered):
+def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(
+    project, plugins, arguments, answered
+):
     project.write({"package-lock.json": "{}\n", "binary": "\0"})
     finished = answered(project, CHANGE, arguments=arguments)
     assert (finished.exit_code, project.read("b.py")) == (0, "print(3)\n")
@@ -86,7 +93,9 @@ def test_a_file_created_since_the_rollup_is_not_overwritten(project, answered):
 def test_a_file_created_since_the_rollup_is_in_the_next_prompt(project, answered):
     project.write({"left-out.txt": "known\n"})
     project.command("rollup", "--exclude", "left-*")
-    project.write({"tests/test_new.py": "new\n", "left-over.txt": "x\n", "image": "\0", "b.py": "print(1)\n"})
+    project.write(
+        {"tests/test_new.py": "new\n", "left-over.txt": "x\n", "image": "\0", "b.py": "print(1)\n"}
+    )
     finished = answered(project, "^^^tests/test_new.py\nnewer\n^^^end\n")
     assert (finished.exit_code, project.read("tests/test_new.py")) == (0, "newer\n")
     told = "1 file changed and 1 file is new since the rollup: collected the code again, 5 files, "
@@ -96,9 +105,13 @@ def test_a_file_created_since_the_rollup_is_in_the_next_prompt(project, answered
     assert "left-" not in prompt
 
 
-def test_a_file_created_while_the_model_works_is_not_overwritten(project, plugins, answered, tmp_path):
+def test_a_file_created_while_the_model_works_is_not_overwritten(
+    project, plugins, answered, tmp_path
+):
     project.command("rollup")
-    plugins[:] = [install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"newer.txt": "mine\n"}))]
+    plugins[:] = [
+        install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"newer.txt": "mine\n"}))
+    ]
     finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n")
     assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
     assert "newer.txt changed since the rollup" in finished.stderr
@@ -121,10 +134,14 @@ ScriptedProvider.complete = meanwhile
 """
 
 
-def test_what_a_person_writes_before_a_red_build_is_not_overwritten_after_it(project, plugins, answered, tmp_path):
+def test_what_a_person_writes_before_a_red_build_is_not_overwritten_after_it(
+    project, plugins, answered, tmp_path
+):
     project.write({"build.sh": "grep -q 4 b.py\n"})
     project.command("rollup")
-    plugins[:] = [install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"a/x.txt": "mine\n"}))]
+    plugins[:] = [
+        install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"a/x.txt": "mine\n"}))
+    ]
     finished = answered(project, CHANGE, "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n")
     assert (finished.exit_code, project.read("a/x.txt")) == (1, "mine\n")
     assert "the response was refused: a/x.txt changed since the rollup" in finished.stderr
@@ -142,17 +159,27 @@ def test_protect_holds_after_a_red_build(project, answered):
 def test_a_repair_may_change_files_that_the_run_or_its_build_created(project, answered):
     project.write({"build.sh": "echo built >> built.txt\ngrep -q 4 b.py\n"})
     project.command("rollup")
-    first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
+    first, second = (
+        f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4)
+    )
     second += "^^^built.txt\nx\n^^^end\n"
     finished = answered(project, first, second, second)  # what the build wrote comes back once
-    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\nbuilt\n")
+    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (
+        0,
+        "4\n",
+        "x\nbuilt\n",
+    )
 
 
 def test_protect_lets_other_files_change(project, answered):
     project.command("rollup")
     project.write({"a/x.txt": "mine\n"})
     finished = answered(project, CHANGE, settings=PROTECT)
-    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
+    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (
+        0,
+        "print(3)\n",
+        "mine\n",
+    )
 
 
 def test_a_rollup_without_a_manifest_is_not_compared(project, answered):
@@ -165,7 +192,9 @@ def test_a_rollup_without_a_manifest_is_not_compared(project, answered):
 def test_ignore_turns_the_comparison_off(project, plugins, answered):
     project.command("rollup")
     project.write({"b.py": "mine\n"})
-    finished = answered(project, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
+    finished = answered(
+        project, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n'
+    )
     assert finished.exit_code == 0
 
 

@@ -80,7 +80,12 @@ def test_check_takes_every_word_after_two_dashes_as_a_path(project, name):
 @pytest.mark.parametrize(
     ("files", "environ"),
     [
-        ({"agent-config/config.toml": f'[providers.openai.mine]\nmodel = "x"\napi_key = "{OWN}"\n'}, {}),
+        (
+            {
+                "agent-config/config.toml": f'[providers.openai.mine]\nmodel = "x"\napi_key = "{OWN}"\n'
+            },
+            {},
+        ),
         ({}, {"ANTHROPIC_API_KEY": OWN}),
         ({"agent-config/imaginary-key.txt": OWN}, {}),
     ],

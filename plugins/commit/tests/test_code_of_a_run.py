@@ -1,4 +1,6 @@
-"""The code that a run shows to the model: collected again with --rollup, and not larger than the model's window."""
+"""The code that a run shows to the model: collected again with --rollup, and not larger than the
+model's window.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,28 @@ def codebase(change) -> str:
     return change.prompts()[-1].partition("[codebase]\n")[2]
 
 
-@pytest.mark.parametrize(("patterns", "shown"), [((), ["a.txt", "b.txt"]), (("--exclude", "b.txt"), ["a.txt"])])
+@pytest.mark.parametrize(
+    ("patterns", "shown"), [((), ["a.txt", "b.txt"]), (("--exclude", "b.txt"), ["a.txt"])]
+)
 def test_the_code_is_collected_again_with_the_same_patterns(change, patterns, shown):
     project = change.project
     project.write({"b.txt": "b\n"})
-    assert project.command("rollup", "--exclude", "build.sh", "--exclude", ".gitignore", *patterns).exit_code == 0
+    assert (
+        project.command(
+            "rollup", "--exclude", "build.sh", "--exclude", ".gitignore", *patterns
+        ).exit_code
+        == 0
+    )
     project.write({"a.txt": "newest\n"})
-    finished = change([GREEN], "--rollup", settings='[plugins.commit]\nchanged_since_rollup = "stop"\n')
+    finished = change(
+        [GREEN], "--rollup", settings='[plugins.commit]\nchanged_since_rollup = "stop"\n'
+    )
     assert finished.exit_code == 0, finished.stderr
     assert f"collected {len(shown)} file" in finished.stderr
     assert "--- a.txt ---\nnewest\n" in codebase(change)
-    assert [path for path in ("a.txt", "b.txt", "build.sh") if f"--- {path} ---" in codebase(change)] == shown
+    assert [
+        path for path in ("a.txt", "b.txt", "build.sh") if f"--- {path} ---" in codebase(change)
+    ] == shown
 
 
 def test_without_a_rollup_the_code_is_collected(change):
@@ -72,10 +85,13 @@ def test_a_prompt_larger_than_the_window_is_refused_before_the_call(change, mode
     assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
     assert f"tokens, and {model} reads at most " in finished.stderr
     found = re.search(
-        r"most of it is in src/ \(about ([\d,]+) tokens\), a\.txt \(about 1 token\), z \(about", finished.stderr
+        r"most of it is in src/ \(about ([\d,]+) tokens\), a\.txt \(about 1 token\), z \(about",
+        finished.stderr,
     )
     assert found
-    assert int(found[1].replace(",", "")) == pytest.approx(len(large + large[:200_000]) / 16 * 4.7, rel=0.2)
+    assert int(found[1].replace(",", "")) == pytest.approx(
+        len(large + large[:200_000]) / 16 * 4.7, rel=0.2
+    )
     assert "`code-commit rollup --exclude /src/`" in finished.stderr
     assert not list(change.project.root.glob("logs/*/"))
 
@@ -84,7 +100,9 @@ def test_a_small_window_that_a_plugin_names_is_kept(change, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "small", SMALL)
     with ScriptedServer([GREEN]) as server:
         environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-        finished = change.project.command("--model", "loopback-1", plugins=[plugins], environ=environ)
+        finished = change.project.command(
+            "--model", "loopback-1", plugins=[plugins], environ=environ
+        )
         assert (finished.exit_code, server.requests) == (3, [])
     assert "tokens, and loopback-1 reads at most 200\n" in finished.stderr
 
@@ -93,7 +111,9 @@ def test_a_window_that_is_no_number_is_ignored(change, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "small", SMALL.replace("200", "'8k'"))
     with ScriptedServer(["^^^a.txt\nnew\n^^^end\n"]) as server:
         environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-        finished = change.project.command("--model", "loopback-1", "--dry-run", plugins=[plugins], environ=environ)
+        finished = change.project.command(
+            "--model", "loopback-1", "--dry-run", plugins=[plugins], environ=environ
+        )
     assert finished.exit_code == 0, finished.stderr
 
 
@@ -101,7 +121,10 @@ def test_a_query_larger_than_the_window_is_named(change):
     change.project.write({"agent-config/query.txt": "words of a text\n" * 30_000})
     finished = change([GREEN], "--model", "scripted/gpt-4o")
     assert finished.exit_code == 3
-    assert "hint: shorten the query, or choose another model; most of the prompt is the query\n" in finished.stderr
+    assert (
+        "hint: shorten the query, or choose another model; most of the prompt is the query\n"
+        in finished.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +164,11 @@ def test_a_query_file_that_leads_out_of_the_project_is_not_read(change, tmp_path
     assert change([GREEN], "--query-file", str(tmp_path / "issue.md")).exit_code == 0
 
 
-@pytest.mark.parametrize(("model", "size"), [("gpt-4o", 25_000), ("unheard-of", 60_000)], ids=["fits", "unknown"])
+@pytest.mark.parametrize(
+    ("model", "size"), [("gpt-4o", 25_000), ("unheard-of", 60_000)], ids=["fits", "unknown"]
+)
 def test_other_prompts_are_sent(change, model, size):
-    change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n{'words of a text ' * size}\n"})
+    change.project.write(
+        {"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n{'words of a text ' * size}\n"}
+    )
     assert change([GREEN], "--model", f"scripted/{model}").exit_code == 0

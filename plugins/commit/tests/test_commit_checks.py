@@ -18,7 +18,9 @@ def project(tmp_path):
     return Project.create(tmp_path, files={"a.py": "print(1)\n"}, rollup=None)
 
 
-def checks(project: Project, name: str, *arguments: str, exit_code: int = 0) -> list[dict[str, Any]]:
+def checks(
+    project: Project, name: str, *arguments: str, exit_code: int = 0
+) -> list[dict[str, Any]]:
     """Return the lines of `doctor --json` that the check `name` gave."""
     finished = project.command("doctor", "--json", *arguments, environ=GEMINI)
     assert finished.exit_code == exit_code, finished.stdout
@@ -29,14 +31,21 @@ def test_the_build_is_run(project) -> None:
     (line,) = checks(project, "build.sh")
     assert (line["state"], line["text"][:10], line["data"]["passed"]) == ("ok", "passed in ", True)
     (line,) = checks(project, "build.sh", "--no-build")
-    assert (line["state"], line["text"]) == ("skipped", "not run, because of --no-build (interpreter: bash)")
+    assert (line["state"], line["text"]) == (
+        "skipped",
+        "not run, because of --no-build (interpreter: bash)",
+    )
 
 
 def test_a_red_build_is_a_problem_with_its_last_lines(project) -> None:
     project.write({"build.sh": BROKEN})
     (line,) = checks(project, "build.sh", exit_code=3)
     first, *rest = line["text"].splitlines()
-    assert (line["state"], first[:23], sorted(rest)) == ("problem", "ended with exit code 3 ", ["line one", "line two"])
+    assert (line["state"], first[:23], sorted(rest)) == (
+        "problem",
+        "ended with exit code 3 ",
+        ["line one", "line two"],
+    )
     shown = project.command("doctor", environ=GEMINI)
     assert "\n" + " " * 22 + "line one\n" in shown.stdout
     assert "running build.sh ..." in shown.stderr
@@ -59,14 +68,18 @@ def test_the_standing_of_the_rollup(project) -> None:
     assert line["text"] == "1 file changed since, so the next run collects 3 files"
     assert (line["state"], line["data"]) == ("ok", {"changed_files": 1})
     for setting, state, exit_code in (("protect", "warning", 0), ("stop", "problem", 3)):
-        project.write({"agent-config/config.toml": f'[plugins.commit]\nchanged_since_rollup = "{setting}"\n'})
+        project.write(
+            {"agent-config/config.toml": f'[plugins.commit]\nchanged_since_rollup = "{setting}"\n'}
+        )
         line = checks(project, "rollup", exit_code=exit_code)[0]
         assert (line["state"], line["text"]) == (state, "1 file changed since")
         assert "`code-commit rollup`" in line["hint"]
     project.write({"agent-config/codeRollup.txt": "--- a.py ---\nx\n"})
     assert checks(project, "rollup")[0]["text"] == "from another program, so it may be out of date"
     project.write({"agent-config/codeRollup.txt": "\n"})
-    assert checks(project, "rollup", exit_code=3)[0]["text"] == "agent-config/codeRollup.txt is empty"
+    assert (
+        checks(project, "rollup", exit_code=3)[0]["text"] == "agent-config/codeRollup.txt is empty"
+    )
 
 
 def test_window_and_price_are_those_of_the_model(project) -> None:
@@ -75,7 +88,10 @@ def test_window_and_price_are_those_of_the_model(project) -> None:
     assert data["window"] == 1_048_576
     assert data["cost"] == pytest.approx(data["tokens"] * 1.25e-6)
     assert data["reply_cost"] == pytest.approx(0.1)
-    assert f"about {data['tokens']:,} tokens; gemini-2.5-pro reads 1,048,576; a call costs about $" in line["text"]
+    assert (
+        f"about {data['tokens']:,} tokens; gemini-2.5-pro reads 1,048,576; a call costs about $"
+        in line["text"]
+    )
     unknown = checks(project, "rollup", "--model", "gemini/unheard-of")[1]
     assert (unknown["data"]["window"], unknown["data"]["cost"]) == (None, None)
 
@@ -89,4 +105,6 @@ def test_a_prompt_above_the_window_is_a_problem(project) -> None:
 
 def test_init_names_doctor(project) -> None:
     assert "`code-commit doctor`" in project.command("init", "--no-build").stderr
-    assert json.loads(project.command("init", "--no-build", "--json").stdout)["next"].startswith("code-commit --query")
+    assert json.loads(project.command("init", "--no-build", "--json").stdout)["next"].startswith(
+        "code-commit --query"
+    )

@@ -1,4 +1,6 @@
-"""The check for a response that repeats its prompt; a real answer may look much like the prompt's examples."""
+"""The check for a response that repeats its prompt; a real answer may look much like the prompt's
+examples.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,16 @@ def is_echo(response: str, *foreign: str) -> bool:
         INSTRUCTIONS.replace("\n", "\r\n"),
         "^^^a.txt\nnew\n^^^end\n" + INSTRUCTIONS,
     ],
-    ids=["prompt", "hostile", "and an answer", "instructions", "the end", "the removal", "CRLF", "after an answer"],
+    ids=[
+        "prompt",
+        "hostile",
+        "and an answer",
+        "instructions",
+        "the end",
+        "the removal",
+        "CRLF",
+        "after an answer",
+    ],
 )
 def test_a_response_that_repeats_the_prompt_is_an_echo(response: str) -> None:
     assert is_echo(response, HOSTILE)
@@ -85,9 +96,9 @@ def test_many_fences_and_blank_lines_are_checked_fast() -> None:
     assert not is_echo("\n" * 300_000 + "x\n^^^a.txt\nnewer\n^^^end\n", foreign)
 
 
-LINES = st.lists(st.sampled_from(["^^^a", "^^^b/c", "^^^end", "^^^delete", "text", "", "  "]), max_size=12).map(
-    "\n".join
-)
+LINES = st.lists(
+    st.sampled_from(["^^^a", "^^^b/c", "^^^end", "^^^delete", "text", "", "  "]), max_size=12
+).map("\n".join)
 
 
 @given(LINES, st.sampled_from(["new\n", "", "a\n\nb\n"]))

@@ -33,9 +33,13 @@ scripted_provider.provider_of = broken
 
 
 def lines_after(stderr: str, start: str) -> list[str]:
-    """Return the lines of the error from the one that contains `start`, without figures and the name of the run."""
+    """Return the lines of the error from the one that contains `start`, without figures and the
+    name of the run.
+    """
     lines = stderr.splitlines()
-    [at] = [number for number, line in enumerate(lines) if line.startswith("error: ") and start in line]
+    [at] = [
+        number for number, line in enumerate(lines) if line.startswith("error: ") and start in line
+    ]
     shown = [line.strip() for line in lines[at:] if not line.startswith(("log: logs/", "cost: "))]
     return [re.sub(r"logs/\S+/\d-build", "build", line) for line in shown]
 
@@ -52,17 +56,27 @@ TAKE_BACK = "`code-commit undo` reverts the changes"
 @pytest.mark.parametrize(
     ("answers", "summary"),
     [
-        ([RED, RED.replace("bad", "worse")], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
+        (
+            [RED, RED.replace("bad", "worse")],
+            "the build is red: build.sh ended with exit code 1 after 2 attempts",
+        ),
         ([RED, "no"], "the last response cannot be applied: there is no file replacement"),
         ([RED, RED], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
-        ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh: Responses cannot change it"),
+        (
+            [RED, block("build.sh", "exit 0\n")],
+            "the response was refused: build.sh: Responses cannot change it",
+        ),
     ],
     ids=["red twice", "no block", "nothing new", "refused path"],
 )
-def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(change, answers, summary):
+def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(
+    change, answers, summary
+):
     finished = change(answers, "--repairs", "1")
     assert finished.exit_code == 1
-    first, *others = lines_after(finished.stderr, "the build is red: build.sh ended with exit code 1 after 2 attempts")
+    first, *others = lines_after(
+        finished.stderr, "the build is red: build.sh ended with exit code 1 after 2 attempts"
+    )
     assert summary in first
     assert ".;" not in first
     content = change.project.read("a.txt").strip()
@@ -78,7 +92,10 @@ def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(chan
 def test_a_red_build_without_output_has_no_last_lines(change):
     change.project.write({"build.sh": "exit 3\n"})
     finished = change([RED], "--repairs", "0")
-    assert lines_after(finished.stderr, "build.sh ended with exit code 3")[1] == "the build printed nothing"
+    assert (
+        lines_after(finished.stderr, "build.sh ended with exit code 3")[1]
+        == "the build printed nothing"
+    )
 
 
 def test_a_hint_shows_the_changes_where_the_command_is_installed(change):
@@ -103,7 +120,9 @@ def test_a_failed_provider_after_a_red_build_is_exit_4_and_tells_what_stays(chan
     assert lines_after(finished.stderr, "wrong key")[1:5] == CHANGED
 
 
-RED_BEFORE = "; it was red before the run, too: build.sh ended with exit code 7 on the original files\n"
+RED_BEFORE = (
+    "; it was red before the run, too: build.sh ended with exit code 7 on the original files\n"
+)
 BUILDS = {
     "always red": ("echo $(cat a.txt) made; echo more >> made.txt; exit 7\n", True),
     "red with the change": ("grep -q old a.txt || exit 7\n", False),
@@ -130,7 +149,9 @@ def test_a_project_that_was_red_before_the_run_is_called_so(change, build, said)
 )
 def test_the_untouched_files_are_not_built_without_need(change, answers, setting):
     change.project.write({"build.sh": "exit 7\n"})
-    finished = change(answers, "--repairs", "0", settings=f'[plugins.commit]\nbuild_untouched = "{setting}"\n')
+    finished = change(
+        answers, "--repairs", "0", settings=f'[plugins.commit]\nbuild_untouched = "{setting}"\n'
+    )
     assert "untouched" not in finished.stderr
     assert not (change.project.run_folder / "1-untouched-build.txt").exists()
 
@@ -140,7 +161,10 @@ def test_a_red_project_costs_nothing_where_it_is_built_first(change):
     settings = '[plugins.commit]\nbuild_untouched = "before"\n'
     finished = change([GREEN], settings=settings)
     assert (finished.exit_code, change.prompts()) == (3, [])
-    assert "error: the build is red before any change: build.sh ended with exit code 7\n" in finished.stderr
+    assert (
+        "error: the build is red before any change: build.sh ended with exit code 7\n"
+        in finished.stderr
+    )
     assert "    reason\n" in finished.stderr
     assert change.project.command("undo").stdout == "made.txt\n"
     change.project.write({"build.sh": "grep -q old a.txt\n"})
@@ -163,15 +187,22 @@ def test_an_interrupted_build_of_the_untouched_files_puts_the_changes_back(chang
 
 
 def test_long_words_are_cut(change):
-    finished = change(["Which did you mean?\n" + "".join(f"option {number}\n" for number in range(50))])
-    assert "       option 18\n       ... and 31 more lines, in the response in the run folder\n" in finished.stderr
+    finished = change(
+        ["Which did you mean?\n" + "".join(f"option {number}\n" for number in range(50))]
+    )
+    assert (
+        "       option 18\n       ... and 31 more lines, in the response in the run folder\n"
+        in finished.stderr
+    )
     assert "option 19\n" not in finished.stderr
 
 
 def test_a_model_that_refuses_in_words_is_quoted(change):
     finished = change(["\n  I'm sorry, I cannot do this.\nMore.\x1b[2J\n"], "--repairs", "0")
     assert finished.exit_code == 5
-    assert 'no line begins with `^^^`; it begins "I\'m sorry, I cannot do this."\n' in finished.stderr
+    assert (
+        'no line begins with `^^^`; it begins "I\'m sorry, I cannot do this."\n' in finished.stderr
+    )
     assert "] the model answered in words, and changed nothing:\n" in finished.stderr
     assert "\n       I'm sorry, I cannot do this.\n       More.\\x1b[2J\n" in finished.stderr
     assert '"' + "x" * 200 + '"' in change(["x" * 5000], "--repairs", "0").stderr
@@ -220,7 +251,9 @@ def test_an_interrupted_build_tells_what_stays(change):
 
 
 def test_only_the_last_build_counts(change):
-    change.project.write({"build.sh": 'grep -q good a.txt || { echo "first"; exit 1; }; echo "#" >> build.sh\n'})
+    change.project.write(
+        {"build.sh": 'grep -q good a.txt || { echo "first"; exit 1; }; echo "#" >> build.sh\n'}
+    )
     finished = change([RED, GREEN], "--repairs", "1", "--sandbox", "off")
     assert finished.exit_code == 1
     assert "the build changed its own checks: build.sh" in finished.stderr
@@ -245,12 +278,24 @@ def test_a_build_that_alters_its_own_checks_ends_the_run(change):
             "1 file changed, the build passes after 2 attempts",
         ),
         ([GREEN + "^^^nosuch\n^^^delete\n"], ["a.txt"], [], "1 file changed, the build passes"),
-        ([GREEN + block("b/c.txt", "c\n")], ["a.txt", "b/c.txt"], [], "2 files changed, the build passes"),
-        ([GREEN + "^^^./gone.txt\n^^^delete\n"], ["a.txt"], ["gone.txt"], "2 files changed, the build passes"),
+        (
+            [GREEN + block("b/c.txt", "c\n")],
+            ["a.txt", "b/c.txt"],
+            [],
+            "2 files changed, the build passes",
+        ),
+        (
+            [GREEN + "^^^./gone.txt\n^^^delete\n"],
+            ["a.txt"],
+            ["gone.txt"],
+            "2 files changed, the build passes",
+        ),
     ],
     ids=["made and removed", "absent", "two", "removed"],
 )
-def test_the_result_is_the_difference_between_start_and_end(change, answers, written, deleted, summary):
+def test_the_result_is_the_difference_between_start_and_end(
+    change, answers, written, deleted, summary
+):
     change.project.write({"gone.txt": "x\n"})
     change.show()
     finished = change(answers)
@@ -261,7 +306,9 @@ def test_the_result_is_the_difference_between_start_and_end(change, answers, wri
 
 def test_the_deletion_of_an_absent_file_is_no_change(change):
     finished = change([GREEN + "^^^nosuch\n^^^delete\n"], "--json")
-    assert [each["data"]["deleted"] for each in finished.events if each["kind"] == "changes.applied"] == [[]]
+    assert [
+        each["data"]["deleted"] for each in finished.events if each["kind"] == "changes.applied"
+    ] == [[]]
 
 
 def test_a_dry_run_counts_only_what_would_change(change):
@@ -302,7 +349,13 @@ def test_a_project_without_its_build_ends_before_a_call(change):
 
 def test_files_that_other_programs_execute_are_written_with_a_warning(change):
     executed = [
-        *(".envrc", ".gitconfig", "sub/.husky/pre-commit", ".vscode/settings.json", ".github/workflows/ci.yml"),
+        *(
+            ".envrc",
+            ".gitconfig",
+            "sub/.husky/pre-commit",
+            ".vscode/settings.json",
+            ".github/workflows/ci.yml",
+        ),
         *("bare/hooks/post-update", "hidden/config", ".GitConfig"),
     ]
     others = ["config", "hooks/useState.ts", "sub/config", ".github/README.md", "hidden/HEAD"]
@@ -313,7 +366,9 @@ def test_files_that_other_programs_execute_are_written_with_a_warning(change):
     assert sorted(warned) == sorted(executed)
 
 
-@pytest.mark.parametrize(("count", "more"), [(51, "and 1 more path\n"), (300, "and 250 more paths\n")])
+@pytest.mark.parametrize(
+    ("count", "more"), [(51, "and 1 more path\n"), (300, "and 250 more paths\n")]
+)
 def test_a_response_with_many_refused_paths_ends_in_a_short_message(change, count, more):
     done = change(["".join(block(f".git/x{number}", "x\n") for number in range(count))])
     assert done.exit_code == 5

@@ -39,7 +39,9 @@ def seed(name: str) -> str:
     return after.partition("\n###")[0].rstrip("\n") + "\n"
 
 
-@pytest.mark.parametrize(("name", "own"), [("Initial", "initial_query"), ("Repair", "repair_query")])
+@pytest.mark.parametrize(
+    ("name", "own"), [("Initial", "initial_query"), ("Repair", "repair_query")]
+)
 def test_the_instructions_and_the_query_prompt_are_the_text_of_the_seed(name, own):
     ours = system_prompt("code_modification_instructions") + "\n" + system_prompt(own)
     assert ours == seed(name).replace(SEED_LIST, protected_list())
@@ -47,18 +49,26 @@ def test_the_instructions_and_the_query_prompt_are_the_text_of_the_seed(name, ow
 
 
 def test_the_protected_list_is_that_of_the_seeds():
-    assert protected_list() == SEED_LIST.replace("+ UserSpecification", "+ any file named UserSpecification")
+    assert protected_list() == SEED_LIST.replace(
+        "+ UserSpecification", "+ any file named UserSpecification"
+    )
 
 
 def test_the_initial_prompt_has_the_order_of_seed_002():
-    expected = [*map(system_prompt, SYSTEM_PROMPTS[:3]), "[query]\ndo it\n", "[codebase]\n--- a.txt ---\nold\n"]
+    expected = [
+        *map(system_prompt, SYSTEM_PROMPTS[:3]),
+        "[query]\ndo it\n",
+        "[codebase]\n--- a.txt ---\nold\n",
+    ]
     assert initial_prompt(CONTEXT) == ("\n".join(expected),)
 
 
 def test_the_repair_prompt_has_the_order_of_seed_002():
     prompt = repair_prompt(CONTEXT, "it broke", [Change("b", b"new\n"), Change("a", None)], "t0ken")
     expected = [
-        *map(system_prompt, ("project_structure", "code_modification_instructions", "repair_query")),
+        *map(
+            system_prompt, ("project_structure", "code_modification_instructions", "repair_query")
+        ),
         "[build.sh output]\n--- t0ken ---\nit broke\n--- t0ken ---\n",
         "[query]\ndo it\n",
         "[codebase]\n--- a.txt ---\nold\n",
@@ -70,7 +80,12 @@ def test_the_repair_prompt_has_the_order_of_seed_002():
 def test_the_cached_order_begins_with_what_stays_the_same():
     first = initial_prompt(CONTEXT, "cached")
     repair = repair_prompt(CONTEXT, "it broke", [Change("b", b"new\n")], "t0ken", "cached")
-    same = [*map(system_prompt, SYSTEM_PROMPTS[:2]), "[query]\ndo it\n", "[codebase]\n--- a.txt ---\nold\n", ""]
+    same = [
+        *map(system_prompt, SYSTEM_PROMPTS[:2]),
+        "[query]\ndo it\n",
+        "[codebase]\n--- a.txt ---\nold\n",
+        "",
+    ]
     assert first == ("\n".join(same), system_prompt("initial_query"))
     replaced = "[file replacements]\n--- FILE REPLACEMENT b ---\nnew\n"
     output = "[build.sh output]\n--- t0ken ---\nit broke\n--- t0ken ---\n"
@@ -91,7 +106,9 @@ def test_no_system_prompt_contains_a_label():
 
 
 def test_replacements_are_sorted_and_end_with_a_newline():
-    shown = file_replacements([Change("z", b"no newline"), Change("b/c", b""), Change("a", b"\xff\n")])
+    shown = file_replacements(
+        [Change("z", b"no newline"), Change("b/c", b""), Change("a", b"\xff\n")]
+    )
     assert shown == (
         "--- FILE REPLACEMENT a ---\n\ufffd\n--- FILE REPLACEMENT b/c ---\n--- FILE REPLACEMENT z ---\nno newline\n"
     )

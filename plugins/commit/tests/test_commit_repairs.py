@@ -20,7 +20,9 @@ STOP = '[plugins.commit]\nunusable_response = "stop"\n'
 
 def repair_text(prompt: str) -> str:
     """Return what a repair prompt says about the failed attempt."""
-    [text] = re.findall(r"\[build\.sh output\]\n--- (\w+) ---\n(.*?)--- \1 ---\n", prompt, re.DOTALL)
+    [text] = re.findall(
+        r"\[build\.sh output\]\n--- (\w+) ---\n(.*?)--- \1 ---\n", prompt, re.DOTALL
+    )
     return text[1]
 
 
@@ -29,7 +31,10 @@ def repair_text(prompt: str) -> str:
     [
         ("I would rather not.", "no line begins with `^^^`"),
         ("^^^a.txt\ngood\n", "no closing line"),
-        (GREEN + block("./a.txt", "good\n"), "./a.txt: The response has this path twice. Include each file once."),
+        (
+            GREEN + block("./a.txt", "good\n"),
+            "./a.txt: The response has this path twice. Include each file once.",
+        ),
         (GREEN + block("a.txt/b", "x\n"), "a.txt/b: The response writes 'a.txt' as a file"),
         ("^^^src/main.rs\nx\n^^^end\n", "repeats the block `^^^src/main.rs` of its prompt"),
     ],
@@ -37,7 +42,11 @@ def repair_text(prompt: str) -> str:
 )
 def test_a_response_that_cannot_be_used_costs_a_repair(change, response, reason):
     if "main.rs" in response:
-        change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\nold\n--- doc ---\nsome text\n{response}"})
+        change.project.write(
+            {
+                "agent-config/codeRollup.txt": f"--- a.txt ---\nold\n--- doc ---\nsome text\n{response}"
+            }
+        )
         response = "some text\n" + response
     assert change([response, GREEN]).exit_code == 0
     assert reason in repair_text(change.prompts()[1])
@@ -47,12 +56,18 @@ def test_a_response_that_cannot_be_used_costs_a_repair(change, response, reason)
 @pytest.mark.parametrize("response", ["no", GREEN + block("a.txt", "x\n")], ids=["prose", "twice"])
 def test_a_setting_stops_at_the_first_unusable_response(change, response):
     finished = change([response, GREEN], settings=STOP)
-    assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (5, "old\n", 1)
+    assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (
+        5,
+        "old\n",
+        1,
+    )
     assert "error: the response was refused: " in finished.stderr
 
 
 def test_a_response_with_too_many_files_costs_a_repair_and_writes_nothing(change):
-    """It is found before anything is done for each file, so that its size alone decides how long that takes."""
+    """It is found before anything is done for each file, so that its size alone decides how long
+    that takes.
+    """
     change(["".join(f"^^^made/{number}\n^^^end\n" for number in range(30_000)), GREEN])
     assert change.project.read("a.txt") == "good\n"
     assert "the response changes more than 10,000 files" in repair_text(change.prompts()[1])
@@ -70,13 +85,19 @@ def test_the_most_files_of_a_response_are_a_setting(change, most, code):
 
 def test_a_refused_path_ends_the_run_with_a_command_that_shows_why(change):
     finished = change([GREEN + block("Cargo.lock", "x\n"), GREEN])
-    assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (5, "old\n", 1)
+    assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (
+        5,
+        "old\n",
+        1,
+    )
     assert "`code-commit check Cargo.lock` checks a path" in finished.stderr
     assert change.project.command("check", "Cargo.lock").exit_code == 1
 
 
 def test_a_setting_lets_a_refused_path_cost_a_repair(change):
-    finished = change([block("build.sh", "x\n"), GREEN], settings='[plugins.commit]\nrefused_path = "repair"\n')
+    finished = change(
+        [block("build.sh", "x\n"), GREEN], settings='[plugins.commit]\nrefused_path = "repair"\n'
+    )
     assert finished.exit_code == 0
     assert "build.sh: Responses cannot change it." in repair_text(change.prompts()[1])
 
@@ -114,7 +135,9 @@ def code_commit_path_rules():
     ],
 )
 def test_a_hint_names_the_plugins_rule(change, then, hint, shown):
-    install_plugin(change.plugins, "rule", RULE.format(then=then, hint=hint), group="code_commit.path_rules")
+    install_plugin(
+        change.plugins, "rule", RULE.format(then=then, hint=hint), group="code_commit.path_rules"
+    )
     finished = change([RED], "--repairs", "0")
     assert finished.exit_code == 5
     assert "a.txt: It is bad." in finished.stderr
@@ -126,11 +149,16 @@ def test_a_hint_names_a_rule_that_is_broken(change):
     install_plugin(change.plugins, "rule", code, group="code_commit.path_rules")
     finished = change([RED])
     assert (finished.exit_code, len(change.prompts())) == (5, 1)
-    assert "update or fix code-commit-rule, or disable it with --disable-plugin code-commit-rule" in finished.stderr
+    assert (
+        "update or fix code-commit-rule, or disable it with --disable-plugin code-commit-rule"
+        in finished.stderr
+    )
 
 
 def test_a_rule_can_warn(change):
-    install_plugin(change.plugins, "rule", RULE.format(then="warn", hint=""), group="code_commit.path_rules")
+    install_plugin(
+        change.plugins, "rule", RULE.format(then="warn", hint=""), group="code_commit.path_rules"
+    )
     finished = change([RED], "--repairs", "0")
     assert (finished.exit_code, change.project.read("a.txt")) == (1, "bad\n")
     assert finished.stderr.count("warning: a.txt: It is bad.") == 1
@@ -161,7 +189,9 @@ def test_an_unusable_response_is_forgotten_after_the_next_build(change):
     ],
     ids=["stdout", "both", "setting"],
 )
-def test_long_output_is_cut_once_with_the_true_number_of_missing_bytes(change, build, settings, count):
+def test_long_output_is_cut_once_with_the_true_number_of_missing_bytes(
+    change, build, settings, count
+):
     change.project.write({"build.sh": build})
     change([RED, "no"], "--repairs", "1", settings=settings)
     text = repair_text(change.prompts()[1])
@@ -214,7 +244,9 @@ def test_there_are_three_repairs_without_a_flag(change):
 
 
 def test_a_repair_shows_the_latest_replacement_of_each_file(change):
-    change([RED + block("z.txt", "z\n"), "^^^./z.txt\n^^^delete\n" + block("./b.txt", "b\n"), GREEN])
+    change(
+        [RED + block("z.txt", "z\n"), "^^^./z.txt\n^^^delete\n" + block("./b.txt", "b\n"), GREEN]
+    )
     assert change.prompts()[2].partition("[file replacements]\n")[2] == (
         "--- FILE REPLACEMENT a.txt ---\nbad\n--- FILE REPLACEMENT b.txt ---\nb\n--- FILE REMOVED z.txt ---\n"
     )

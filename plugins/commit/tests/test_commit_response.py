@@ -15,13 +15,19 @@ from code_commit_commit.response import MalformedResponse, parse_changes, watch_
 
 CASES = [
     case
-    for case in map(json.loads, (Path(__file__).parent / "cases" / "responses.jsonl").read_text("utf-8").splitlines())
+    for case in map(
+        json.loads,
+        (Path(__file__).parent / "cases" / "responses.jsonl").read_text("utf-8").splitlines(),
+    )
     if case.get("needs") != "path check"  # checked by the path rules, after the parser
 ]
 
 
 def as_text(changes: tuple[Change, ...]) -> dict[str, str | None]:
-    return {change.path: None if change.content is None else change.content.decode() for change in changes}
+    return {
+        change.path: None if change.content is None else change.content.decode()
+        for change in changes
+    }
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -82,15 +88,20 @@ def test_an_error_has_the_line_and_the_reason(response, reason):
 
 
 PATHS = st.text(st.sampled_from("abc.-_ é"), min_size=1, max_size=8).map(lambda text: f"p{text}q")
-LINES = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20).map(
-    lambda line: " " + line if line.startswith("^^^") else line
+LINES = st.text(
+    st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20
+).map(lambda line: " " + line if line.startswith("^^^") else line)
+CONTENTS = st.none() | st.lists(LINES, max_size=5).map(
+    lambda lines: "".join(f"{line}\n" for line in lines)
 )
-CONTENTS = st.none() | st.lists(LINES, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines))
 
 
 @given(st.dictionaries(PATHS, CONTENTS, min_size=1, max_size=5), LINES)
 def test_parsing_returns_the_written_files(files, prose):
-    blocks = (f"^^^{path}\n" + ("^^^delete\n" if text is None else f"{text}^^^end\n") for path, text in files.items())
+    blocks = (
+        f"^^^{path}\n" + ("^^^delete\n" if text is None else f"{text}^^^end\n")
+        for path, text in files.items()
+    )
     response = "".join(f"{prose}\n{block}" for block in blocks)
     assert as_text(parse_changes(response)) == files
 
@@ -113,7 +124,20 @@ def test_any_text_is_either_an_answer_or_an_error(text):
 
 RESPONSES = st.lists(
     st.sampled_from(
-        ["^^^a", "^^^b", "^^^end", "^^^delete", "^^^", "^^^ x", "^^^^", "text", "", "\ufeff", "^", "^^^end\r"]
+        [
+            "^^^a",
+            "^^^b",
+            "^^^end",
+            "^^^delete",
+            "^^^",
+            "^^^ x",
+            "^^^^",
+            "text",
+            "",
+            "\ufeff",
+            "^",
+            "^^^end\r",
+        ]
     )
 ).map("\n".join)
 
@@ -125,7 +149,9 @@ def test_a_watched_response_ends_with_the_error_that_it_has_as_a_whole(response,
     watch = watch_response(10_000)
     pieces = [response[start:stop] for start, stop in pairwise(edges)]
     assert next((read for read in map(watch, pieces) if read is not None), None) == end
-    whole, ended, changed = (error_of(text) for text in (response, response[:end], response[:end] + other))
+    whole, ended, changed = (
+        error_of(text) for text in (response, response[:end], response[:end] + other)
+    )
     assert ended == whole
     assert end is None or changed == whole != ""
 

@@ -15,7 +15,8 @@ from code_commit_testing import Project
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     pytest.importorskip(
-        "code_commit_history", reason="the demo replays a run; the environment `history` has the plugin"
+        "code_commit_history",
+        reason="the demo replays a run; the environment `history` has the plugin",
     )
     project = Project.create(tmp_path_factory.mktemp("demo"))
     return project, project.command("demo", str(project.root / "played"))
@@ -25,7 +26,10 @@ def test_the_demo_passes_and_says_that_its_responses_are_recorded(shown):
     _, finished = shown
     assert finished.exit_code == 0, finished.stderr
     assert "it replays stored responses, calls no model and\nneeds no key" in finished.stdout
-    assert "BROKEN slugify('one two three', {'max_length': 7}) is 'one', not 'one-two'" in finished.stdout
+    assert (
+        "BROKEN slugify('one two three', {'max_length': 7}) is 'one', not 'one-two'"
+        in finished.stdout
+    )
     assert "+    whole_words = slug" in finished.stdout
     assert "build failed (exit 1)" in finished.stderr
     assert "2 files changed, the build passes" in finished.stderr
@@ -44,7 +48,9 @@ def test_the_project_of_the_demo_builds_and_can_be_undone(shown):
     assert "max_length" in (played / "slugs.py").read_text()
     undo = finished.stdout.partition("Take the change back:\n")[2].partition("\nNext steps")[0]
     assert f"cd {played}\n" in undo
-    subprocess.run(["bash", "-euc", undo], env=project.environment(), check=True, capture_output=True)
+    subprocess.run(
+        ["bash", "-euc", undo], env=project.environment(), check=True, capture_output=True
+    )
     assert "max_length" not in (played / "slugs.py").read_text()
 
 
@@ -62,7 +68,10 @@ def test_a_full_disk_at_stdout_is_named(shown, tmp_path):
         shown[0].start("demo", str(tmp_path / "demo"), stdout=full.fileno()) as process,
     ):
         _, stderr = process.communicate()
-    assert (process.returncode, b"error: stdout cannot be written: No space left on device" in stderr) == (3, True)
+    assert (
+        process.returncode,
+        b"error: stdout cannot be written: No space left on device" in stderr,
+    ) == (3, True)
 
 
 def test_the_commands_of_the_next_steps_exist(shown):

@@ -123,7 +123,11 @@ def test_init_and_doctor_name_the_interpreter_and_a_command_that_works(tmp_path)
     (project.root / "build.sh").chmod(0o755)
     assert project.command("init").stderr.endswith("Next: ./build.sh\n")
     assert project.command("init", "--json").document["build"]["interpreter"] == "/bin/bash -e"
-    (line,) = [each for each in project.command("doctor", "--json").document["checks"] if each["name"] == "build.sh"]
+    (line,) = [
+        each
+        for each in project.command("doctor", "--json").document["checks"]
+        if each["name"] == "build.sh"
+    ]
     assert "(interpreter: /bin/bash -e)" in line["text"]
     assert "run `./build.sh`" in line["hint"]
 
@@ -162,5 +166,7 @@ def test_a_response_that_deletes_the_interpreter_is_repaired(change):
 def test_a_build_that_a_response_broke_is_red_at_the_end(change, then):
     finished = change([GREEN + GONE, *then], "--repairs", str(len(then)))
     assert finished.exit_code == 1, finished.stderr
-    assert "the build is red: build.sh cannot run: the interpreter ./tools/i, which" in finished.stderr
+    assert (
+        "the build is red: build.sh cannot run: the interpreter ./tools/i, which" in finished.stderr
+    )
     assert finished.stderr.count("code-commit undo") == 1

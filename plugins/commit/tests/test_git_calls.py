@@ -1,4 +1,6 @@
-"""A run starts git only where an answer can have changed: each process takes time when the build is quick."""
+"""A run starts git only where an answer can have changed: each process takes time when the build is
+quick.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def code_commit_secrets():
 
 sys.addaudithook(look)
 """
-BEGIN = ["config", "ls-files", "diff"]  # git's settings, what it tracks of agent-config, uncommitted changes
+# Git's settings, what it tracks of agent-config, uncommitted changes.
+BEGIN = ["config", "ls-files", "diff"]
 CHECK = ["check-ignore", "check-ignore"]  # of the response, and again when it is applied
 START = ["ls-files", "update-index", "write-tree"]
 APPLIED = ["ls-files", "update-index", "write-tree"]
@@ -34,7 +37,10 @@ BUILT = ["ls-files"]  # the build may have made files
 @pytest.mark.parametrize(
     ("answer", "calls"),
     [
-        ("^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n", [*CHECK, *START, *APPLIED, *MEANWHILE, *BUILT]),
+        (
+            "^^^a.txt\ngood\n^^^end\n^^^new.txt\n^^^end\n",
+            [*CHECK, *START, *APPLIED, *MEANWHILE, *BUILT],
+        ),
         (
             "^^^a.txt\ngood\n^^^end\n^^^old.txt\n^^^delete\n",
             [*CHECK, *START, "ls-files", "update-index", *APPLIED[1:], *MEANWHILE, *BUILT],
@@ -46,6 +52,8 @@ def test_git_runs_only_where_its_answer_can_have_changed(change, answer, calls):
     log = change.project.root / "logs/git"
     for _ in range(2):  # the second run finds the checkpoints of the first
         change.project.write({"logs/git": "", "a.txt": "bad\n", "old.txt": "x\n"})
-        change.project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nbad\n--- old.txt ---\nx\n"})
+        change.project.write(
+            {"agent-config/codeRollup.txt": "--- a.txt ---\nbad\n--- old.txt ---\nx\n"}
+        )
         assert change([answer]).exit_code == 0
         assert log.read_text().split() == [*BEGIN, *calls]

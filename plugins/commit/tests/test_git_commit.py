@@ -27,7 +27,9 @@ def change(change):
 
 
 def committed(project) -> list[str]:
-    names = project.git("show", "--format=", "--name-status", "--no-renames", "-z", "HEAD").split("\0")
+    names = project.git("show", "--format=", "--name-status", "--no-renames", "-z", "HEAD").split(
+        "\0"
+    )
     return [f"{state} {path}" for state, path in zip(names[::2], names[1::2], strict=False)]
 
 
@@ -42,25 +44,44 @@ def status(project) -> list[str]:
 def test_exactly_the_changed_files_are_committed(change):
     project = change.project
     names = ["new.txt", "with blank.txt", "ünï.txt", "-dash.txt", "[s]tar.txt", "sub/deep/a.py"]
-    project.write({"gone.txt": "x\n", "moved.txt": "moved\n" * 20, "star.txt": "x\n", "st*r.txt": "old\n"})
+    project.write(
+        {"gone.txt": "x\n", "moved.txt": "moved\n" * 20, "star.txt": "x\n", "st*r.txt": "old\n"}
+    )
     project.git("add", ".")
     project.git("commit", "-qm", "more")
-    project.write({"theirs.txt": "staged\n", "mine.txt": "not staged\n", "star.txt": "not staged\n"})
+    project.write(
+        {"theirs.txt": "staged\n", "mine.txt": "not staged\n", "star.txt": "not staged\n"}
+    )
     project.git("add", "theirs.txt")
     staged = project.git("diff", "--cached")
     change.show()
-    answer = GOOD + block("gone.txt", None) + block("moved.txt", None) + block("here.txt", "moved\n" * 20)
+    answer = (
+        GOOD
+        + block("gone.txt", None)
+        + block("moved.txt", None)
+        + block("here.txt", "moved\n" * 20)
+    )
     answer += block("st*r.txt", "new\n")
     finished = change([answer + "".join(block(name, "x\n") for name in names)], "--commit")
     assert finished.exit_code == 0, finished.stderr
-    expected = ["M a.txt", "M st*r.txt", "D gone.txt", "D moved.txt", "A here.txt", *(f"A {name}" for name in names)]
+    expected = [
+        "M a.txt",
+        "M st*r.txt",
+        "D gone.txt",
+        "D moved.txt",
+        "A here.txt",
+        *(f"A {name}" for name in names),
+    ]
     assert sorted(committed(project)) == sorted(expected)
     assert project.git("diff", "--cached") == staged
     assert status(project) == [" M star.txt", "A  theirs.txt", "?? mine.txt"]
     commit_id = project.git("rev-parse", "HEAD").strip()
     assert change.result()["committed"] == commit_id
     assert f"committed as {commit_id[:12]} on " in finished.stderr
-    assert f"hint: `git show {commit_id[:12]}` shows it, `git revert {commit_id[:12]}` reverts it\n" in finished.stderr
+    assert (
+        f"hint: `git show {commit_id[:12]}` shows it, `git revert {commit_id[:12]}` reverts it\n"
+        in finished.stderr
+    )
 
 
 def test_the_message_names_query_run_and_model(change):
@@ -90,12 +111,23 @@ def test_the_message_names_query_run_and_model(change):
 )
 def test_the_subject_is_the_first_line_within_72_characters(query, subject, body):
     end = ["Code-Commit-Run: run", "Model: gpt-5", ""]
-    assert commit_message(query, "run", "gpt-5").split("\n") == [subject, "", *body, *[""] * bool(body), *end]
+    assert commit_message(query, "run", "gpt-5").split("\n") == [
+        subject,
+        "",
+        *body,
+        *[""] * bool(body),
+        *end,
+    ]
 
 
 @pytest.mark.parametrize(
     "before",
-    [("a.txt", "own\n", False), ("a.txt", "own\n", True), ("new.txt", "own\n", False), ("new.txt", "own\n", True)],
+    [
+        ("a.txt", "own\n", False),
+        ("a.txt", "own\n", True),
+        ("new.txt", "own\n", False),
+        ("new.txt", "own\n", True),
+    ],
     ids=["changed", "staged", "untracked", "staged and new"],
 )
 def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
@@ -107,9 +139,15 @@ def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
     change.show()
     finished = change([GOOD + block("new.txt", "x\n")], "--commit")
     assert finished.exit_code == 1
-    assert f"nothing is committed: these files had uncommitted changes before the run: {path}\n" in finished.stderr
+    assert (
+        f"nothing is committed: these files had uncommitted changes before the run: {path}\n"
+        in finished.stderr
+    )
     assert "files stay changed: a.txt, new.txt\n" in finished.stderr
-    assert "hint: to commit by hand: `git add -A -- a.txt new.txt`, then `git commit`; " in finished.stderr
+    assert (
+        "hint: to commit by hand: `git add -A -- a.txt new.txt`, then `git commit`; "
+        in finished.stderr
+    )
     assert (change.project.read("a.txt"), subjects(change.project)) == ("good\n", ["start"])
     assert change.project.git("diff", "--cached") == index
     change.project.git("add", "-A", "--", "a.txt", "new.txt")  # the hint works
@@ -124,12 +162,16 @@ def test_with_restore_a_change_that_is_not_committed_is_taken_back(change):
 
 
 def test_what_a_build_changes_is_not_in_the_commit_and_named(change):
-    change.project.write({"build.sh": "echo more >> other.txt; echo x > made.txt\n", "other.txt": "x\n"})
+    change.project.write(
+        {"build.sh": "echo more >> other.txt; echo x > made.txt\n", "other.txt": "x\n"}
+    )
     change.project.git("add", ".")
     change.project.git("commit", "-qm", "more")
     finished = change([GOOD], "--commit")
     assert committed(change.project) == ["M a.txt"]
-    assert "not committed, because no response changed them: made.txt, other.txt\n" in finished.stderr
+    assert (
+        "not committed, because no response changed them: made.txt, other.txt\n" in finished.stderr
+    )
     assert status(change.project) == [" M other.txt", "?? made.txt"]
 
 
@@ -151,7 +193,9 @@ def test_a_build_that_takes_the_change_back_leaves_nothing_to_commit(change):
 
 
 @pytest.mark.parametrize("staged", [[], ["theirs.txt"]], ids=["", "others staged"])
-@pytest.mark.parametrize(("old", "new"), [("b", "b/c.txt"), ("b/c.txt", "b")], ids=["folder", "file"])
+@pytest.mark.parametrize(
+    ("old", "new"), [("b", "b/c.txt"), ("b/c.txt", "b")], ids=["folder", "file"]
+)
 def test_a_file_and_a_folder_may_swap_places(change, old, new, staged):
     change.project.write({old: "x\n", "build.sh": "test -f b || touch b/other.o\n"})
     change.project.git("add", ".")
@@ -162,7 +206,9 @@ def test_a_file_and_a_folder_may_swap_places(change, old, new, staged):
     finished = change([block(old, None) + block(new, "x\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
     assert sorted(committed(change.project)) == sorted([f"D {old}", f"A {new}"])
-    assert status(change.project) == [f"A  {path}" for path in staged] + ["?? b/other.o"] * (new == "b/c.txt")
+    assert status(change.project) == [f"A  {path}" for path in staged] + ["?? b/other.o"] * (
+        new == "b/c.txt"
+    )
 
 
 def test_below_the_top_of_the_repository_only_paths_of_the_project_are_committed(change):
@@ -174,7 +220,10 @@ def test_below_the_top_of_the_repository_only_paths_of_the_project_are_committed
     project.git("commit", "-qm", "moved")
     finished = change([GOOD + block("sub/new.txt", "x\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
-    assert committed(project) == [f"M {project.root.name}/a.txt", f"A {project.root.name}/sub/new.txt"]
+    assert committed(project) == [
+        f"M {project.root.name}/a.txt",
+        f"A {project.root.name}/sub/new.txt",
+    ]
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
@@ -197,7 +246,10 @@ def test_the_first_commit_holds_the_changed_files_alone(change):
     change.project.git("update-ref", "-d", "HEAD")
     change.project.git("rm", "-rq", "--cached", ".")
     finished = change([block("new.txt", "x\n") + block("a.txt", "good\n")], "--commit")
-    assert (finished.exit_code, "had uncommitted changes before the run: a.txt" in finished.stderr) == (1, True)
+    assert (
+        finished.exit_code,
+        "had uncommitted changes before the run: a.txt" in finished.stderr,
+    ) == (1, True)
     assert len(status(change.project)) == 4
     (change.project.root / "new.txt").unlink()
     finished = change([block("new.txt", "x\n")], "--commit")
@@ -220,7 +272,10 @@ def test_an_unfinished_operation_is_seen_before_a_call(change, operation, reason
     with pytest.raises(Exception, match="returned non-zero exit status"):
         project.git(operation, "other")
     finished = change([GOOD], "--commit")
-    assert (finished.exit_code, (project.root / "logs").exists() and any(project.root.glob("logs/*/"))) == (3, False)
+    assert (
+        finished.exit_code,
+        (project.root / "logs").exists() and any(project.root.glob("logs/*/")),
+    ) == (3, False)
     assert f"error: {reason}" in finished.stderr
 
 
@@ -234,7 +289,10 @@ def test_a_file_in_conflict_is_seen_before_a_call(change):
         project.git("stash", "pop")  # leaves a conflict, but no unfinished operation
     finished = change([GOOD], "--commit")
     assert (finished.exit_code, any(project.root.glob("logs/*/"))) == (3, False)
-    assert "error: not merged yet: a.txt\nhint: resolve the conflicts, then `git add` them\n" in finished.stderr
+    assert (
+        "error: not merged yet: a.txt\nhint: resolve the conflicts, then `git add` them\n"
+        in finished.stderr
+    )
 
 
 def test_an_unknown_author_is_seen_before_a_call(change):
@@ -244,12 +302,16 @@ def test_an_unknown_author_is_seen_before_a_call(change):
     assert finished.exit_code == 3
     assert "error: git has no name or address for commits: " in finished.stderr
     assert (
-        'hint: run `git config --global user.name "Your Name"` and `git config --global user.email' in finished.stderr
+        'hint: run `git config --global user.name "Your Name"` and `git config --global user.email'
+        in finished.stderr
     )
     change.script([GOOD])
     who = {f"GIT_{each}_NAME": "Grace" for each in ("AUTHOR", "COMMITTER")}
     assert change.project.command("--commit", plugins=[change.plugins], environ=who).exit_code == 0
-    assert change.project.git("log", "-1", "--format=%an %cn <%ae>") == "Grace Grace <ada@example.org>\n"
+    assert (
+        change.project.git("log", "-1", "--format=%an %cn <%ae>")
+        == "Grace Grace <ada@example.org>\n"
+    )
 
 
 def hook(project, name: str, text: str) -> None:
@@ -269,7 +331,10 @@ def test_hooks_and_signatures_are_left_out_and_named(change):
     assert len(subjects(change.project)) == 2
     change.project.git("config", "core.hooksPath", ".husky")
     change.project.git("config", "commit.gpgSign", "false")
-    assert "will skip the hooks in the project: " in change([block("a.txt", "good, too\n")], "--commit").stderr
+    assert (
+        "will skip the hooks in the project: "
+        in change([block("a.txt", "good, too\n")], "--commit").stderr
+    )
 
 
 @pytest.mark.parametrize("what", ["hook", "signature"])
@@ -313,20 +378,36 @@ def test_a_new_file_outside_of_a_sparse_checkout_is_committed(change):
     change.project.git("commit", "-qm", "more")
     change.project.git("sparse-checkout", "set", "in")
     finished = change([GOOD + block("out/x.txt", "not seen\n")], "--commit")
-    assert (finished.exit_code, "your sparse checkout leaves it out" in finished.stderr) == (5, True)
+    assert (finished.exit_code, "your sparse checkout leaves it out" in finished.stderr) == (
+        5,
+        True,
+    )
     finished = change([GOOD + block("out/new.txt", "new\n")], "--commit")
     assert finished.exit_code == 0, finished.stderr
     assert committed(change.project) == ["M a.txt", "A out/new.txt"]
-    assert change.project.git("ls-files").split() == [".gitignore", "a.txt", "build.sh", "out/new.txt", "out/x.txt"]
+    assert change.project.git("ls-files").split() == [
+        ".gitignore",
+        "a.txt",
+        "build.sh",
+        "out/new.txt",
+        "out/x.txt",
+    ]
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(["--commit"], ["--dry-run"]), (["--commit"], ["--no-commit"]), (["--query", "a"], ["--query-file", "a.txt"])],
+    [
+        (["--commit"], ["--dry-run"]),
+        (["--commit"], ["--no-commit"]),
+        (["--query", "a"], ["--query-file", "a.txt"]),
+    ],
 )
 def test_flags_that_contradict_are_a_usage_error(change, one, other):
     finished = change([GOOD], *one, *other)
-    assert (finished.exit_code, f"{one[0]} cannot be used with {other[0]}" in finished.stderr) == (2, True)
+    assert (finished.exit_code, f"{one[0]} cannot be used with {other[0]}" in finished.stderr) == (
+        2,
+        True,
+    )
 
 
 def test_the_setting_commits_unless_a_flag_says_no(change):
@@ -351,7 +432,8 @@ def test_undo_after_a_commit_says_that_the_commit_stays(change):
     finished = change.project.command("undo")
     assert (finished.exit_code, change.project.read("a.txt")) == (0, "old\n")
     assert (
-        f"hint: the commit {commit_id} stays; `git add -A -- a.txt new.txt` and `git commit` revert" in finished.stderr
+        f"hint: the commit {commit_id} stays; `git add -A -- a.txt new.txt` and `git commit` revert"
+        in finished.stderr
     )
     change.project.git("add", "-A", "--", "a.txt", "new.txt")
     change.project.git("commit", "-qm", "back")

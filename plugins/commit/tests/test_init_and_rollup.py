@@ -29,7 +29,13 @@ def test_init_creates_all_files_once(tmp_path):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     first = project.command("init", "--json", "--no-build").document
     assert (first["languages"], first["build"], first["next"]) == ([], None, "git init")
-    assert first["created"] == [".gitignore", "agent-config/", "agent-config/query.txt", "build.sh", "codeRollup.sh"]
+    assert first["created"] == [
+        ".gitignore",
+        "agent-config/",
+        "agent-config/query.txt",
+        "build.sh",
+        "codeRollup.sh",
+    ]
     assert first["kept"] == []
     before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}
     second = project.command("init", "--json").document
@@ -43,14 +49,24 @@ def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
     project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
     finished = project.command("init")
     assert finished.exit_code == 0
-    files = ["created  codeRollup.sh", "kept     agent-config/", "kept     agent-config/query.txt", "kept     build.sh"]
+    files = [
+        "created  codeRollup.sh",
+        "kept     agent-config/",
+        "kept     agent-config/query.txt",
+        "kept     build.sh",
+    ]
     assert finished.stdout.splitlines() == [*files, "changed  .gitignore (added /agent-config)"]
     assert project.read(".gitignore") == "*.log\n/agent-config\n"
-    assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
+    assert (project.read("build.sh"), project.read("agent-config/query.txt")) == (
+        "true\n",
+        "mine\n",
+    )
 
 
 def test_a_run_works_after_init_and_rollup(tmp_path, answered):
-    project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
+    project = Project.create(
+        tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None
+    )
     (project.root / "build.sh").unlink()
     assert "build.sh is for Python. " in project.command("init").stderr
     assert project.command("rollup").exit_code == 0
@@ -71,13 +87,15 @@ def test_the_build_for_an_unknown_language_fails(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("build", "said"), [("exit 3", "It printed nothing.\nFix"), ("echo bad; exit 3", "Its last lines:\n  bad\nFix")]
+    ("build", "said"),
+    [("exit 3", "It printed nothing.\nFix"), ("echo bad; exit 3", "Its last lines:\n  bad\nFix")],
 )
 def test_a_first_build_that_fails_shows_what_it_printed(tmp_path, build, said):
     finished = Project.create(tmp_path, build=build).command("init")
-    assert (finished.exit_code, f"before any change. {said} the project" in finished.stderr) == (1, True), (
-        finished.stderr
-    )
+    assert (finished.exit_code, f"before any change. {said} the project" in finished.stderr) == (
+        1,
+        True,
+    ), finished.stderr
 
 
 @pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
@@ -98,7 +116,9 @@ def test_the_added_line_has_the_line_ending_of_the_file(tmp_path):
 
 @pytest.mark.parametrize("variable", ["", "GEMINI_API_KEY"])
 def test_init_ends_with_the_next_command_and_what_it_needs(tmp_path, variable):
-    pytest.importorskip("code_commit_gemini", reason="a provider with a key; the environment `commit` has it")
+    pytest.importorskip(
+        "code_commit_gemini", reason="a provider with a key; the environment `commit` has it"
+    )
     project = Project.create(tmp_path, query=None, rollup=None)
     finished = project.command("init", environ={variable: "0123456789"} if variable else {})
     next_command, needs = finished.stderr.partition("\nNext: ")[2].partition("\n")[::2]
@@ -127,7 +147,10 @@ def test_init_ends_a_build_after_the_time_limit_of_builds(tmp_path):
     project = Project.create(tmp_path, build="sleep 600\n")
     finished = project.command("init", environ={"CODE_COMMIT_BUILD__TIMEOUT_SECONDS": "1"})
     assert finished.exit_code == 1
-    assert "build.sh ran into its time limit of 1 s (interpreter: bash), before any change" in finished.stderr
+    assert (
+        "build.sh ran into its time limit of 1 s (interpreter: bash), before any change"
+        in finished.stderr
+    )
 
 
 def test_init_ignores_what_a_new_build_leaves(tmp_path):
@@ -147,10 +170,16 @@ def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins, answered)
     (project.root / "build.sh").unlink()
     project.write({".gitignore": "/agent-config\n"})
     finished = answered(project, arguments=["--query", "Change it."])
-    assert (finished.exit_code, "there is no build.sh here\nhint: `code-commit init` " in finished.stderr) == (3, True)
+    assert (
+        finished.exit_code,
+        "there is no build.sh here\nhint: `code-commit init` " in finished.stderr,
+    ) == (3, True)
     (project.root / "build.sh").symlink_to("a.txt")
     finished = answered(project, arguments=["--query", "Change it."])
-    assert (finished.exit_code, "build.sh is a link\nhint: replace it " in finished.stderr) == (3, True)
+    assert (finished.exit_code, "build.sh is a link\nhint: replace it " in finished.stderr) == (
+        3,
+        True,
+    )
 
 
 def test_the_sample_query_is_not_sent(tmp_path, answered):
@@ -160,7 +189,9 @@ def test_the_sample_query_is_not_sent(tmp_path, answered):
     assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
     assert "still has the sample text" in finished.stderr
     assert not list(project.root.glob("logs/*/1-initial-query.txt"))
-    project.write({"agent-config/query.txt": project.read("agent-config/query.txt") + "Write new to a.txt.\n"})
+    project.write(
+        {"agent-config/query.txt": project.read("agent-config/query.txt") + "Write new to a.txt.\n"}
+    )
     assert answered(project, "^^^a.txt\nnew\n^^^end\n").exit_code == 0
 
 
@@ -179,7 +210,12 @@ def test_init_follows_no_link(tmp_path):
 
 def test_the_rollup_contains_the_readable_files_sorted_with_headers(project):
     project.write(
-        {"logs/run.txt": "l\n", "agent-config/note.txt": "k\n", "new.txt": "new\n", "UserSpecification.md": "s\n"}
+        {
+            "logs/run.txt": "l\n",
+            "agent-config/note.txt": "k\n",
+            "new.txt": "new\n",
+            "UserSpecification.md": "s\n",
+        }
     )
     (project.root / "picture.bin").write_bytes(b"\x89PNG\0")
     (project.root / "link.txt").symlink_to("b.py")
@@ -196,7 +232,13 @@ def test_the_rollup_contains_the_readable_files_sorted_with_headers(project):
 
 def test_every_path_that_is_left_out_is_named_with_the_reason(project):
     project.write(
-        {".gitignore": "/agent-config\n*.log\n", "binary": "\0", "gone": "", "new\nline": "", "tracked.log": ""}
+        {
+            ".gitignore": "/agent-config\n*.log\n",
+            "binary": "\0",
+            "gone": "",
+            "new\nline": "",
+            "tracked.log": "",
+        }
     )
     (project.root / "caf\udce9").touch()
     (project.root / "inside").symlink_to("b.py")
@@ -206,7 +248,17 @@ def test_every_path_that_is_left_out_is_named_with_the_reason(project):
     for name in ("nested", "submodule"):
         project.git("init", "--quiet", name)
         project.git(
-            "-C", name, "-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "--allow-empty", "-m", "x"
+            "-C",
+            name,
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            "x",
         )
     project.git("add", "--force", ".", ":!nested", ":!agent-config")
     (project.root / "gone").unlink()
@@ -225,8 +277,13 @@ def test_every_path_that_is_left_out_is_named_with_the_reason(project):
         },
         {"path": "tracked.log", "reason": "git ignores it, by '*.log' in line 2 of .gitignore."},
     ]
-    assert "left out (it is a symbolic link; only regular files can be read): inside, outside\n" in finished.stderr
-    assert "left out (the path contains the control character U+000A): new\\nline\n" in finished.stderr
+    assert (
+        "left out (it is a symbolic link; only regular files can be read): inside, outside\n"
+        in finished.stderr
+    )
+    assert (
+        "left out (the path contains the control character U+000A): new\\nline\n" in finished.stderr
+    )
     assert "left out (it is larger than 16 MiB): large\n" in project.command("rollup").stderr
 
 
@@ -235,11 +292,15 @@ def test_the_state_of_code_commit_is_not_named_where_git_does_not_ignore_it_yet(
     project.write({"agent-config/notes.txt": "x"})
     for _ in range(2):
         stderr = project.command("rollup").stderr
-        assert ("agent-config/notes.txt" in stderr, ".code-commit" in stderr) == (True, False), stderr
+        assert ("agent-config/notes.txt" in stderr, ".code-commit" in stderr) == (True, False), (
+            stderr
+        )
 
 
 def test_pointers_of_git_lfs_are_listed(project):
-    project.write({"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"})
+    project.write(
+        {"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"}
+    )
     finished = project.command("rollup", "--json")
     assert finished.document["remarks"] == {"lfs_pointers": ["big.bin"]}
     assert "included without their contents, which are in Git LFS: big.bin\n" in finished.stderr
@@ -272,17 +333,35 @@ HOLDING = {
     "deploy/dist.env": "",
 }
 EXAMPLES = [
-    *(".env.example", ".env.local.example", ".env.example.local", ".env-sample", "config.example.env", "sample.env"),
+    *(
+        ".env.example",
+        ".env.local.example",
+        ".env.example.local",
+        ".env-sample",
+        "config.example.env",
+        "sample.env",
+    ),
     *("app.env.template", ".env.dist", "deploy/prod.env.sample", "example.env", "TEMPLATE.env"),
 ]
 
 
 def test_a_file_is_left_out_as_secret_only_if_it_may_hold_a_secret(project):
-    for name, files in {"plain": PLAIN, "holding": HOLDING, "examples": dict.fromkeys(EXAMPLES, "A=\n")}.items():
+    for name, files in {
+        "plain": PLAIN,
+        "holding": HOLDING,
+        "examples": dict.fromkeys(EXAMPLES, "A=\n"),
+    }.items():
         project.write({f"{name}/{path}": text for path, text in files.items()})
     project.git("add", "-A")
     done = project.command(
-        "rollup", "--json", "--include", "/plain/", "--include", "/holding/", "--include", "/examples/"
+        "rollup",
+        "--json",
+        "--include",
+        "/plain/",
+        "--include",
+        "/holding/",
+        "--include",
+        "/examples/",
     )
     document = json.loads(done.stdout)
     shown = [*(f"plain/{path}" for path in PLAIN), *(f"examples/{path}" for path in EXAMPLES)]
@@ -298,20 +377,36 @@ VENDORED = ["vendor/a/vendor/b.go", "web/node_modules/c.js"]
 
 def test_what_no_person_wrote_is_left_out_and_named(project):
     project.write(dict.fromkeys([*LOCK_FILES, *GENERATED, *SECRETS, *VENDORED], "x\n"))
-    project.write({"vendor.py": "", ".env.example": "A=\n", "sample.env": "A=\n", "secrets.py": "x = 1\n"})
+    project.write(
+        {"vendor.py": "", ".env.example": "A=\n", "sample.env": "A=\n", "secrets.py": "x = 1\n"}
+    )
     project.git("add", "-A", ":!.env")
     finished = project.command("rollup", "--json")
     document = finished.document
-    files = [".env.example", ".gitignore", "a/x.txt", "b.py", "build.sh", "sample.env", "secrets.py", "vendor.py"]
+    files = [
+        ".env.example",
+        ".gitignore",
+        "a/x.txt",
+        "b.py",
+        "build.sh",
+        "sample.env",
+        "secrets.py",
+        "vendor.py",
+    ]
     assert document["files"] == files
     reasons = {each["path"]: each["reason"] for each in document["left_out"]}
     assert reasons == {
         **dict.fromkeys(LOCK_FILES, "It is a lock file."),
         **dict.fromkeys(GENERATED, "It is generated."),
         **dict.fromkeys(SECRETS, "It may contain secrets."),
-        **dict.fromkeys(["vendor/", "web/node_modules/"], "It usually holds copies of other projects."),
+        **dict.fromkeys(
+            ["vendor/", "web/node_modules/"], "It usually holds copies of other projects."
+        ),
     }
-    assert "  left out (it is a lock file): Cargo.lock, package-lock.json, sub/uv.lock\n" in finished.stderr
+    assert (
+        "  left out (it is a lock file): Cargo.lock, package-lock.json, sub/uv.lock\n"
+        in finished.stderr
+    )
     assert "to include one of these: --exclude '!PATTERN'\n" in finished.stderr
 
 
@@ -342,7 +437,9 @@ def test_a_pattern_that_cannot_be_read_is_exit_2(project, flag, pattern):
 
 
 def test_patterns_include_and_exclude_files(project):
-    document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
+    document = project.command(
+        "rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*"
+    ).document
     assert document["files"] == ["b.py"]
     assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
 
@@ -355,7 +452,9 @@ def test_rollup_without_a_matching_file_fails_and_keeps_the_old_rollup(project):
 
 
 def test_a_rollup_of_several_megabytes_is_complete_and_matches_its_manifest(project):
-    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "bdeé"} | {"src/z.txt": "no newline"}
+    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "bdeé"} | {
+        "src/z.txt": "no newline"
+    }
     project.write(long)
     (project.root / "src/a.txt").write_bytes(b"\0" * 3_000_000)
     (project.root / "src/c.txt").write_bytes(b"\xff" * 10)
@@ -367,17 +466,26 @@ def test_a_rollup_of_several_megabytes_is_complete_and_matches_its_manifest(proj
     assert finished.document["bytes"] == len(text)
     manifest = json.loads(project.read("agent-config/.code-commit/rollup.json"))
     assert manifest["rollup"] == zlib.crc32(text)
-    assert {path: text[start:end].decode() for path, (start, end) in manifest["files"].items()} == long
+    assert {
+        path: text[start:end].decode() for path, (start, end) in manifest["files"].items()
+    } == long
 
 
 def test_rollup_fails_on_a_full_disk_and_keeps_the_old_rollup(project):
-    long = {f"src/long{number}.txt": "x\n" * 600_000 for number in range(9)}  # more than wait to be written
+    # More than wait to be written.
+    long = {f"src/long{number}.txt": "x\n" * 600_000 for number in range(9)}
     project.write({"agent-config/codeRollup.txt": "older\n", **long})
     limited = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
     script = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from code_commit.__main__ import main; exit(main())"
     environ = {**os.environ, "SCRIPT": script}
     done = subprocess.run(
-        ["bash", "-c", limited], cwd=project.root, env=environ, capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-c", limited],
+        cwd=project.root,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 3, done.stderr
     assert "cannot write" in done.stderr
@@ -401,5 +509,11 @@ def test_the_script_of_init_writes_the_rollup(project):
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -m code_commit "$@"\n')
     script.chmod(0o755)
     environ = project.environment({"PATH": f"{bin_folder}:{os.environ['PATH']}"})
-    subprocess.run(["bash", str(project.root / "codeRollup.sh")], cwd="/", env=environ, check=True, capture_output=True)
+    subprocess.run(
+        ["bash", str(project.root / "codeRollup.sh")],
+        cwd="/",
+        env=environ,
+        check=True,
+        capture_output=True,
+    )
     assert "--- codeRollup.sh ---" in project.read("agent-config/codeRollup.txt")

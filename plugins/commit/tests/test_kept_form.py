@@ -63,11 +63,15 @@ def test_a_response_with_the_text_of_a_crlf_file_changes_nothing(change):
 
 def test_a_repair_may_repeat_the_replacement_that_it_was_shown(change):
     file = put(change, "a.txt", b"old\r\n")
-    finished = change(["^^^a.txt\nbad\n^^^end\n", "^^^a.txt\nbad\r\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"])
+    finished = change(
+        ["^^^a.txt\nbad\n^^^end\n", "^^^a.txt\nbad\r\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"]
+    )
     assert (finished.exit_code, file.read_bytes()) == (0, b"good\r\n")
     prompt = (change.project.run_folder / "2-repair-query.txt").read_bytes()
     assert prompt.endswith(b"--- FILE REPLACEMENT a.txt ---\nbad\r\n")
-    assert (change.project.run_folder / "2-build.txt").exists(), "a response that changes nothing is built"
+    assert (change.project.run_folder / "2-build.txt").exists(), (
+        "a response that changes nothing is built"
+    )
 
 
 SCRIPT = b"#!/bin/sh\necho one\necho two\necho three\n"
@@ -85,12 +89,16 @@ SCRIPT = b"#!/bin/sh\necho one\necho two\necho three\n"
 def test_a_file_that_moves_keeps_its_mode(change, path, content, source):
     put(change, "run.sh", SCRIPT, 0o755)
     put(change, "notes.txt", b"notes\n")
-    response = GREEN + block("run.sh", None) + block(path, content.decode()) + block("notes.txt", None)
+    response = (
+        GREEN + block("run.sh", None) + block(path, content.decode()) + block("notes.txt", None)
+    )
     finished = change([response])
     moved = change.project.root / path
     assert (finished.exit_code, moved.read_bytes()) == (0, content)
     assert moved.stat().st_mode & 0o777 == (0o755 if source else 0o666 & ~0o022)
-    assert told(finished) == ([f"{path}: moved from {source}, it keeps its mode 0755"] if source else [])
+    assert told(finished) == (
+        [f"{path}: moved from {source}, it keeps its mode 0755"] if source else []
+    )
 
 
 def test_a_file_that_moves_keeps_its_line_ends(change):
@@ -116,27 +124,42 @@ LINES = "#!/bin/sh\necho one\necho two\n"
         ("go.sh", LINES, "moved from run.sh, "),
     ],
 )
-def test_a_file_that_an_earlier_attempt_deleted_keeps_its_form(change, path, content, moved, between):
+def test_a_file_that_an_earlier_attempt_deleted_keeps_its_form(
+    change, path, content, moved, between
+):
     put(change, "run.sh", LINES.replace("\n", "\r\n").encode(), 0o755)
     put(change, "other.txt", b"other\n")
     delete = BAD + block("run.sh", None) + block("other.txt", None)
     finished = change([delete, *between, GREEN + block(path, content)])
     file = change.project.root / path
-    assert (finished.exit_code, file.read_bytes()) == (0, content.replace("\n", "\r\n").encode()), finished.stderr
+    assert (finished.exit_code, file.read_bytes()) == (0, content.replace("\n", "\r\n").encode()), (
+        finished.stderr
+    )
     assert file.stat().st_mode & 0o777 == 0o755
-    assert told(finished) == [f"{path}: {moved}it keeps its {what}" for what in ("CRLF line ends", "mode 0755")]
+    assert told(finished) == [
+        f"{path}: {moved}it keeps its {what}" for what in ("CRLF line ends", "mode 0755")
+    ]
 
 
 def test_a_file_that_an_earlier_attempt_emptied_keeps_its_line_ends(change):
     file = put(change, "x.bat", BOM + b"one\r\n", 0o755)
     finished = change([BAD + block("x.bat", ""), GREEN + block("x.bat", "1\n")])
-    assert (finished.exit_code, file.read_bytes(), file.stat().st_mode & 0o777) == (0, BOM + b"1\r\n", 0o755)
-    assert told(finished) == ["x.bat: it keeps its CRLF line ends", "x.bat: it keeps its byte order mark"]
+    assert (finished.exit_code, file.read_bytes(), file.stat().st_mode & 0o777) == (
+        0,
+        BOM + b"1\r\n",
+        0o755,
+    )
+    assert told(finished) == [
+        "x.bat: it keeps its CRLF line ends",
+        "x.bat: it keeps its byte order mark",
+    ]
 
 
 def test_a_dry_run_shows_the_mode_of_a_file_that_moves(change):
     put(change, "run.sh", SCRIPT, 0o755)
-    finished = change([block("run.sh", None) + block("go.sh", SCRIPT.decode().replace("one", "1"))], "--dry-run")
+    finished = change(
+        [block("run.sh", None) + block("go.sh", SCRIPT.decode().replace("one", "1"))], "--dry-run"
+    )
     assert finished.exit_code == 0
     assert re.search(r"(?m)^index .* 100755$", finished.stdout)
     assert "old mode" not in finished.stdout
@@ -158,7 +181,9 @@ def test_a_file_that_never_was_is_not_shown_as_removed(change):
 def test_a_block_repeated_from_the_code_is_refused_in_any_form(change):
     put(change, "x.txt", b"old\r\n")
     put(change, "docs.md", b"text\n^^^x.txt\nnew\n^^^end\n")
-    change.project.write({"agent-config/codeRollup.txt": "--- docs.md ---\ntext\n^^^x.txt\nnew\n^^^end\n"})
+    change.project.write(
+        {"agent-config/codeRollup.txt": "--- docs.md ---\ntext\n^^^x.txt\nnew\n^^^end\n"}
+    )
     finished = change(["^^^x.txt\nnew\n^^^end\n"], "--repairs", "0")
     assert finished.exit_code == 5
     assert "repeats the block" in finished.stderr

@@ -1,4 +1,6 @@
-"""Responses without effect: those that change nothing, the same one twice, and queries that name a file."""
+"""Responses without effect: those that change nothing, the same one twice, and queries that name a
+file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def builds(change) -> int:
     return len(list(change.project.run_folder.glob("*build.txt")))
 
 
-@pytest.mark.parametrize("response", [SAME, "^^^nosuch\n^^^delete\n", SAME + "^^^nosuch\n^^^delete\n"])
+@pytest.mark.parametrize(
+    "response", [SAME, "^^^nosuch\n^^^delete\n", SAME + "^^^nosuch\n^^^delete\n"]
+)
 def test_a_response_that_changes_nothing_reaches_the_goal_if_the_build_is_green(change, response):
     change.project.write({"build.sh": "exit 0\n"})
     for name in ("user.name", "user.email"):
@@ -65,7 +69,15 @@ def test_a_build_that_is_red_twice_on_the_same_files_costs_a_normal_repair(chang
         ([RED, "Which one?", "Which one?"], 3, 1),
         ([RED, RED, RED], 3, 1),
     ],
-    ids=["words", "empty", "cut", "target", "nothing new", "words after a red build", "the same change"],
+    ids=[
+        "words",
+        "empty",
+        "cut",
+        "target",
+        "nothing new",
+        "words after a red build",
+        "the same change",
+    ],
 )
 def test_the_same_response_without_effect_twice_ends_the_run(change, responses, calls, exit_code):
     finished = change([*responses, *responses[-1:] * 4])
@@ -75,7 +87,9 @@ def test_the_same_response_without_effect_twice_ends_the_run(change, responses, 
     assert ".;" not in finished.stderr
 
 
-@pytest.mark.parametrize("responses", [["A", "B", "A", "B"], ["No change.", "Why?", "No change.\n"], ["A", SAME, "A"]])
+@pytest.mark.parametrize(
+    "responses", [["A", "B", "A", "B"], ["No change.", "Why?", "No change.\n"], ["A", SAME, "A"]]
+)
 def test_words_that_came_earlier_end_the_run(change, responses):
     finished = change([*responses, GREEN])
     assert (len(change.prompts()), change.project.read("a.txt")) == (3, "old\n")
@@ -99,7 +113,10 @@ def test_other_words_cost_a_repair_each(change):
 def test_a_dry_run_says_that_nothing_would_change(change):
     finished = change([SAME], "--dry-run")
     assert (finished.exit_code, finished.stdout, change.result()) == (0, "", NOTHING)
-    assert "nothing would change: every file already has this content; build.sh was not run\n" in finished.stderr
+    assert (
+        "nothing would change: every file already has this content; build.sh was not run\n"
+        in finished.stderr
+    )
 
 
 def test_changes_that_later_responses_take_back_are_not_nothing_to_change(change):
@@ -121,13 +138,21 @@ def test_a_red_build_without_a_change_is_not_built_once_more(change):
         ("a.txt", "and a.txt is a file", "use `--query-file a.txt` to read the query from it"),
         (" a.txt\n", "and a.txt is a file", "use `--query-file a.txt` to read the query from it"),
         ("@a.txt", "and a.txt is a file", "use `--query-file a.txt` to read the query from it"),
-        ("an issue.md", "and an issue.md is a file", "use `--query-file 'an issue.md'` to read the query from it"),
+        (
+            "an issue.md",
+            "and an issue.md is a file",
+            "use `--query-file 'an issue.md'` to read the query from it",
+        ),
     ],
 )
 def test_a_query_that_names_a_file_is_a_usage_error(change, query, words, hint):
     change.project.write({"an issue.md": "Do it.\n"})
     finished = change([GREEN], "--query", query)
-    assert (finished.exit_code, words in finished.stderr, f"hint: {hint}\n" in finished.stderr) == (2, True, True)
+    assert (finished.exit_code, words in finished.stderr, f"hint: {hint}\n" in finished.stderr) == (
+        2,
+        True,
+        True,
+    )
     assert not list(change.project.root.glob("logs/*/"))
     last = change([GREEN], "--json", "--query", query).events[-1]["data"]
     assert (last["outcome"], json.dumps(last["data"]["hint"])) == ("usage", json.dumps(hint))

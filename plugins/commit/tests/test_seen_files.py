@@ -31,7 +31,11 @@ EARLIER = {
     "writes": ([write("b.py") + BAD], BUILD, ["b.py"]),
     "deletes": ([delete("b.py") + BAD], BUILD, ["b.py"]),
     "makes": ([write("c/d.py") + BAD], BUILD, ["c/d.py"]),
-    "makes and deletes": ([write("c.py") + BAD, delete("c.py") + "^^^x.txt\nworse\n^^^end\n"], BUILD, ["c.py"]),
+    "makes and deletes": (
+        [write("c.py") + BAD, delete("c.py") + "^^^x.txt\nworse\n^^^end\n"],
+        BUILD,
+        ["c.py"],
+    ),
     "moves": ([delete("b.py") + write("c.py", "b\n") + BAD], BUILD, ["b.py", "c.py"]),
     "moves back": (
         [delete("b.py") + write("c.py", "b\n") + BAD, delete("c.py") + write("b.py", "b\n") + BAD],
@@ -48,11 +52,15 @@ SETTINGS = ["refresh", "protect", "stop", "ignore", "by hand"]
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("again", ["writes", "deletes"])
 @pytest.mark.parametrize("earlier", EARLIER)
-def test_a_repair_may_name_again_what_an_earlier_attempt_did(project, answered, earlier, again, setting):
+def test_a_repair_may_name_again_what_an_earlier_attempt_did(
+    project, answered, earlier, again, setting
+):
     replies, build, paths = EARLIER[earlier]
     project.write({"build.sh": build})
     if setting == "by hand":
-        shown = "".join(f"--- {path} ---\n{project.read(path)}" for path in ("a.txt", "b.py", "x.txt"))
+        shown = "".join(
+            f"--- {path} ---\n{project.read(path)}" for path in ("a.txt", "b.py", "x.txt")
+        )
         project.write({"agent-config/codeRollup.txt": shown})
         settings = ""
     else:
@@ -86,7 +94,9 @@ def repair_text(project: Project, number: int = 2) -> str:
 
 @pytest.mark.parametrize("change", [write, delete])
 @pytest.mark.parametrize("what", NOT_SEEN)
-def test_a_file_that_the_model_has_not_seen_comes_back_with_its_text(project, answered, what, change):
+def test_a_file_that_the_model_has_not_seen_comes_back_with_its_text(
+    project, answered, what, change
+):
     path, content, arguments = NOT_SEEN[what]
     (project.root / path).parent.mkdir(exist_ok=True)
     (project.root / path).write_bytes(content)
@@ -98,7 +108,9 @@ def test_a_file_that_the_model_has_not_seen_comes_back_with_its_text(project, an
     text = repair_text(project)
     assert f"{path}: The response changes this file, but no prompt has shown its text.\n" in text
     assert f"\n--- {path} ---\n{content.decode()}--- " in text
-    events = [json.loads(line) for line in (project.run_folder / "events.jsonl").read_text().splitlines()]
+    events = [
+        json.loads(line) for line in (project.run_folder / "events.jsonl").read_text().splitlines()
+    ]
     [refused] = [event["data"] for event in events if event["kind"] == "changes.refused"]
     assert [row["rule"] for row in refused["refusals"]] == ["unseen"]
     assert "left\n" not in refused["reason"]
@@ -110,7 +122,12 @@ def test_a_text_that_came_back_is_in_every_prompt_until_it_is_replaced(project, 
     replies = [BAD + write("uv.lock"), "words", BAD, BAD + write("uv.lock"), GOOD]
     assert answered(project, *replies, arguments=["--repairs", "4"]).exit_code == 0
     text = "The text of uv.lock, which is not in the codebase:\n\n--- uv.lock ---\nleft\n"
-    assert [text in repair_text(project, number) for number in (2, 3, 4, 5)] == [True, True, True, False]
+    assert [text in repair_text(project, number) for number in (2, 3, 4, 5)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 FOR_GOOD = {
@@ -129,8 +146,13 @@ def test_a_file_that_cannot_be_shown_is_refused(project, answered, what, change)
     finished = answered(project, GOOD + change(path), GOOD)
     assert (finished.exit_code, (project.root / path).read_bytes()) == (5, content)
     assert reason in finished.stderr
-    assert "hint: change the query so that it does not need this file, or set unseen_file" in finished.stderr
-    allowed = answered(project, GOOD + change(path), settings='[plugins.commit]\nunseen_file = "allow"\n')
+    assert (
+        "hint: change the query so that it does not need this file, or set unseen_file"
+        in finished.stderr
+    )
+    allowed = answered(
+        project, GOOD + change(path), settings='[plugins.commit]\nunseen_file = "allow"\n'
+    )
     assert allowed.exit_code == 0
     assert not (project.root / path).exists() or project.read(path) == "new\n"
 
@@ -150,10 +172,17 @@ def test_unseen_files_are_a_matter_of_their_own_setting(project, answered, setti
     project.write({"uv.lock": "left\n"})
     assert project.command("rollup").exit_code == 0
     settings = f'[plugins.commit]\nchanged_since_rollup = "{setting}"\n'
-    finished = answered(project, GOOD + write("uv.lock"), settings=f'{settings}unseen_file = "stop"\n')
+    finished = answered(
+        project, GOOD + write("uv.lock"), settings=f'{settings}unseen_file = "stop"\n'
+    )
     assert (finished.exit_code, project.read("uv.lock")) == (5, "left\n")
-    assert "error: the response was refused: uv.lock: The response changes this file" in finished.stderr
-    finished = answered(project, GOOD + write("uv.lock"), settings=f'{settings}unseen_file = "allow"\n')
+    assert (
+        "error: the response was refused: uv.lock: The response changes this file"
+        in finished.stderr
+    )
+    finished = answered(
+        project, GOOD + write("uv.lock"), settings=f'{settings}unseen_file = "allow"\n'
+    )
     assert (finished.exit_code, project.read("uv.lock")) == (0, "new\n")
 
 
@@ -177,7 +206,9 @@ def test_with_ignore_a_new_file_is_not_replaced_blind(project, answered):
         ("x\n\n\nleft\r\nover", 2),
     ],
 )
-def test_a_file_is_seen_if_its_text_stands_in_a_rollup_made_by_hand(project, answered, rollup, times):
+def test_a_file_is_seen_if_its_text_stands_in_a_rollup_made_by_hand(
+    project, answered, rollup, times
+):
     project.write({"left.txt": "left\nover\n", "agent-config/codeRollup.txt": f"x\n{rollup}"})
     response = GOOD + write("left.txt")
     finished = answered(project, *[response] * times)
@@ -187,13 +218,16 @@ def test_a_file_is_seen_if_its_text_stands_in_a_rollup_made_by_hand(project, ans
 
 def test_a_rollup_made_by_hand_may_have_any_lines(project, answered):
     lines = "".join(
-        f"--- {path} ---\nx\n" for path in ("../up", "/etc/passwd", "a//b", ".", "x" * 5000, "a\\b", "dir/")
+        f"--- {path} ---\nx\n"
+        for path in ("../up", "/etc/passwd", "a//b", ".", "x" * 5000, "a\\b", "dir/")
     )
     project.write({"agent-config/codeRollup.txt": f"{lines}--- x.txt ---\nx\n"})
     assert answered(project, GOOD).exit_code == 0
 
 
-def test_a_text_that_came_back_and_then_changed_is_not_overwritten(project, plugins, answered, tmp_path):
+def test_a_text_that_came_back_and_then_changed_is_not_overwritten(
+    project, plugins, answered, tmp_path
+):
     project.write({"uv.lock": "left\n"})
     assert project.command("rollup").exit_code == 0
     plugins[:] = [install_plugin(tmp_path / "editing", "scripted", EDITED)]
@@ -236,12 +270,19 @@ def code_commit_path_rules(settings):
 """
 
 
-def test_an_unseen_file_comes_back_together_with_what_a_path_rule_says(project, plugins, answered, tmp_path):
+def test_an_unseen_file_comes_back_together_with_what_a_path_rule_says(
+    project, plugins, answered, tmp_path
+):
     project.write({"uv.lock": "left\n"})
     assert project.command("rollup").exit_code == 0
-    plugins.append(install_plugin(tmp_path / "rules", "rules", SHRINKS, group="code_commit.path_rules"))
+    plugins.append(
+        install_plugin(tmp_path / "rules", "rules", SHRINKS, group="code_commit.path_rules")
+    )
     response = GOOD + write("uv.lock")
     finished = answered(project, response, response)
     assert (finished.exit_code, project.read("uv.lock")) == (0, "new\n"), finished.stderr
-    assert "uv.lock: Give it again if you mean it.\nuv.lock: The response changes this file" in repair_text(project)
+    assert (
+        "uv.lock: Give it again if you mean it.\nuv.lock: The response changes this file"
+        in repair_text(project)
+    )
     assert "\n--- uv.lock ---\nleft\n" in repair_text(project)

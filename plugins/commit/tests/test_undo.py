@@ -16,7 +16,9 @@ GOOD = block("a.txt", "good\n") + block("src/b.txt", "new\n") + block("src/c.txt
 
 @pytest.fixture
 def changed(change) -> Project:
-    """A project after a run that changed a.txt and made two files, and with a later file of the user."""
+    """A project after a run that changed a.txt and made two files, and with a later file of the
+    user.
+    """
     assert change([GOOD]).exit_code == 0
     change.project.write({"mine.txt": "later\n"})
     return change.project
@@ -77,10 +79,17 @@ def test_a_file_of_the_user_in_place_of_a_folder_stays(change):
     project = change.project
     project.write({"d/x.txt": "1\n", "e": "1\n"})
     change.show()
-    assert change([block("a.txt", "good\n") + "^^^d/x.txt\n^^^delete\n^^^e\n^^^delete\n"]).exit_code == 0
+    assert (
+        change([block("a.txt", "good\n") + "^^^d/x.txt\n^^^delete\n^^^e\n^^^delete\n"]).exit_code
+        == 0
+    )
     project.write({"d": "mine\n", "e/mine.txt": "mine\n"})
     refused = project.command("undo", "--force")
-    assert (refused.exit_code, project.read("d"), project.read("e/mine.txt")) == (3, "mine\n", "mine\n")
+    assert (refused.exit_code, project.read("d"), project.read("e/mine.txt")) == (
+        3,
+        "mine\n",
+        "mine\n",
+    )
     assert project.read("a.txt") == "good\n"
 
 

@@ -1,4 +1,6 @@
-"""A person works in the project while a run does: whatever they write stays, or comes back with `redo`."""
+"""A person works in the project while a run does: whatever they write stays, or comes back with
+`redo`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def layer(call, next):
     subprocess.run(["sh", "-c", command], cwd=call.root, check=True)
     return next(call)
 """
-SETTINGS = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nreplies = '
+SETTINGS = (
+    '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nreplies = '
+)
 KILL = r"""kill -9 $(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' logs/*/events.jsonl)"""
 PROSE = "I cannot do that."
 
@@ -41,12 +45,20 @@ def project(tmp_path) -> Project:
 
 @pytest.fixture
 def run(project, tmp_path) -> Callable[..., Finished]:
-    """Return a function that runs the workflow with replies, and with what a person does during a call."""
+    """Return a function that runs the workflow with replies, and with what a person does during a
+    call.
+    """
     folder = install_plugin(tmp_path / "plugins", "meanwhile", MEANWHILE)
 
-    def run(*replies: str, meanwhile: Mapping[int, str] | None = None, arguments=(), **environ) -> Finished:
+    def run(
+        *replies: str, meanwhile: Mapping[int, str] | None = None, arguments=(), **environ
+    ) -> Finished:
         project.write({"agent-config/config.toml": SETTINGS + json.dumps(replies)})
-        environ = {"CODE_COMMIT_SANDBOX": "off", "MEANWHILE": json.dumps(meanwhile or {}), **environ}
+        environ = {
+            "CODE_COMMIT_SANDBOX": "off",
+            "MEANWHILE": json.dumps(meanwhile or {}),
+            **environ,
+        }
         query = arguments or ("--query", "Change it.")
         words = ("--repairs", str(len(replies) - 1), *query)
         return project.command(*words, plugins=[folder], environ=environ)
@@ -63,12 +75,15 @@ def logs(project: Project) -> list[str]:
 
 
 def test_what_a_person_writes_during_a_call_stays(project, run):
-    finished = run(block("a.txt", "new\n"), PROSE, meanwhile={2: "echo mine >>b.txt; echo mine >own.txt"})
+    finished = run(
+        block("a.txt", "new\n"), PROSE, meanwhile={2: "echo mine >>b.txt; echo mine >own.txt"}
+    )
     assert finished.exit_code == 1
     assert texts(project, "a.txt", "b.txt", "own.txt") == ["new\n", "old\nmine\n", "mine\n"]
     assert logs(project) == ["1-build.txt"], "the original files are not built"
-    assert "whether it was red before the run is not known: files were changed during the run: b.txt, own.txt" in (
-        finished.stderr
+    assert (
+        "whether it was red before the run is not known: files were changed during the run: b.txt, own.txt"
+        in (finished.stderr)
     )
     assert "files stay changed: a.txt\n" in finished.stderr
     assert project.command("undo").stdout == "a.txt\n"
@@ -76,11 +91,20 @@ def test_what_a_person_writes_during_a_call_stays(project, run):
 
 
 @pytest.mark.parametrize("on_failure", ["keep", "restore"])
-def test_a_file_that_a_response_and_then_a_person_wrote_stays_and_is_named(project, run, on_failure):
+def test_a_file_that_a_response_and_then_a_person_wrote_stays_and_is_named(
+    project, run, on_failure
+):
     answers = block("a.txt", "new\n") + block("c.txt", "new\n"), PROSE
-    finished = run(*answers, meanwhile={2: "echo mine >>a.txt"}, arguments=("--query", "x", "--on-failure", on_failure))
+    finished = run(
+        *answers,
+        meanwhile={2: "echo mine >>a.txt"},
+        arguments=("--query", "x", "--on-failure", on_failure),
+    )
     assert finished.exit_code == 1
-    assert texts(project, "a.txt", "c.txt") == ["new\nmine\n", "new\n" if on_failure == "keep" else "old\n"]
+    assert texts(project, "a.txt", "c.txt") == [
+        "new\nmine\n",
+        "new\n" if on_failure == "keep" else "old\n",
+    ]
     said = finished.stderr
     if on_failure == "keep":
         undone = project.command("undo")
@@ -127,7 +151,10 @@ def test_what_appears_while_the_original_files_are_built_comes_back(project, run
     build = "grep -q new a.txt && exit 1; echo mine >own.txt; echo mine >>a.txt; exit 0\n"
     project.write({"build.sh": build})
     finished = run(block("a.txt", "new\n"))
-    assert "it may be your work: a.txt, own.txt; `code-commit redo` brings it back\n" in finished.stderr
+    assert (
+        "it may be your work: a.txt, own.txt; `code-commit redo` brings it back\n"
+        in finished.stderr
+    )
     assert texts(project, "a.txt", "own.txt") == ["new\n", None]
     assert project.command("redo").stdout == "a.txt\nown.txt\n"
     assert texts(project, "a.txt", "own.txt") == ["old\nmine\n", "mine\n"]
@@ -183,7 +210,9 @@ def test_redo_takes_back_one_undo_after_the_other(project, run):
 
 def test_redo_touches_nothing_where_files_were_changed_since(project, run):
     project.write({"build.sh": "true\n"})
-    assert run(block("a.txt", "1\n") + block("b.txt", "1\n") + block("new.txt", "1\n")).exit_code == 0
+    assert (
+        run(block("a.txt", "1\n") + block("b.txt", "1\n") + block("new.txt", "1\n")).exit_code == 0
+    )
     assert project.command("undo").exit_code == 0
     project.write({"b.txt": "mine\n", "new.txt": "mine\n"})
     refused = project.command("redo")
@@ -216,23 +245,39 @@ def test_what_a_person_writes_during_a_green_build_is_named_in_the_commit(projec
     project.git("commit", "-qam", "build")
     finished = run(block("a.txt", "new\n"), arguments=("--query", "x", "--commit"))
     assert finished.exit_code == 0
-    assert "committed as they are on disk, which is not what the responses wrote: a.txt\n" in finished.stderr
+    assert (
+        "committed as they are on disk, which is not what the responses wrote: a.txt\n"
+        in finished.stderr
+    )
 
 
 def test_after_a_build_of_the_original_files_it_is_still_named(project, run):
     project.write({".gitignore": "/agent-config\nlogs\ndone\n"})
-    project.write({"build.sh": "test -e done || { touch done; echo mine >own.txt; echo mine >>b.txt; }; false\n"})
+    project.write(
+        {
+            "build.sh": "test -e done || { touch done; echo mine >own.txt; echo mine >>b.txt; }; false\n"
+        }
+    )
     assert run(block("a.txt", "new\n")).exit_code == 1
     assert logs(project) == ["1-build.txt", "1-untouched-build.txt"]
-    assert "it may be your work: b.txt, own.txt; `code-commit redo`" in project.command("undo").stderr
+    assert (
+        "it may be your work: b.txt, own.txt; `code-commit redo`" in project.command("undo").stderr
+    )
 
 
 def test_what_is_in_the_way_stays_and_the_rest_is_restored(project, run):
     project.write({"d/x": "x\n"})
     answers = block("a.txt", "new\n") + "^^^d/x\n^^^delete\n", PROSE
-    finished = run(*answers, meanwhile={2: "echo mine >d"}, arguments=("--query", "x", "--on-failure", "restore"))
+    finished = run(
+        *answers,
+        meanwhile={2: "echo mine >d"},
+        arguments=("--query", "x", "--on-failure", "restore"),
+    )
     assert finished.exit_code == 1
-    assert "not restored, because somebody changed them after the run wrote them: d/x\n" in finished.stderr
+    assert (
+        "not restored, because somebody changed them after the run wrote them: d/x\n"
+        in finished.stderr
+    )
     assert texts(project, "a.txt", "d") == ["old\n", "mine\n"]
 
 
@@ -256,7 +301,9 @@ def test_a_file_that_a_build_no_longer_ignored_is_no_obstacle_to_redo(project, r
 
 
 def test_a_file_that_a_person_put_back_does_not_stay_changed(project, run):
-    finished = run(block("a.txt", "new\n") + block("c.txt", "new\n"), PROSE, meanwhile={2: "echo old >a.txt"})
+    finished = run(
+        block("a.txt", "new\n") + block("c.txt", "new\n"), PROSE, meanwhile={2: "echo old >a.txt"}
+    )
     assert "files stay changed: c.txt\n" in finished.stderr
 
 

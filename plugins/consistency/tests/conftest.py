@@ -33,7 +33,11 @@ class Review:
     def config_files(self) -> dict[str, str]:
         """Return the files in agent-config, without the host's."""
         folder = self.project.root / "agent-config"
-        return {path.name: path.read_bytes().decode() for path in folder.iterdir() if path.name != ".code-commit"}
+        return {
+            path.name: path.read_bytes().decode()
+            for path in folder.iterdir()
+            if path.name != ".code-commit"
+        }
 
 
 @pytest.fixture

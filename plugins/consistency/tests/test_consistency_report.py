@@ -73,7 +73,9 @@ def test_no_other_file_changes(review) -> None:
 
 
 def test_the_prompt_is_that_of_the_seed_and_is_logged_unchanged(review) -> None:
-    review.project.write({"agent-config/query.txt": "Mind [codebase] twice", "agent-config/codeRollup.txt": "code\n"})
+    review.project.write(
+        {"agent-config/query.txt": "Mind [codebase] twice", "agent-config/codeRollup.txt": "code\n"}
+    )
     review.server.script(TEXT)
     review()
     prompt = seed_prompt() + "\n[query]\nMind [codebase] twice\n\n[codebase]\ncode\n"
@@ -89,7 +91,9 @@ def test_the_query_is_logged_before_it_is_sent(review) -> None:
     logged = []
 
     def answer(request) -> str:
-        logged.append((review.project.run_folder / "query.txt").read_text("utf-8") == request.prompt)
+        logged.append(
+            (review.project.run_folder / "query.txt").read_text("utf-8") == request.prompt
+        )
         return TEXT
 
     review.server.script(answer)
@@ -106,13 +110,17 @@ def test_the_query_is_logged_before_it_is_sent(review) -> None:
         ({}, ""),
     ],
 )
-def test_the_query_comes_from_the_first_existing_file(review, files: dict[str, str], query: str) -> None:
+def test_the_query_comes_from_the_first_existing_file(
+    review, files: dict[str, str], query: str
+) -> None:
     (review.project.root / "agent-config/query.txt").unlink()
     review.project.write({f"agent-config/{name}": text for name, text in files.items()})
     review.server.script(TEXT)
     assert review().exit_code == 0
     [request] = review.server.requests
-    assert request.prompt.removeprefix(seed_prompt()).startswith(f"\n[query]\n{query}\n[codebase]\n")
+    assert request.prompt.removeprefix(seed_prompt()).startswith(
+        f"\n[query]\n{query}\n[codebase]\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +132,9 @@ def test_the_query_comes_from_the_first_existing_file(review, files: dict[str, s
         ("consistency-query.txt", b"\xff", "consistency-query.txt is not UTF-8: line 1"),
     ],
 )
-def test_a_missing_or_unreadable_input_is_an_error_before_any_call(review, name: str, content, message: str) -> None:
+def test_a_missing_or_unreadable_input_is_an_error_before_any_call(
+    review, name: str, content, message: str
+) -> None:
     path = review.project.root / "agent-config" / name
     path.unlink(missing_ok=True)
     if content is not None:
@@ -157,7 +167,11 @@ def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
     assert sample["sections"][3]["text"] == "\nAll is well with 3.\n\n"
     assert (sample["preamble"], sample["missing"], sample["extra"]) == ("", [], [])
     last = done.events[-1]
-    assert (last["kind"], last["data"]["exit_code"], last["data"]["data"]) == ("run.finished", 0, document)
+    assert (last["kind"], last["data"]["exit_code"], last["data"]["data"]) == (
+        "run.finished",
+        0,
+        document,
+    )
     assert not any(event["kind"] == "message" for event in done.events)
 
 
@@ -214,7 +228,10 @@ def test_a_stale_rollup_is_a_warning(review) -> None:
     assert "warning" not in review().stderr
     review.project.write({"main.py": "print(2)\n"})
     done = review()
-    assert (done.exit_code, "warning: changed since the rollup: main.py; update it" in done.stderr) == (0, True)
+    assert (
+        done.exit_code,
+        "warning: changed since the rollup: main.py; update it" in done.stderr,
+    ) == (0, True)
 
 
 def test_a_rollup_without_the_specification_is_a_warning(review) -> None:
@@ -237,7 +254,9 @@ def test_a_link_in_the_place_of_a_report_is_replaced(review, tmp_path: Path) -> 
         assert (review.project.root / path).lstat().st_mode & 0o177777 == 0o100600
 
 
-def test_reports_that_cannot_be_written_are_an_error_with_its_reason(tmp_path: Path, monkeypatch) -> None:
+def test_reports_that_cannot_be_written_are_an_error_with_its_reason(
+    tmp_path: Path, monkeypatch
+) -> None:
     with pytest.raises(NotReady, match="cannot open agent-config: No such file or directory"):
         require_room(tmp_path, 1)
     (tmp_path / "agent-config").mkdir()
@@ -246,7 +265,9 @@ def test_reports_that_cannot_be_written_are_an_error_with_its_reason(tmp_path: P
         with pytest.raises(NotReady, match="agent-config is not writable"):
             require_room(tmp_path, 1)
     (tmp_path / REPORT).mkdir()
-    with pytest.raises(NotReady, match="cannot write the report to agent-config: Is a directory") as caught:
+    with pytest.raises(
+        NotReady, match="cannot write the report to agent-config: Is a directory"
+    ) as caught:
         publish(tmp_path, ["text"], {}, "1")
     assert caught.value.hint == "the responses are in logs/1"
     assert [path.name for path in (tmp_path / "agent-config").iterdir()] == [Path(REPORT).name]

@@ -18,13 +18,19 @@ GOOD, OLD, NEW = (f"## {NAME}\n{text}\n" for text in ("good", "old", "new"))
 
 
 def report_numbers(review) -> dict[str, str]:
-    return {name: text for name, text in review.config_files().items() if name.startswith("consistency-report")}
+    return {
+        name: text
+        for name, text in review.config_files().items()
+        if name.startswith("consistency-report")
+    }
 
 
 def test_samples_are_requested_concurrently_and_written_to_separate_files(review) -> None:
     together = threading.Barrier(3, timeout=60)
     for number in range(3):
-        review.server.script(lambda _, number=number: f"report {number}\n## {NAME}\n{together.wait() * 0}\n")
+        review.server.script(
+            lambda _, number=number: f"report {number}\n## {NAME}\n{together.wait() * 0}\n"
+        )
     done = review("--cc", "--samples", "3")
     assert done.exit_code == 0
     files = report_numbers(review)
@@ -43,7 +49,9 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
     for sample in document["samples"]:
         text = files[sample["report"]]
         # The report and the files of its call have the same number.
-        response = sample["report"].replace("consistency-report", "query").replace(".txt", "-response.txt")
+        response = (
+            sample["report"].replace("consistency-report", "query").replace(".txt", "-response.txt")
+        )
         assert (review.project.run_folder / response).read_text("utf-8") == text
         assert text.startswith(sample["preamble"])
         assert f"--- agent-config/{sample['report']} ---\n\n{text}" in done.stdout
@@ -53,7 +61,9 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
 def test_each_call_is_nested_in_its_sample(review) -> None:
     review.server.script(GOOD, GOOD)
     events = review("--cc", "--samples", "2", "--json").events
-    samples = {event["span"]: event for event in events if event["kind"] == "consistency.sample.started"}
+    samples = {
+        event["span"]: event for event in events if event["kind"] == "consistency.sample.started"
+    }
     calls = [event for event in events if event["kind"] == "call.started"]
     numbers = {call["data"]["label"]: samples[call["parent"]]["data"]["number"] for call in calls}
     assert numbers == {"query": 1, "query-2": 2}
@@ -79,7 +89,9 @@ def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
         (Reply.error(400, "no"), 4, "no"),
     ],
 )
-def test_a_failed_sample_keeps_the_earlier_reports(review, bad: Reply, exit_code: int, message: str) -> None:
+def test_a_failed_sample_keeps_the_earlier_reports(
+    review, bad: Reply, exit_code: int, message: str
+) -> None:
     review.server.script(OLD, OLD)
     review("--cc", "--samples", "2")
     before = review.config_files()
@@ -88,7 +100,9 @@ def test_a_failed_sample_keeps_the_earlier_reports(review, bad: Reply, exit_code
     assert (done.exit_code, done.stdout) == (exit_code, "")
     assert message in done.stderr
     assert review.config_files() == before
-    kept = sorted(path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt"))
+    kept = sorted(
+        path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt")
+    )
     assert kept.count(GOOD) == 2
 
 
@@ -127,10 +141,17 @@ class Hanging:
 @pytest.mark.parametrize("samples", ["1", "2"])
 def test_ctrl_c_ends_calls_of_a_provider_that_hangs(review, samples: str) -> None:
     install_plugin(review.plugins, "hanging", HANGING)
-    environ = review.project.environment({"CODE_COMMIT_MODEL": "hanging-1", "PYTHONPATH": str(review.plugins)})
+    environ = review.project.environment(
+        {"CODE_COMMIT_MODEL": "hanging-1", "PYTHONPATH": str(review.plugins)}
+    )
     command = [sys.executable, "-m", "code_commit", "--cc", "--json", f"--samples={samples}"]
     with subprocess.Popen(
-        command, cwd=review.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        cwd=review.project.root,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         try:
             started = 0

@@ -70,7 +70,21 @@ LINES = st.one_of(
         st.sampled_from(sorted(STYLES)),
         TITLES | st.sampled_from(["Conclusion", "What Else There Is", "a", ""]),
     ),
-    st.sampled_from(["```\n", "~~~~\n", "----\n", "====\n", "\n", "    # code\n", "#", "**", "- ", "|a|b|\n", "\r"]),
+    st.sampled_from(
+        [
+            "```\n",
+            "~~~~\n",
+            "----\n",
+            "====\n",
+            "\n",
+            "    # code\n",
+            "#",
+            "**",
+            "- ",
+            "|a|b|\n",
+            "\r",
+        ]
+    ),
     st.text(max_size=30),
 )
 
@@ -90,7 +104,9 @@ def test_no_character_is_lost(text: str) -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_the_five_sections_are_found(style: str) -> None:
     texts = [f"Words about {number}.\nMore of them.\n\n" for number in range(5)]
-    body = "".join(heading_of(style, name) + text for name, text in zip(SECTIONS, texts, strict=True))
+    body = "".join(
+        heading_of(style, name) + text for name, text in zip(SECTIONS, texts, strict=True)
+    )
     report = sectioned("In short: fine.\n\n" + body)
     assert [section.name for section in report.sections] == list(SECTIONS)
     assert [section.text.lstrip("\r\n") for section in report.sections] == texts
@@ -104,7 +120,12 @@ def test_a_report_without_headings_is_all_preamble() -> None:
 
 
 @pytest.mark.parametrize(
-    "style", [style for style in STYLES if "run in" not in style and style not in {"hyphen", "ampersand", "upper"}]
+    "style",
+    [
+        style
+        for style in STYLES
+        if "run in" not in style and style not in {"hyphen", "ampersand", "upper"}
+    ],
 )
 def test_an_unrequested_section_is_extra(style: str) -> None:
     names = [*SECTIONS[:2], "Security", *SECTIONS[2:4], "Closing Words for the Author"]
@@ -120,7 +141,9 @@ def test_all_sections_are_extra_if_none_was_requested() -> None:
 
 
 def test_a_repeated_section_is_extra_and_is_kept() -> None:
-    report = sectioned(f"## {SECTIONS[0]}\nOne.\n## {SECTIONS[1]}\nTwo.\n## {SECTIONS[0]}\nThree.\n")
+    report = sectioned(
+        f"## {SECTIONS[0]}\nOne.\n## {SECTIONS[1]}\nTwo.\n## {SECTIONS[0]}\nThree.\n"
+    )
     assert [section.text for section in report.sections] == ["One.\n", "Two.\n", "Three.\n"]
     assert report.extra == (SECTIONS[0],)
 
@@ -143,8 +166,12 @@ def test_paragraphs_and_lists_are_not_extra_sections(style: str) -> None:
     assert [section.text for section in report.sections] == [text] * 5
 
 
-@pytest.mark.parametrize("title", ["# Consistency Report\n\n", "# Consistency Report\n\nOf today.\n\n"])
-@pytest.mark.parametrize("contents", ["+ {}\n", "1. {}\n", "## {}\n", "{}\n", "- **{}**: what it is about\n"])
+@pytest.mark.parametrize(
+    "title", ["# Consistency Report\n\n", "# Consistency Report\n\nOf today.\n\n"]
+)
+@pytest.mark.parametrize(
+    "contents", ["+ {}\n", "1. {}\n", "## {}\n", "{}\n", "- **{}**: what it is about\n"]
+)
 def test_a_title_and_a_table_of_contents_are_preamble(title: str, contents: str) -> None:
     preamble = title + "".join(contents.format(name) for name in SECTIONS) + "\n"
     body = "".join(f"## {name}\n\nFine.\n\n" for name in SECTIONS)
@@ -166,7 +193,9 @@ def test_code_contains_no_headings() -> None:
 
 
 def test_a_report_between_code_fences_has_its_sections() -> None:
-    report = sectioned("```markdown\n" + "".join(f"# {name}\nFine.\n" for name in SECTIONS) + "```\n")
+    report = sectioned(
+        "```markdown\n" + "".join(f"# {name}\nFine.\n" for name in SECTIONS) + "```\n"
+    )
     assert (report.preamble, report.missing, report.extra) == ("```markdown\n", (), ())
 
 

@@ -47,7 +47,10 @@ def test_text_that_fits_stays_unchanged(text: str) -> None:
         assert wrapped(text) == text
 
 
-@given(st.lists(st.text("abc.-", min_size=1, max_size=12), min_size=1).map(" ".join), st.integers(20, 100))
+@given(
+    st.lists(st.text("abc.-", min_size=1, max_size=12), min_size=1).map(" ".join),
+    st.integers(20, 100),
+)
 def test_lines_are_not_longer_than_the_width(text: str, width: int) -> None:
     assert all(len(line) <= width for line in wrapped("It says: " + text, width).split("\n"))
 

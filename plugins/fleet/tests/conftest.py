@@ -1,4 +1,6 @@
-"""Small repositories, a scripted service, the command `fleet` on them, and a cluster of Dask's own commands."""
+"""Small repositories, a scripted service, the command `fleet` on them, and a cluster of Dask's own
+commands.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,24 @@ from code_commit_testing import Project, Reply, ScriptedServer
 from code_commit_testing.warm_python import warm_python
 
 IDENTITY = {
-    f"GIT_{who}_{what}": "test@example.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    f"GIT_{who}_{what}": "test@example.invalid"
+    for who in ("AUTHOR", "COMMITTER")
+    for what in ("NAME", "EMAIL")
 }
 KEY = "sk-test-Qk7vT2mWz9XpLr4N"
 
 
-FAST = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__DISK": "False"}
+FAST = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__DISK": "False",
+}
 
 
 class Cluster:
-    """A scheduler and workers. With `tls`, a folder with `ca.pem`, `cert.pem` and `key.pem`, they speak TLS."""
+    """A scheduler and workers.
+
+    With `tls`, a folder with `ca.pem`, `cert.pem` and `key.pem`, they speak TLS.
+    """
 
     def __init__(self, folder: Path, environ: dict[str, str], *, tls: Path | None = None):
         self.folder, self.environ, self.tls = folder, {**environ, **FAST}, tls
@@ -47,7 +57,15 @@ class Cluster:
     def start_scheduler(self, port: int = 0) -> None:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
-        where = ("--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--scheduler-file", str(file))
+        where = (
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
         protocol = ("--protocol", "tls") if self.tls else ()
         self.scheduler = self._start("distributed.cli.dask_scheduler", *where, *protocol)
         while True:
@@ -69,7 +87,13 @@ class Cluster:
     def start_worker(self, threads: int = 2, **environ: str) -> subprocess.Popen:
         where = (self.through or self.address, "--host", "127.0.0.1", "--nthreads", str(threads))
         started = self._start(
-            "distributed.cli.dask_worker", *where, "--no-dashboard", "--no-nanny", "--death-timeout", "60", **environ
+            "distributed.cli.dask_worker",
+            *where,
+            "--no-dashboard",
+            "--no-nanny",
+            "--death-timeout",
+            "60",
+            **environ,
         )
         self.workers.append(started)
         return started
@@ -77,7 +101,10 @@ class Cluster:
     def _start(self, module: str, *arguments: str, **environ: str) -> subprocess.Popen:
         if self.tls:
             files = {"--tls-ca-file": "ca.pem", "--tls-cert": "cert.pem", "--tls-key": "key.pem"}
-            arguments = (*arguments, *(word for flag, name in files.items() for word in (flag, str(self.tls / name))))
+            arguments = (
+                *arguments,
+                *(word for flag, name in files.items() for word in (flag, str(self.tls / name))),
+            )
         with (self.folder / "log").open("ab") as log:
             command = [sys.executable, "-m", module, *arguments]
             env = {**self.environ, **environ}
@@ -104,7 +131,9 @@ class Recorder:
                     near.close()
                     continue
                 for source, target in ((near, far), (far, near)):
-                    threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+                    threading.Thread(
+                        target=self._pass_on, args=(source, target), daemon=True
+                    ).start()
 
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
@@ -137,7 +166,14 @@ def make_certificates(folder: Path) -> Path:
         "-days",
         "2",
     ]
-    names = ["-subj", "/CN=cluster", "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    names = [
+        "-subj",
+        "/CN=cluster",
+        "-keyout",
+        str(folder / "key.pem"),
+        "-out",
+        str(folder / "cert.pem"),
+    ]
     subprocess.run([*command, *names], check=True, capture_output=True)
     (folder / "ca.pem").write_bytes((folder / "cert.pem").read_bytes())
     return folder
@@ -150,7 +186,10 @@ class Fleet:
 
     def __init__(self, folder: Path, server: ScriptedServer):
         self.home = Project.create(
-            folder, rollup=None, query=None, build="grep -q new a.txt || { echo 'error: no new'; exit 1; }\n"
+            folder,
+            rollup=None,
+            query=None,
+            build="grep -q new a.txt || { echo 'error: no new'; exit 1; }\n",
         )
         self.folder = folder
         self.server = server
@@ -215,7 +254,12 @@ class Fleet:
             if not cold:
                 patch.setattr(sys, "executable", self.python)
             return self.home.command(
-                "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout, cold=cold
+                "fleet",
+                *arguments,
+                environ=self.environment(**more),
+                cwd=self.folder,
+                timeout=timeout,
+                cold=cold,
             )
 
     def processes(self) -> list[int]:
@@ -233,7 +277,10 @@ class Fleet:
     @property
     def lines(self) -> list[dict]:
         """The lines of units.jsonl."""
-        return [json.loads(line) for line in (self.folder / "fleet.fleet/units.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.folder / "fleet.fleet/units.jsonl").read_text().splitlines()
+        ]
 
     def outcomes(self) -> dict[str, str]:
         return {row["repository"]: row["outcome"] for row in self.lines}

@@ -1,4 +1,6 @@
-"""`fleet run --scheduler` on a cluster of separate processes: traffic, TLS, lost workers and schedulers."""
+"""`fleet run --scheduler` on a cluster of separate processes: traffic, TLS, lost workers and
+schedulers.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,13 @@ grep -q new a.txt
 
 def started(fleet, *arguments, **environ):
     return fleet.home.start(
-        "fleet", "run", "fleet.toml", "--json", *arguments, environ=fleet.environment(**environ), cwd=fleet.folder
+        "fleet",
+        "run",
+        "fleet.toml",
+        "--json",
+        *arguments,
+        environ=fleet.environment(**environ),
+        cwd=fleet.folder,
     )
 
 
@@ -51,9 +59,12 @@ def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(flee
     """The quick representative of the test with random moments."""
     fleet.repositories("one", "two")
     fleet.write("one", "two", head="retries = 2\nmax_cost = 6.0\nunit_max_cost = 1.0")
-    # The call of the first try ends with its worker, which runs both units; that of the second with the scheduler.
+    # The call of the first try ends with its worker, which runs both units; that of the second with
+    # the scheduler.
     fleet.server.script(*[Reply(fault="hang")] * 4, fleet.good, fleet.good)
-    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
+    with fleet.Cluster(
+        fleet.folder / "cluster", fleet.home.environment(fleet.environment())
+    ) as cluster:
         recorder = fleet.Recorder(cluster.port)
         cluster.through = recorder.address
         first = cluster.start_worker()
@@ -88,11 +99,17 @@ def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
         pytest.skip("needs openssl, for certificates")
     tls = fleet.make_certificates(fleet.home.home / ".config/code-commit/tls")
     names = {"CA_FILE": "ca.pem", "CLIENT__KEY": "key.pem", "CLIENT__CERT": "cert.pem"}
-    client = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tls / file) for name, file in names.items()}
-    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment()), tls=tls) as cluster:
+    client = {
+        f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tls / file) for name, file in names.items()
+    }
+    with fleet.Cluster(
+        fleet.folder / "cluster", fleet.home.environment(fleet.environment()), tls=tls
+    ) as cluster:
         cluster.start_worker(1)
         one = fleet.repositories("one")[0]
-        (one / "build.sh").write_text(BUILD_OF_AN_ATTACKER.format(key=tls / "key.pem", port=cluster.port))
+        (one / "build.sh").write_text(
+            BUILD_OF_AN_ATTACKER.format(key=tls / "key.pem", port=cluster.port)
+        )
         fleet.commit(one)
         fleet.write("one")
         fleet.server.script(fleet.good)
@@ -102,12 +119,15 @@ def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
 
 
 def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
-    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as running:
+    with fleet.Cluster(
+        fleet.folder / "cluster", fleet.home.environment(fleet.environment())
+    ) as running:
         process = running.start_worker(1)
         with remote_cluster(running.address, wait=60, insecure=True, report=print) as cluster:
             cluster._client.wait_for_workers(1, timeout=60)
             (worker,) = cluster.slots()
-            cluster.start("x-1", {"unit": "x", "try": 1}, worker)  # ends at once: the rest of the order is missing
+            # Ends at once: the rest of the order is missing.
+            cluster.start("x-1", {"unit": "x", "try": 1}, worker)
             cluster._ended.put(cluster._ended.get(timeout=60))
             process.kill()
             process.wait()
@@ -120,7 +140,10 @@ def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
 
 @pytest.mark.parametrize(
     ("address", "said"),
-    [("tcp://127.0.0.1:1", "--insecure"), ("tls://127.0.0.1:1", "the scheduler tls://127.0.0.1:1 cannot be reached: ")],
+    [
+        ("tcp://127.0.0.1:1", "--insecure"),
+        ("tls://127.0.0.1:1", "the scheduler tls://127.0.0.1:1 cannot be reached: "),
+    ],
     ids=["no TLS", "no certificate"],
 )
 def test_a_scheduler_without_tls_is_refused(fleet, address, said):
@@ -133,11 +156,16 @@ def test_a_scheduler_without_tls_is_refused(fleet, address, said):
 def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, monkeypatch):
     fleet.repositories("one")
     fleet.write("one", head="scheduler_wait = 0")
-    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as running:
+    with fleet.Cluster(
+        fleet.folder / "cluster", fleet.home.environment(fleet.environment())
+    ) as running:
         done = fleet.run("--scheduler", running.address, "--insecure")
         monkeypatch.setattr(versions, "ours", lambda: {**OURS, "cloudpickle": "0.1"})
         with (
-            pytest.raises(NotReady, match=r"the versions of the scheduler differ: cloudpickle \S+ instead of 0\.1$"),
+            pytest.raises(
+                NotReady,
+                match=r"the versions of the scheduler differ: cloudpickle \S+ instead of 0\.1$",
+            ),
             remote_cluster(running.address, wait=0, insecure=True, report=print),
         ):
             pass
@@ -162,7 +190,9 @@ def test_a_scheduler_that_does_not_come_back_ends_the_wait():
         return answer
 
     said: list[str] = []
-    cluster = DaskCluster(client("closed"), local=False, connect=connect, wait=0, report=said.append)
+    cluster = DaskCluster(
+        client("closed"), local=False, connect=connect, wait=0, report=said.append
+    )
     with pytest.raises(NotReady, match="the scheduler was lost and did not come back: refused"):
         cluster.slots()
     assert said == ["warning: the scheduler was lost; trying to reconnect for 0 seconds"]
@@ -175,7 +205,12 @@ def test_units_end_with_their_driver(fleet):
     with started(fleet) as process:
         wait_for_calls(fleet, 1, process)
         process.kill()
-    while subprocess.run(["pgrep", "-f", str(fleet.tmp)], stdout=subprocess.DEVNULL, check=False).returncode == 0:
+    while (
+        subprocess.run(
+            ["pgrep", "-f", str(fleet.tmp)], stdout=subprocess.DEVNULL, check=False
+        ).returncode
+        == 0
+    ):
         time.sleep(0.05)
     assert fleet.run().exit_code == 0
     assert [(row["try"], row["outcome"]) for row in fleet.lines] == [(1, "lost"), (2, "reached")]

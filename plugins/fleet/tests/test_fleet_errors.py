@@ -1,4 +1,6 @@
-"""What the actions of `fleet` refuse: wrong arguments, folders in the way, damaged files, hostile results."""
+"""What the actions of `fleet` refuse: wrong arguments, folders in the way, damaged files, hostile
+results.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def test_folders_that_no_unit_can_start_from_have_their_lines(fleet):
     fleet.git(unborn, "init", "-q")
     (unborn / ".gitignore").write_text("*\n")
     fleet.write("gone", "one/sub", "empty", "unborn")
-    fleet.file.write_text(f"{fleet.file.read_text()}\n[[repository]]\nurl = 'one'\nref = 'no-such-branch'\n")
+    fleet.file.write_text(
+        f"{fleet.file.read_text()}\n[[repository]]\nurl = 'one'\nref = 'no-such-branch'\n"
+    )
     done = fleet.run()
     assert (done.exit_code, fleet.server.requests) == (3, [])
     found = [line.strip().removeprefix("error: ") for line in done.stderr.splitlines()]
@@ -48,15 +52,27 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
         (("run", "fleet.toml", "--workers", "0"), 2, "expected a number of 1 or more"),
         (("retry",), 2, "name the units to run again, or use --failed"),
         (("retry", "one", "--failed"), 2, "name the units to run again, or use --failed"),
-        (("retry", "one", "--workers", "1", "--scheduler", "tcp://127.0.0.1:1"), 2, "cannot be used with --scheduler"),
+        (
+            ("retry", "one", "--workers", "1", "--scheduler", "tcp://127.0.0.1:1"),
+            2,
+            "cannot be used with --scheduler",
+        ),
         (("retry", "--failed"), 0, "no unit has failed"),
         (("show", "one"), 2, "'one' names several units"),
         (("show", "two"), 2, "there is no unit 'two'"),
         (("export", "--branches", "--output", "x"), 2, "--output cannot be used with --branches"),
         (("export", "--patches", "--output", "there"), 3, "there exists"),
-        (("export", "--patches", "--output", "no/where"), 3, "no/where cannot be created: No such file"),
+        (
+            ("export", "--patches", "--output", "no/where"),
+            3,
+            "no/where cannot be created: No such file",
+        ),
         (("export", "--csv", "--output", "table.csv"), 3, "table.csv exists"),
-        (("export", "--csv", "--output", "no/where"), 3, "no/where cannot be written: No such file"),
+        (
+            ("export", "--csv", "--output", "no/where"),
+            3,
+            "no/where cannot be written: No such file",
+        ),
     ):
         done = fleet.command(*words)
         assert (done.exit_code, said in done.stderr) == (code, True), (words, done.stderr)
@@ -66,13 +82,19 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
     units = [{**row, "unit": f"abc{number}"} for number, row in enumerate(plan["units"])]
     (made / "plan.json").write_text(json.dumps({**plan, "units": units}))
     done = fleet.command("show", "abc")
-    assert (done.exit_code, "several units begin with 'abc'\nhint: abc0, abc1\n" in done.stderr) == (2, True)
+    assert (
+        done.exit_code,
+        "several units begin with 'abc'\nhint: abc0, abc1\n" in done.stderr,
+    ) == (2, True)
 
 
 def test_a_setup_command_cannot_change_what_decides(fleet):
     command = ("fleet", "setup", "--sandbox", "off")  # in the sandbox, the file is read-only
     done = fleet.home.command(*command, stdin="echo said; echo >> build.sh; exit 4")
-    assert (done.exit_code, "said\nerror: the setup command altered build.sh\n" in done.stderr) == (3, True)
+    assert (done.exit_code, "said\nerror: the setup command altered build.sh\n" in done.stderr) == (
+        3,
+        True,
+    )
 
 
 def test_an_error_is_the_same_with_json(fleet):
@@ -106,7 +128,10 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
     for text in ("{", "[]", '{"units": [{"unit": "x"}], "pilot": 0}', '{"units": []}'):
         (made / "plan.json").write_text(text)
         done = fleet.command("status")
-        assert (done.exit_code, "plan.json cannot be read: " in done.stderr) == (3, True), (text, done.stderr)
+        assert (done.exit_code, "plan.json cannot be read: " in done.stderr) == (3, True), (
+            text,
+            done.stderr,
+        )
     (made / "units.jsonl").unlink()
     (made / "units.jsonl").mkdir()
     done = fleet.run()

@@ -30,7 +30,9 @@ from code_commit_testing import Reply
 def test_a_unit_that_never_ends_times_out_and_may_have_cost_all(fleet):
     fleet.repositories("one", "two")
     for limit in (4, 16, 64):  # on a busy machine, the other one may need longer
-        fleet.write("one", "two", head=f"unit_timeout = {limit}\nmax_cost = 4.0\nunit_max_cost = 1.0")
+        fleet.write(
+            "one", "two", head=f"unit_timeout = {limit}\nmax_cost = 4.0\nunit_max_cost = 1.0"
+        )
         fleet.server.script(fleet.good, Reply(fault="hang"))
         assert fleet.run("--workers", "2").exit_code == 1
         rows = {row["outcome"]: row for row in fleet.lines}
@@ -58,9 +60,19 @@ def test_a_unit_that_cannot_begin_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(unit, "_folder", [folder])
     worker = SimpleNamespace(security=Security(tls_worker_key=str(key)))
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
-    order = {"unit": "x", "url": "/r", "ref": "", "commit": "", "unit_timeout": 60, "clone_timeout": 60}
+    order = {
+        "unit": "x",
+        "url": "/r",
+        "ref": "",
+        "commit": "",
+        "unit_timeout": 60,
+        "clone_timeout": 60,
+    }
     for more, said in (
-        ({"try": 7, "sandbox": "auto"}, f"builds could read the TLS key {key} of this worker; move it to "),
+        (
+            {"try": 7, "sandbox": "auto"},
+            f"builds could read the TLS key {key} of this worker; move it to ",
+        ),
         ({"try": 7, "sandbox": "auto"}, "the try x-7 has already run on this worker"),
         ({"try": 8, "sandbox": "off"}, "/r cannot be cloned: Not a directory"),
     ):
@@ -72,7 +84,8 @@ def test_a_unit_that_cannot_begin_says_why(tmp_path, monkeypatch):
 
 PRICE = 0.0028  # USD for 1,000 tokens in and 100 out of gpt-4.1
 
-# Mounts a disk of a few kilobytes at $1, for the command that follows alone; keeps what is on it in $1.kept.
+# Mounts a disk of a few kilobytes at $1, for the command that follows alone; keeps what is on it in
+# $1.kept.
 SMALL_DISK = """\
 mount -t tmpfs -o size=$2 none "$1" || exit 99
 disk=$1; shift 2; "$@"; code=$?
@@ -86,12 +99,22 @@ def run_with_disk(fleet, disk, size, **environ):
     unshare = shutil.which("unshare") or ""
     command = [unshare, "--map-root-user", "--mount", "bash", "-c", SMALL_DISK, "-", str(disk)]
     env = fleet.home.environment(fleet.environment(**environ))
-    if not unshare or subprocess.run([*command, "64k", "true"], env=env, check=False, capture_output=True).returncode:
+    if (
+        not unshare
+        or subprocess.run(
+            [*command, "64k", "true"], env=env, check=False, capture_output=True
+        ).returncode
+    ):
         pytest.skip("needs to mount a disk")
     (disk.with_name(f"{disk.name}.kept")).rmdir()
     run = [sys.executable, "-m", "code_commit", "fleet", "run", "fleet.toml", "--json"]
     done = subprocess.run(
-        [*command, size, *run], env=env, cwd=fleet.folder, capture_output=True, text=True, check=False
+        [*command, size, *run],
+        env=env,
+        cwd=fleet.folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -104,7 +127,11 @@ def test_a_worker_with_a_full_disk_tells_so_and_costs_nothing(fleet):
     fleet.write("one", head="max_cost = 1.0")
     disk = fleet.folder / "disk"
     code, events, stderr = run_with_disk(fleet, disk, "500k", TMPDIR=str(disk))
-    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (1, "fleet.finished", 1), stderr
+    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (
+        1,
+        "fleet.finished",
+        1,
+    ), stderr
     assert [(row["try"], row["outcome"], row["cost"]) for row in fleet.lines] == [
         (1, "not_ready", 0.0),
         (2, "not_ready", 0.0),  # `retries`: another worker might have room
@@ -114,7 +141,9 @@ def test_a_worker_with_a_full_disk_tells_so_and_costs_nothing(fleet):
 
 
 @pytest.mark.parametrize(
-    ("size", "began"), [("8k", False), ("24k", True)], ids=["no-room-for-the-plan", "no-room-for-a-result"]
+    ("size", "began"),
+    [("8k", False), ("24k", True)],
+    ids=["no-room-for-the-plan", "no-room-for-a-result"],
 )
 def test_a_driver_with_a_full_disk_ends_at_once_and_says_so_last(fleet, size, began):
     fleet.repositories("one")
@@ -122,7 +151,11 @@ def test_a_driver_with_a_full_disk_ends_at_once_and_says_so_last(fleet, size, be
     fleet.server.script(fleet.good, fleet.good)
     folder = fleet.folder / "fleet.fleet"
     code, events, stderr = run_with_disk(fleet, folder, size)
-    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (3, "fleet.finished", 3), stderr
+    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (
+        3,
+        "fleet.finished",
+        3,
+    ), stderr
     assert [event["kind"] for event in events].count("fleet.finished") == 1
     assert "fleet.fleet" in events[-1]["data"]["summary"]
     assert "cannot be written: No space left on device" in stderr
@@ -175,7 +208,9 @@ def test_random_kills_lose_and_double_nothing(fleet):
     """Workers and the scheduler are killed at random moments, ten times in one fleet."""
     names = [f"r{number}" for number in range(6)]
     fleet.repositories(*names)
-    fleet.write(*names, head="retries = 100\nmax_cost = 30.0\nunit_max_cost = 0.5\nscheduler_wait = 60")
+    fleet.write(
+        *names, head="retries = 100\nmax_cost = 30.0\nunit_max_cost = 0.5\nscheduler_wait = 60"
+    )
     begun = threading.Event()
 
     def answer(_request) -> Reply:
@@ -184,7 +219,9 @@ def test_random_kills_lose_and_double_nothing(fleet):
 
     fleet.server.script(*[answer] * 200)
     chance = random.Random(7)  # noqa: S311 - not a secret
-    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
+    with fleet.Cluster(
+        fleet.folder / "cluster", fleet.home.environment(fleet.environment())
+    ) as cluster:
         for _ in range(3):
             cluster.start_worker(1)
         over = threading.Event()

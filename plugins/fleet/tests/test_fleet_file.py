@@ -96,7 +96,10 @@ def errors_of(fleet, text):
                 "fleet.toml:14: models: no installed provider has a model 'gpt-4.1x'; did you mean gpt-4.1?",
             ],
         ),
-        ("models = ['gpt-4.1']\n[[repository]]\nurl = 'one'\n", ["fleet.toml:2: set query or query_file"]),
+        (
+            "models = ['gpt-4.1']\n[[repository]]\nurl = 'one'\n",
+            ["fleet.toml:2: set query or query_file"],
+        ),
     ],
 )
 def test_errors_have_their_lines(fleet, text, said):
@@ -132,16 +135,27 @@ def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(f
 def test_urls_that_run_a_program_or_hold_a_key_are_refused(fleet):
     found = errors_of(fleet, HEAD + "".join(f'[[repository]]\nurl = "{url}"\n' for url in URLS))
     for number in range(len(URLS)):
-        assert any(each.startswith(f"fleet.toml:{3 + 2 * number}: url: ") for each in found), (URLS[number], found)
+        assert any(each.startswith(f"fleet.toml:{3 + 2 * number}: url: ") for each in found), (
+            URLS[number],
+            found,
+        )
     assert not list(fleet.folder.rglob("owned"))
 
 
 def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
     fleet.repositories("one")
-    lists = {"notes.txt": b"# a note\n\n", "globs.jsonl": b'{"glob": "o*"}\n', "latin.txt": b"caf\xe9\n"}
+    lists = {
+        "notes.txt": b"# a note\n\n",
+        "globs.jsonl": b'{"glob": "o*"}\n',
+        "latin.txt": b"caf\xe9\n",
+    }
     for name, content in lists.items():
         (fleet.folder / name).write_bytes(content)
-    tables = ["url = 'one'\nref = '--upload-pack=touch owned'", "url = 'one'\nname = '../x'", "glob = '**/one'"]
+    tables = [
+        "url = 'one'\nref = '--upload-pack=touch owned'",
+        "url = 'one'\nname = '../x'",
+        "glob = '**/one'",
+    ]
     tables += [f"from_file = '{name}'" for name in (*lists, "gone.txt")]
     tables += ["url = 'one'\nquery = 'y'\nquery_file = 'notes.txt'", "url = 'one'\nquery = ' '"]
     found = errors_of(fleet, HEAD + "".join(f"[[repository]]\n{table}\n" for table in tables))
@@ -159,7 +173,9 @@ def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
         assert any(each.startswith(line) for each in found), (line, found)
 
 
-@pytest.mark.parametrize("key", ["query_file = '../secret.txt'", "query_file = '/etc/passwd'", "query_file = 'link'"])
+@pytest.mark.parametrize(
+    "key", ["query_file = '../secret.txt'", "query_file = '/etc/passwd'", "query_file = 'link'"]
+)
 def test_a_fleet_file_reads_nothing_outside_of_its_folder(fleet, key):
     (fleet.folder / "link").symlink_to("/etc/passwd")
     fleet.file.write_text(f"{key}\nmodels = ['gpt-4.1']\n[[repository]]\nurl = 'x'\n")
@@ -201,7 +217,9 @@ def test_queries_models_and_setup_of_a_repository(fleet):
     last = fleet.lines[-1]
     assert (last["repository"], last["outcome"], last["cost"]) == ("two", "not_ready", 0.0)
     assert fleet.command("export", "--branches").exit_code == 0
-    assert "code-commit/fleet-gpt-4o" in fleet.git(fleet.folder / "one", "branch", "--list", "code-commit/*")
+    assert "code-commit/fleet-gpt-4o" in fleet.git(
+        fleet.folder / "one", "branch", "--list", "code-commit/*"
+    )
 
 
 def test_results_go_to_a_remote_only_with_push(fleet):
@@ -209,11 +227,16 @@ def test_results_go_to_a_remote_only_with_push(fleet):
     shutil.move(one / ".git", fleet.folder / "remote.git")
     fleet.git(fleet.folder / "remote.git", "config", "core.bare", "true")
     shutil.rmtree(one)
-    fleet.file.write_text(f"{HEAD}push = true\n[[repository]]\nurl = 'file://{fleet.folder}/remote.git'\n")
+    fleet.file.write_text(
+        f"{HEAD}push = true\n[[repository]]\nurl = 'file://{fleet.folder}/remote.git'\n"
+    )
     fleet.server.script(fleet.good)
     assert fleet.run().exit_code == 0, fleet.lines
     assert fleet.lines[0]["branch"] == "code-commit/fleet"
-    assert fleet.git(fleet.folder / "remote.git", "--git-dir=.", "show", "code-commit/fleet:a.txt") == "new\n"
+    assert (
+        fleet.git(fleet.folder / "remote.git", "--git-dir=.", "show", "code-commit/fleet:a.txt")
+        == "new\n"
+    )
 
 
 def test_lines_of_keys():

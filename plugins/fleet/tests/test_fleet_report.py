@@ -22,7 +22,10 @@ def cells(page: str, table: str) -> list[list[str]]:
     """Return the rows of a table as text."""
     start = page.index(f'id="{table}"')
     body = page[page.index("<tbody>", start) : page.index("</tbody>", start)]
-    rows = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)]
+    rows = [
+        re.findall(r"<td.*?</td>", row, re.DOTALL)
+        for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
+    ]
     plain = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
     return [[" ".join(html.unescape(plain.sub(" ", cell)).split()) for cell in row] for row in rows]
 
@@ -37,7 +40,10 @@ def test_a_run_writes_the_page(fleet) -> None:
 
     def answer(request) -> Reply:
         good = request.model == "gpt-4.1"
-        return Reply("^^^a.txt\nnew\n^^^end\n" if good else "^^^a.txt\nworse\n^^^end\n", usage=Usage(1000, 100))
+        return Reply(
+            "^^^a.txt\nnew\n^^^end\n" if good else "^^^a.txt\nworse\n^^^end\n",
+            usage=Usage(1000, 100),
+        )
 
     fleet.server.script(*[answer] * 6)
     fleet.run("--workers", "3")
@@ -53,7 +59,11 @@ def test_a_run_writes_the_page(fleet) -> None:
     assert (count, cause) == ("3", "error: no new")
     assert where == "one gpt-4.1-mini , two gpt-4.1-mini , three gpt-4.1-mini"
     rows = cells(page, "repositories")
-    assert [row[:2] for row in rows] == [["one", "reached"], ["two", "reached"], ["three", "reached"]]
+    assert [row[:2] for row in rows] == [
+        ["one", "reached"],
+        ["two", "reached"],
+        ["three", "reached"],
+    ]
     for link in re.findall(r'href="(units/[^"]*)"', page):
         assert (fleet.folder / "fleet.fleet" / link).is_file(), link
 
@@ -63,7 +73,10 @@ def test_the_page_shows_what_waits_after_a_pilot(fleet) -> None:
     fleet.write("one", "two", head="pilot = 1")
     fleet.server.script(fleet.bad)
     fleet.run()
-    assert [row[:2] for row in cells(page_of(fleet), "repositories")] == [["one", "not_reached"], ["two", "waiting"]]
+    assert [row[:2] for row in cells(page_of(fleet), "repositories")] == [
+        ["one", "not_reached"],
+        ["two", "waiting"],
+    ]
 
 
 def test_report_writes_the_page_again(fleet) -> None:
@@ -74,7 +87,10 @@ def test_report_writes_the_page_again(fleet) -> None:
     fleet.run()
     (fleet.folder / "fleet.fleet/report.html").unlink()
     done = fleet.command("report")
-    assert (done.exit_code, done.stdout.strip()) == (0, str(fleet.folder / "fleet.fleet/report.html"))
+    assert (done.exit_code, done.stdout.strip()) == (
+        0,
+        str(fleet.folder / "fleet.fleet/report.html"),
+    )
     assert cells(page_of(fleet), "repositories")[0][:2] == ["one", "reached"]
 
 
@@ -100,7 +116,9 @@ def test_a_query_with_a_key_is_not_run(fleet) -> None:
     """Also beside repositories, where the host reads no key files."""
     fleet.repositories("one")
     fleet.write("one")
-    fleet.file.write_text(fleet.file.read_text().replace("Make", f"Use {fleet.environment()['OPENAI_API_KEY']}, make"))
+    fleet.file.write_text(
+        fleet.file.read_text().replace("Make", f"Use {fleet.environment()['OPENAI_API_KEY']}, make")
+    )
     done = fleet.run()
     assert done.exit_code == 3
     assert fleet.server.requests == []
@@ -113,11 +131,17 @@ def test_causes_differ_in_more_than_numbers_and_folders(fleet) -> None:
     fleet.server.script(fleet.good)
     fleet.run()
     folder = fleet.folder / "fleet.fleet"
-    plan, row = json.loads((folder / "plan.json").read_text()), json.loads((folder / "units.jsonl").read_text())
+    plan, row = (
+        json.loads((folder / "plan.json").read_text()),
+        json.loads((folder / "units.jsonl").read_text()),
+    )
     errors = ["/tmp/a/b/x.py:3: boom", "/var/q/r/x.py:44: boom", "no such thing", ""]
     units = [{**plan["units"][0], "unit": f"u{n}", "repository": f"r{n}"} for n in range(4)]
     (folder / "plan.json").write_text(json.dumps({**plan, "units": units}))
-    lines = [{**row, "unit": f"u{n}", "outcome": "not_reached", "error": error} for n, error in enumerate(errors)]
+    lines = [
+        {**row, "unit": f"u{n}", "outcome": "not_reached", "error": error}
+        for n, error in enumerate(errors)
+    ]
     (folder / "units.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert fleet.command("report").exit_code == 0
     assert [row[:2] for row in cells(page_of(fleet), "failures")] == [

@@ -1,4 +1,6 @@
-"""Repositories as they come: never prepared, shallow, with other hashes, with programs in their settings."""
+"""Repositories as they come: never prepared, shallow, with other hashes, with programs in their
+settings.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_build_is_for_repositories_that_have_none_and_is_no_part_of_the_result(f
 
 
 def test_a_unit_that_could_not_begin_runs_again_once_it_can(fleet):
-    """A clone tells only when it is there that it has no build.sh; a call may cost more than a unit."""
+    """A clone tells only when it is there that it has no build.sh; a call may cost more than a
+    unit.
+    """
     one = without(fleet, "one", "build.sh")
     _, three = fleet.repositories("two", "three")
     (three / ".gitignore").unlink()
@@ -68,7 +72,10 @@ def test_a_unit_that_could_not_begin_runs_again_once_it_can(fleet):
         "three": ("not_ready", 0),
     }
     assert rows["three"]["error"].startswith(".gitignore cannot be written: ")
-    assert rows["one"]["error"] == "the repository has no build.sh; commit one, or set `build` in the fleet file"
+    assert (
+        rows["one"]["error"]
+        == "the repository has no build.sh; commit one, or set `build` in the fleet file"
+    )
     fleet.write(f"file://{one}", "two", head="max_cost = 2.0\nbuild = 'true'")
     assert fleet.run().exit_code == 0
     assert fleet.run().exit_code == 0  # and that is that
@@ -79,7 +86,9 @@ def test_shallow_and_sha256_repositories_are_cloned(fleet):
     one = fleet.repositories("one")[0]
     (one / "a.txt").write_text("older\n")
     fleet.commit(one)
-    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{one}", fleet.folder / "shallow"], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", f"file://{one}", fleet.folder / "shallow"], check=True
+    )
     other = fleet.repositories("other")[0]
     shutil.rmtree(other / ".git")
     fleet.git(other, "init", "-q", "--object-format=sha256")
@@ -116,7 +125,9 @@ def test_programs_in_the_settings_of_a_repository_do_not_run(fleet):
     fleet.write("one")
     fleet.server.script(fleet.good)
     done = fleet.run()
-    assert (done.exit_code, "1 of 1 unit reached" in done.stdout + done.stderr) == (0, True), fleet.lines
+    assert (done.exit_code, "1 of 1 unit reached" in done.stdout + done.stderr) == (0, True), (
+        fleet.lines
+    )
     done = fleet.command("export", "--branches")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "1 branch")
     assert list(owned.iterdir()) == []

@@ -31,7 +31,9 @@ def test_three_repositories_are_changed(fleet):
     assert "ended with exit code 0" in (unit / "build.txt").read_text()
     assert (unit / "run/events.jsonl").exists()
     assert (fleet.folder / "one/a.txt").read_text() == "old\n"  # the repository itself stays
-    subprocess.run(["git", "apply", "--check", unit / "change.patch"], cwd=fleet.folder / "one", check=True)
+    subprocess.run(
+        ["git", "apply", "--check", unit / "change.patch"], cwd=fleet.folder / "one", check=True
+    )
     assert not list(fleet.tmp.glob("*fleet*"))
 
 
@@ -46,7 +48,9 @@ def test_a_file_with_the_name_of_a_revision_is_a_file(fleet):
     assert fleet.run().exit_code == 0
 
     assert fleet.outcomes() == {"one": "reached"}
-    patch = (fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"] / "change.patch").read_text()
+    patch = (
+        fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"] / "change.patch"
+    ).read_text()
     assert "diff --git a/HEAD b/HEAD" in patch
 
 
@@ -96,7 +100,9 @@ def test_a_changed_query_runs_the_pilot_again(fleet):
     fleet.write("one", "two", head="pilot = 1")
     fleet.server.script(fleet.bad, fleet.good, fleet.good)
     assert fleet.run().exit_code == 1
-    fleet.file.write_text(fleet.file.read_text().replace("Make a.txt new.", "Make a.txt new, really."))
+    fleet.file.write_text(
+        fleet.file.read_text().replace("Make a.txt new.", "Make a.txt new, really.")
+    )
     assert fleet.run().exit_code == 0
     assert [row["repository"] for row in fleet.lines] == ["one", "one", "two"]
 
@@ -104,7 +110,8 @@ def test_a_changed_query_runs_the_pilot_again(fleet):
 def test_the_budget_of_the_fleet_stops_it(fleet):
     fleet.repositories("one", "two", "three")
     fleet.write("one", "two", "three", head="max_cost = 0.5\nunit_max_cost = 0.3")
-    costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 20_000))  # $8 for a million of output
+    # $8 for a million of output.
+    costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 20_000))
     fleet.server.script(costly, costly, costly)
     done = fleet.run("--workers", "1")
     assert done.exit_code == 6, done.stdout + done.stderr
@@ -135,7 +142,10 @@ def test_a_torn_last_line_does_no_harm(fleet):
     assert fleet.run().exit_code == 0
     assert [
         row["repository"]
-        for row in (json.loads(line) for line in (whole.splitlines()[0], journal.read_text().splitlines()[-1]))
+        for row in (
+            json.loads(line)
+            for line in (whole.splitlines()[0], journal.read_text().splitlines()[-1])
+        )
     ] == ["one", "two"]
 
 
@@ -144,7 +154,14 @@ def test_ctrl_c_stops_cleanly_and_run_goes_on(fleet):
     fleet.write("one", "two")
     fleet.server.script(fleet.good, Reply(fault="hang"), fleet.good)
     with fleet.home.start(
-        "fleet", "run", "fleet.toml", "--json", "--workers", "1", environ=fleet.environment(), cwd=fleet.folder
+        "fleet",
+        "run",
+        "fleet.toml",
+        "--json",
+        "--workers",
+        "1",
+        environ=fleet.environment(),
+        cwd=fleet.folder,
     ) as process:
         while len(fleet.server.requests) < 2:
             assert process.poll() is None
@@ -163,7 +180,9 @@ def test_ctrl_c_before_the_first_call_costs_nothing(fleet, flags):
     fleet.repositories("one")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        fleet.write("one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 600'")
+        fleet.write(
+            "one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 600'"
+        )
         with fleet.home.start(
             "fleet", "run", "fleet.toml", *flags, environ=fleet.environment(), cwd=fleet.folder
         ) as process:
@@ -174,8 +193,13 @@ def test_ctrl_c_before_the_first_call_costs_nothing(fleet, flags):
     if flags:
         assert json.loads(stdout.splitlines()[-1])["kind"] == "fleet.finished"
     else:
-        assert b"error: interrupted: 0 of 1 unit reached, $0.0000\nhint: `code-commit fleet run " in stderr
-    assert [(row["outcome"], row["exit_code"], row["cost"]) for row in fleet.lines] == [("interrupted", 130, 0.0)]
+        assert (
+            b"error: interrupted: 0 of 1 unit reached, $0.0000\nhint: `code-commit fleet run "
+            in stderr
+        )
+    assert [(row["outcome"], row["exit_code"], row["cost"]) for row in fleet.lines] == [
+        ("interrupted", 130, 0.0)
+    ]
 
 
 def test_units_at_once_bounds_each_provider(fleet):
@@ -201,17 +225,27 @@ def test_retry_status_show_and_export(fleet):
     shown = fleet.command("show", "two").stdout
     assert ("error: no new" in shown, ", 1 attempt, " in shown) == (True, True)
     assert fleet.command("retry", "--failed", "fleet.toml").exit_code == 0
-    assert [(row["repository"], row["try"]) for row in fleet.lines] == [("one", 1), ("two", 1), ("two", 2)]
+    assert [(row["repository"], row["try"]) for row in fleet.lines] == [
+        ("one", 1),
+        ("two", 1),
+        ("two", 2),
+    ]
     status = fleet.command("status", "--json")
     assert status.document["outcomes"] == {"reached": 2}
     assert fleet.command("export", "--patches").exit_code == 0
-    assert sorted(path.name for path in (fleet.folder / "fleet.patches").iterdir()) == ["one.patch", "two.patch"]
+    assert sorted(path.name for path in (fleet.folder / "fleet.patches").iterdir()) == [
+        "one.patch",
+        "two.patch",
+    ]
     table = fleet.command("export", "--csv").stdout.splitlines()
     assert table[0].startswith("unit,repository,model,try,outcome")
     assert len(table) == 3
     assert fleet.command("export", "--branches").exit_code == 0
     shown = subprocess.run(
-        ["git", "show", "code-commit/fleet:a.txt"], cwd=fleet.folder / "two", capture_output=True, check=True
+        ["git", "show", "code-commit/fleet:a.txt"],
+        cwd=fleet.folder / "two",
+        capture_output=True,
+        check=True,
     )
     assert shown.stdout == b"new\n"
     assert fleet.command("export", "--branches").exit_code == 0  # again does nothing
@@ -235,11 +269,15 @@ def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
     assert done.exit_code == 0, (done.stderr, fleet.lines)
     sent = [request.headers["authorization"] for request in fleet.server.requests]
     assert sent == ["Bearer sk-of-the-project-0123456789", "Bearer sk-of-the-worker-0123456789"]
-    stored = b"".join(path.read_bytes() for path in (fleet.folder / "fleet.fleet").rglob("*") if path.is_file())
+    stored = b"".join(
+        path.read_bytes() for path in (fleet.folder / "fleet.fleet").rglob("*") if path.is_file()
+    )
     assert b"sk-of-the" not in stored
 
 
-@pytest.mark.parametrize("link", ["agent-config/openai-key.txt", "agent-config/config.toml", "agent-config"])
+@pytest.mark.parametrize(
+    "link", ["agent-config/openai-key.txt", "agent-config/config.toml", "agent-config"]
+)
 def test_no_key_is_written_through_a_link_that_a_repository_has(fleet, link):
     (one,) = fleet.repositories("one")
     outside = fleet.folder / "outside"
@@ -253,7 +291,9 @@ def test_no_key_is_written_through_a_link_that_a_repository_has(fleet, link):
     (keys / "openai-key.txt").write_text("sk-of-the-worker-0123456789\n")
     (keys / "config.toml").write_text('[providers.openai.default]\nmodel = "gpt-4.1"\n')
     fleet.write(f"file://{one}")  # known to the worker alone
-    done = fleet.run("--workers", "1", OPENAI_API_KEY="", CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM=str(keys))
+    done = fleet.run(
+        "--workers", "1", OPENAI_API_KEY="", CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM=str(keys)
+    )
     assert done.exit_code == 1, done.stderr
     assert fleet.outcomes() == {"one": "not_ready"}
     assert "git tracks agent-config" in fleet.lines[0]["error"]

@@ -1,4 +1,7 @@
-"""Streamed replies of Gemini. The splitter here is independent of the decoder, and so are the cases."""
+"""Streamed replies of Gemini.
+
+The splitter here is independent of the decoder, and so are the cases.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit.plugin_api import Completion, Delta, Finish, Message, ProviderError, Request, StreamEvent, Text, Usage
+from code_commit.plugin_api import (
+    Completion,
+    Delta,
+    Finish,
+    Message,
+    ProviderError,
+    Request,
+    StreamEvent,
+    Text,
+    Usage,
+)
 from code_commit_gemini.config import GeminiConfig
 from code_commit_gemini.wire import GeminiWire
 
 CASES = Path(__file__).parent / "cases"
-WHOLE = sorted(path.name for path in CASES.glob("*.json") if "error" not in json.loads(path.read_bytes()))
+WHOLE = sorted(
+    path.name for path in CASES.glob("*.json") if "error" not in json.loads(path.read_bytes())
+)
 HELLO = Message("user", (Text("hello"),))
 WIRE = GeminiWire(GeminiConfig(model="gemini-2.5-pro"))
 
@@ -34,7 +49,9 @@ def streamed(*chunks: object) -> tuple[Completion, list[Delta]]:
 
 
 def chunk(*parts: dict, **members: object) -> dict:
-    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0} | members]}
+    return {
+        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0} | members]
+    }
 
 
 def recorded(name: str) -> list[object]:
@@ -45,7 +62,9 @@ def recorded(name: str) -> list[object]:
 
 def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Yield the events for a whole reply; `sizes` are of the pieces of its text."""
-    head = {name: value for name, value in reply.items() if name not in {"candidates", "usageMetadata"}}
+    head = {
+        name: value for name, value in reply.items() if name not in {"candidates", "usageMetadata"}
+    }
     usage = {"usageMetadata": reply["usageMetadata"]} if "usageMetadata" in reply else {}
     first = {"usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 1}} if usage else {}
     if not reply.get("candidates"):
@@ -53,14 +72,27 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any
         return
     last = reply["candidates"][0]
     for part in last.get("content", {}).get("parts", ()):
-        text, others = part.get("text", ""), {name: value for name, value in part.items() if name != "text"}
-        signature = {"thoughtSignature": others.pop("thoughtSignature")} if "thoughtSignature" in others else {}
+        text, others = (
+            part.get("text", ""),
+            {name: value for name, value in part.items() if name != "text"},
+        )
+        signature = (
+            {"thoughtSignature": others.pop("thoughtSignature")}
+            if "thoughtSignature" in others
+            else {}
+        )
         size = next(sizes)
         while text and size < len(text):
-            yield {"candidates": [{"content": {"role": "model", "parts": [{**others, "text": text[:size]}]}}]} | first
+            yield {
+                "candidates": [
+                    {"content": {"role": "model", "parts": [{**others, "text": text[:size]}]}}
+                ]
+            } | first
             text, size = text[size:], next(sizes)
         if signature and text and size % 2:  # the service sends it with the last piece, or after it
-            yield {"candidates": [{"content": {"role": "model", "parts": [{**others, "text": text}]}}]} | first
+            yield {
+                "candidates": [{"content": {"role": "model", "parts": [{**others, "text": text}]}}]
+            } | first
             text = ""
         end = {**others, "text": text, **signature} if "text" in part else {**others, **signature}
         yield {"candidates": [{"content": {"role": "model", "parts": [end]}}]} | first
@@ -70,19 +102,25 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any
 
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
-arguments = st.dictionaries(words, st.one_of(words, st.integers(), st.none(), st.lists(words, max_size=2)), max_size=3)
+arguments = st.dictionaries(
+    words, st.one_of(words, st.integers(), st.none(), st.lists(words, max_size=2)), max_size=3
+)
 call_parts = st.builds(
     lambda name, args, signed: {"functionCall": {"name": name, "args": args}} | signed,
     words,
     arguments,
     st.sampled_from([{}, {"thoughtSignature": "c2ln"}]),
 )
-other_parts = st.one_of(call_parts, st.builds(lambda text: {"executableCode": {"code": text}}, words))
+other_parts = st.one_of(
+    call_parts, st.builds(lambda text: {"executableCode": {"code": text}}, words)
+)
 
 
 @st.composite
 def replies(draw: st.DrawFn) -> dict[str, Any]:
-    """A whole reply: thoughts, text and calls in any order; neighbors of one kind would be one part."""
+    """A whole reply: thoughts, text and calls in any order; neighbors of one kind would be one
+    part.
+    """
     parts: list[dict[str, Any]] = []
     for _ in range(draw(st.integers(0, 5))):
         kind = draw(st.sampled_from(["text", "thought", "other"]))
@@ -93,11 +131,17 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
         same = "text" in part and "text" in before and part.get("thought") == before.get("thought")
         if not (same and "thoughtSignature" not in before):
             parts.append(part)
-    reply: dict[str, Any] = {"candidates": [{"content": {"role": "model"}, "finishReason": "STOP", "index": 0}]}
+    reply: dict[str, Any] = {
+        "candidates": [{"content": {"role": "model"}, "finishReason": "STOP", "index": 0}]
+    }
     if parts:
         reply["candidates"][0]["content"]["parts"] = parts
     if draw(st.booleans()):
-        reply["usageMetadata"] = {"promptTokenCount": 7, "candidatesTokenCount": 3, "thoughtsTokenCount": 2}
+        reply["usageMetadata"] = {
+            "promptTokenCount": 7,
+            "candidatesTokenCount": 3,
+            "thoughtsTokenCount": 2,
+        }
     if draw(st.booleans()):
         reply |= {"responseId": draw(words), "modelVersion": draw(words)}
     return reply
@@ -113,7 +157,9 @@ def test_any_cut_of_a_reply_gives_the_same_completion(reply, sizes):
     assert completion == WIRE.decode(200, {}, json.dumps(reply).encode())
     assert "".join(delta.text for delta in deltas if delta.kind == "text") == completion.text
     tools = [delta for delta in deltas if delta.kind == "tool"]
-    assert [(delta.name, delta.text) for delta in tools] == [(call.name, call.raw) for call in completion.tool_calls]
+    assert [(delta.name, delta.text) for delta in tools] == [
+        (call.name, call.raw) for call in completion.tool_calls
+    ]
     assert len({delta.index for delta in tools}) == len(tools)
 
 
@@ -139,7 +185,14 @@ def test_recorded_replies_are_the_same_when_streamed(name, size):
             [],
             Usage(9, 41, None, None, 40),
         ),
-        ("stream__calls.sse", Finish.TOOL_CALLS, "", "Which files?\n", ["a.txt", "b.txt"], Usage(31, 52, 20, None, 40)),
+        (
+            "stream__calls.sse",
+            Finish.TOOL_CALLS,
+            "",
+            "Which files?\n",
+            ["a.txt", "b.txt"],
+            Usage(31, 52, 20, None, 40),
+        ),
         ("stream__blocked_prompt.sse", Finish.FILTERED, "", "", [], Usage(8, 0)),
         ("stream__cut_by_safety.sse", Finish.FILTERED, "So far", "", [], Usage(8, 3)),
     ],
@@ -156,7 +209,11 @@ def test_thoughts_and_signatures_of_a_stream_go_back():
     completion, _ = streamed(*recorded("stream__calls.sse"))
     contents = WIRE.encode(Request((HELLO, completion.message))).body["contents"]
     assert contents[1]["parts"] == completion.raw["candidates"][0]["content"]["parts"]
-    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [None, "c2lnLTE=", None]
+    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [
+        None,
+        "c2lnLTE=",
+        None,
+    ]
 
 
 def test_a_stream_is_asked_for_at_its_own_address():
@@ -170,7 +227,11 @@ def test_deltas_tell_the_parts_apart():
     _, deltas = streamed(
         chunk({"text": "hm", "thought": True}),
         chunk({"text": "a"}, {"text": ""}, {"text": "b"}),
-        chunk({"functionCall": {"name": "now", "args": {"zone": "UTC"}}}, {}, {"functionCall": {"name": "now"}}),
+        chunk(
+            {"functionCall": {"name": "now", "args": {"zone": "UTC"}}},
+            {},
+            {"functionCall": {"name": "now"}},
+        ),
         chunk(finishReason="STOP"),
     )
     assert deltas == [
@@ -183,7 +244,10 @@ def test_deltas_tell_the_parts_apart():
 
 
 def test_a_finish_may_be_followed_by_nothing_of_the_reply():
-    ending = (chunk({"text": ""}), {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1}})
+    ending = (
+        chunk({"text": ""}),
+        {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1}},
+    )
     completion, _ = streamed(chunk({"text": "a"}, finishReason="STOP"), *ending)
     assert (completion.text, completion.finish, completion.usage) == ("a", Finish.STOP, Usage(3, 1))
 
@@ -230,9 +294,20 @@ def test_an_error_in_the_middle(error, kind):
 
 def test_what_arrived_is_told():
     decoder = WIRE.stream()
-    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == ("", None, None)
-    counted = {"usageMetadata": {"promptTokenCount": 3, "totalTokenCount": 9}, "modelVersion": "g-1"}
-    for each in (chunk({"text": "hm", "thought": True}), chunk({"text": "so"}) | counted, chunk({"text": " far"})):
+    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == (
+        "",
+        None,
+        None,
+    )
+    counted = {
+        "usageMetadata": {"promptTokenCount": 3, "totalTokenCount": 9},
+        "modelVersion": "g-1",
+    }
+    for each in (
+        chunk({"text": "hm", "thought": True}),
+        chunk({"text": "so"}) | counted,
+        chunk({"text": " far"}),
+    ):
         decoder.feed(event(each))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3, 6), "g-1")
@@ -256,7 +331,10 @@ HOSTILE = [
     b'{"candidates": [{"content": {"parts": [{"functionCall": {"name": 7}}]}}]}',
     b'{"candidates": [{"index": "0"}]}',
     b'{"a":' * 100_000,
-    b'{"candidates": [{"content": {"parts": [{"functionCall": {"args": ' + b"[" * 50_000 + b"]" * 50_000 + b"}}]}}]}",
+    b'{"candidates": [{"content": {"parts": [{"functionCall": {"args": '
+    + b"[" * 50_000
+    + b"]" * 50_000
+    + b"}}]}}]}",
 ]
 
 
@@ -271,7 +349,9 @@ def test_a_hostile_event_is_an_invalid_response(data):
 
 
 def test_a_huge_index_needs_no_memory():
-    chunks = [{"candidates": [{"index": index, "finishReason": "STOP"}]} for index in (10**9, 10**30, -1)]
+    chunks = [
+        {"candidates": [{"index": index, "finishReason": "STOP"}]} for index in (10**9, 10**30, -1)
+    ]
     assert len(streamed(*chunks)[0].raw["candidates"]) == 3
 
 
@@ -282,7 +362,17 @@ def test_a_huge_index_needs_no_memory():
             st.lists(inner)
             | st.dictionaries(
                 st.sampled_from(
-                    ["candidates", "content", "parts", "text", "index", "functionCall", "args", "name", "error"]
+                    [
+                        "candidates",
+                        "content",
+                        "parts",
+                        "text",
+                        "index",
+                        "functionCall",
+                        "args",
+                        "name",
+                        "error",
+                    ]
                 ),
                 inner,
             )

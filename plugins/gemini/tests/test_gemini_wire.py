@@ -40,7 +40,9 @@ def recorded(name: str, status: int = 200):
 
 
 def candidate(*parts: dict, finish: str | None = "STOP") -> dict:
-    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}]}
+    return {
+        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}]
+    }
 
 
 # --- recordings
@@ -49,13 +51,55 @@ def candidate(*parts: dict, finish: str | None = "STOP") -> dict:
 @pytest.mark.parametrize(
     ("name", "finish", "detail", "text", "usage"),
     [
-        ("googleai__unary-success-basic-reply-long", Finish.STOP, "STOP", "Making professional", (9, 1612, None)),
-        ("googleai__unary-success-thinking-reply-thought-summary", Finish.STOP, "STOP", "Mountain View", (14, 26, 24)),
-        ("googleai__unary-failure-finish-reason-safety", Finish.FILTERED, "SAFETY", "Safety error", (7, 20, None)),
-        ("googleai__unary-failure-only-prompt-feedback", Finish.FILTERED, "no candidates", "", (None, None, None)),
-        ("vertexai__unary-failure-prompt-blocked-safety", Finish.FILTERED, "SAFETY", "", (None, None, None)),
-        ("vertexai__unary-success-empty-part", Finish.STOP, "STOP", "I can certainly help", (33, 299, None)),
-        ("rec__test_google_model_max_tokens", Finish.LENGTH, "MAX_TOKENS", "The capital of France is", (15, 5, None)),
+        (
+            "googleai__unary-success-basic-reply-long",
+            Finish.STOP,
+            "STOP",
+            "Making professional",
+            (9, 1612, None),
+        ),
+        (
+            "googleai__unary-success-thinking-reply-thought-summary",
+            Finish.STOP,
+            "STOP",
+            "Mountain View",
+            (14, 26, 24),
+        ),
+        (
+            "googleai__unary-failure-finish-reason-safety",
+            Finish.FILTERED,
+            "SAFETY",
+            "Safety error",
+            (7, 20, None),
+        ),
+        (
+            "googleai__unary-failure-only-prompt-feedback",
+            Finish.FILTERED,
+            "no candidates",
+            "",
+            (None, None, None),
+        ),
+        (
+            "vertexai__unary-failure-prompt-blocked-safety",
+            Finish.FILTERED,
+            "SAFETY",
+            "",
+            (None, None, None),
+        ),
+        (
+            "vertexai__unary-success-empty-part",
+            Finish.STOP,
+            "STOP",
+            "I can certainly help",
+            (33, 299, None),
+        ),
+        (
+            "rec__test_google_model_max_tokens",
+            Finish.LENGTH,
+            "MAX_TOKENS",
+            "The capital of France is",
+            (15, 5, None),
+        ),
     ],
 )
 def test_recorded_completions(name, finish, detail, text, usage):
@@ -82,7 +126,9 @@ def test_recorded_errors(name, status, kind):
 
 
 def test_a_recorded_call_goes_back_with_its_signature():
-    completion = recorded("googleai__unary-success-thinking-function-call-thought-summary-signature")
+    completion = recorded(
+        "googleai__unary-success-thinking-function-call-thought-summary-signature"
+    )
     assert completion.finish is Finish.TOOL_CALLS
     thought, call = completion.message.parts
     assert isinstance(thought, Opaque)
@@ -90,7 +136,9 @@ def test_a_recorded_call_goes_back_with_its_signature():
     result = Message("user", (ToolResult(call.id, call.name, "12:00"),))
     contents = wire().encode(Request((HELLO, completion.message, result))).body["contents"]
     assert contents[1]["parts"] == completion.raw["candidates"][0]["content"]["parts"]
-    assert contents[2]["parts"] == [{"functionResponse": {"name": "now", "response": {"output": "12:00"}}}]
+    assert contents[2]["parts"] == [
+        {"functionResponse": {"name": "now", "response": {"output": "12:00"}}}
+    ]
 
 
 # --- requests
@@ -118,12 +166,18 @@ def test_a_request_in_full():
             }
         ],
         "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
-        "generationConfig": {"maxOutputTokens": 50, "temperature": 0.5, "thinkingConfig": {"thinkingBudget": -1}},
+        "generationConfig": {
+            "maxOutputTokens": 50,
+            "temperature": 0.5,
+            "thinkingConfig": {"thinkingBudget": -1},
+        },
     }
 
 
 def test_a_plain_request_sets_nothing():
-    assert wire().encode(Request((HELLO,))).body == {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+    assert wire().encode(Request((HELLO,))).body == {
+        "contents": [{"role": "user", "parts": [{"text": "hello"}]}]
+    }
 
 
 @pytest.mark.parametrize(
@@ -139,11 +193,22 @@ def test_the_path_contains_the_model(model, path):
 
 
 def test_results_are_in_one_turn_in_the_order_of_their_calls():
-    calls = Message("assistant", (ToolCall("c1", "read", {"path": "a"}), ToolCall("c2", "read", {"path": "b"})))
-    late = Message(
-        "user", (Text("And?"), ToolResult("c2", "read", "of b", is_error=True), ToolResult("c1", "read", "of a"))
+    calls = Message(
+        "assistant", (ToolCall("c1", "read", {"path": "a"}), ToolCall("c2", "read", {"path": "b"}))
     )
-    contents = wire().encode(Request((HELLO, calls, late, Message("user", (Text("Well?"),))))).body["contents"]
+    late = Message(
+        "user",
+        (
+            Text("And?"),
+            ToolResult("c2", "read", "of b", is_error=True),
+            ToolResult("c1", "read", "of a"),
+        ),
+    )
+    contents = (
+        wire()
+        .encode(Request((HELLO, calls, late, Message("user", (Text("Well?"),)))))
+        .body["contents"]
+    )
     assert [content["role"] for content in contents] == ["user", "model", "user"]
     assert contents[2]["parts"] == [
         {"functionResponse": {"name": "read", "response": {"output": "of a"}}},
@@ -161,7 +226,9 @@ def test_an_id_of_the_service_goes_back():
     assert contents[2]["parts"][0]["functionResponse"]["id"] == "given-7"
 
 
-@pytest.mark.parametrize(("model", "signature"), [("gemini-2.5-pro", None), ("gemini-3.1-pro-preview", "skip")])
+@pytest.mark.parametrize(
+    ("model", "signature"), [("gemini-2.5-pro", None), ("gemini-3.1-pro-preview", "skip")]
+)
 def test_calls_of_another_provider_get_a_required_signature(model, signature):
     calls = Message("assistant", (ToolCall("c1", "read", {}), ToolCall("c2", "read", {})))
     first, second = wire(model=model).encode(Request((HELLO, calls))).body["contents"][1]["parts"]
@@ -178,7 +245,9 @@ def test_a_signature_on_text_goes_back_after_it():
 
 def test_an_empty_message_is_dropped():
     empty = Message("assistant", (Text(""),))
-    contents = wire().encode(Request((HELLO, empty, Message("user", (Text("again"),))))).body["contents"]
+    contents = (
+        wire().encode(Request((HELLO, empty, Message("user", (Text("again"),))))).body["contents"]
+    )
     assert contents == [{"role": "user", "parts": [{"text": "hello"}, {"text": "again"}]}]
 
 
@@ -196,10 +265,19 @@ def test_levels_and_budgets_cannot_be_used_together():
 @pytest.mark.parametrize(
     ("word", "finish"),
     [
-        *((word, Finish.FILTERED) for word in ("RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")),
+        *(
+            (word, Finish.FILTERED)
+            for word in ("RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
+        ),
         *((word, Finish.FILTERED) for word in ("MODEL_ARMOR", "IMAGE_SAFETY")),
-        *((word, Finish.CUT) for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")),
-        *((word, Finish.CUT) for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")),
+        *(
+            (word, Finish.CUT)
+            for word in ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+        ),
+        *(
+            (word, Finish.CUT)
+            for word in ("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE")
+        ),
         ("FINISH_REASON_UNSPECIFIED", Finish.CUT),
         (None, Finish.STOP),
     ],
@@ -210,9 +288,13 @@ def test_finish_reasons(word, finish):
     assert completion.finish_detail == (word or "")
 
 
-@pytest.mark.parametrize("reason", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "JAILBREAK", "NEW_ONE"])
+@pytest.mark.parametrize(
+    "reason", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "JAILBREAK", "NEW_ONE"]
+)
 def test_a_blocked_prompt_is_filtered(reason):
-    completion = decode({"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}})
+    completion = decode(
+        {"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}}
+    )
     assert (completion.finish, completion.finish_detail) == (Finish.FILTERED, reason)
     assert completion.usage.input == 7
 
@@ -230,7 +312,9 @@ def test_tokens_are_totals():
         "candidatesTokenCount": 5,
         "thoughtsTokenCount": 30,
     }
-    assert decode(candidate({"text": "x"}) | {"usageMetadata": counts}).usage == Usage(120, 35, 60, None, 30)
+    assert decode(candidate({"text": "x"}) | {"usageMetadata": counts}).usage == Usage(
+        120, 35, 60, None, 30
+    )
 
 
 def test_output_tokens_are_derived_from_the_total():
@@ -261,13 +345,31 @@ def violation(**fields: str) -> dict:
     ("status", "answer", "kind"),
     [
         (429, error(429, "RESOURCE_EXHAUSTED"), "rate"),
-        (429, error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="RequestsPerMinutePerProject")), "rate"),
-        (429, error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="RequestsPerDayPerProjectPerModel")), "quota"),
-        (429, error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="PerMinute", quotaValue="0")), "quota"),
+        (
+            429,
+            error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="RequestsPerMinutePerProject")),
+            "rate",
+        ),
+        (
+            429,
+            error(
+                429, "RESOURCE_EXHAUSTED", "", violation(quotaId="RequestsPerDayPerProjectPerModel")
+            ),
+            "quota",
+        ),
+        (
+            429,
+            error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="PerMinute", quotaValue="0")),
+            "quota",
+        ),
         (429, error(429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."), "quota"),
         (429, error(429, "RESOURCE_EXHAUSTED", BILLING), "quota"),
         (429, error(429, "RESOURCE_EXHAUSTED", BILLING, {"retryDelay": "7s"}), "rate"),
-        (429, error(429, "RESOURCE_EXHAUSTED", BILLING, violation(quotaId="RequestsPerMinute")), "rate"),
+        (
+            429,
+            error(429, "RESOURCE_EXHAUSTED", BILLING, violation(quotaId="RequestsPerMinute")),
+            "rate",
+        ),
         (403, error(403, "PERMISSION_DENIED", "", {"reason": "SERVICE_DISABLED"}), "auth"),
         (403, error(403, "PERMISSION_DENIED", "", {"reason": "BILLING_DISABLED"}), "quota"),
         (400, error(400, "INVALID_ARGUMENT", "", {"reason": "API_KEY_INVALID"}), "auth"),
@@ -287,7 +389,8 @@ def test_error_kinds(status, answer, kind):
 
 
 @pytest.mark.parametrize(
-    ("delay", "seconds"), [("34s", 34.0), ("34.074824224s", 34.074824224), ("soon", None), (5, None)]
+    ("delay", "seconds"),
+    [("34s", 34.0), ("34.074824224s", 34.074824224), ("soon", None), (5, None)],
 )
 def test_the_retry_delay_is_read(delay, seconds):
     retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}

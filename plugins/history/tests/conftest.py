@@ -67,19 +67,29 @@ class Runs:
 
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "scripted", PROVIDER)]
-        self.project = Project.create(folder / name, build="echo built >> built.txt\ngrep -q good a.txt\n")
+        self.project = Project.create(
+            folder / name, build="echo built >> built.txt\ngrep -q good a.txt\n"
+        )
         self.temporary = folder / name / "temporary"
         self.temporary.mkdir()
 
     def run(self, *replies, model="scripted/gemini-2.5-flash", arguments=(), plugins=None):
-        environ = {"REPLIES": json.dumps(replies), "NO_COLOR": "1", "CODE_COMMIT_SANDBOX": self.sandbox}
+        environ = {
+            "REPLIES": json.dumps(replies),
+            "NO_COLOR": "1",
+            "CODE_COMMIT_SANDBOX": self.sandbox,
+        }
         plugins = self.plugins if plugins is None else plugins
-        finished = self.project.command("--model", model, *arguments, environ=environ, plugins=plugins)
+        finished = self.project.command(
+            "--model", model, *arguments, environ=environ, plugins=plugins
+        )
         return finished, self.project.run_folder.name
 
     def command(self, *arguments, plugins=None):
         environ = {"TMPDIR": str(self.temporary), "CODE_COMMIT_SANDBOX": self.sandbox}
-        return self.project.command(*arguments, environ=environ, plugins=self.plugins if plugins is None else plugins)
+        return self.project.command(
+            *arguments, environ=environ, plugins=self.plugins if plugins is None else plugins
+        )
 
     @staticmethod
     def replaced(path, content):
@@ -108,5 +118,7 @@ def past_runs(tmp_path_factory):
 
 @pytest.fixture
 def ledger(runs, tmp_path):
-    """Install a log sink that writes the diffs of a run to `ledger.txt`; it fails in a project named "break"."""
+    """Install a log sink that writes the diffs of a run to `ledger.txt`; it fails in a project
+    named "break".
+    """
     return [*runs.plugins, install_plugin(tmp_path / "ledger", "ledger", LEDGER)]

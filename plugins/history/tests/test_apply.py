@@ -79,13 +79,18 @@ def test_files_that_changed_are_named_and_nothing_is_touched(dry, changes, named
     before = files(dry.project)
     finished = dry.command("apply", "latest")
     assert finished.exit_code == 3
-    assert f"error: changed after the model saw them in {dry.dry_run}: {', '.join(named)}\n" in finished.stderr
+    assert (
+        f"error: changed after the model saw them in {dry.dry_run}: {', '.join(named)}\n"
+        in finished.stderr
+    )
     assert files(dry.project) == before
     assert dry.project.run_folder.name == dry.dry_run
 
 
 def files(project):
-    found = (path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    found = (
+        path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts
+    )
     return {path: path.read_bytes() for path in found if "agent-config" not in path.parts}
 
 
@@ -109,7 +114,9 @@ def test_code_in_another_form_counts_for_the_files_of_the_answer(runs):
 
 def test_code_that_was_out_of_date_from_the_start_does_not_matter(runs):
     runs.project.write(
-        {"agent-config/codeRollup.txt": "--- a.txt ---\nolder\n--- /gone/x ---\n--- gone.txt ---\ngone\n"}
+        {
+            "agent-config/codeRollup.txt": "--- a.txt ---\nolder\n--- /gone/x ---\n--- gone.txt ---\ngone\n"
+        }
     )
     settings = '[plugins.commit]\nunseen_file = "allow"\n'  # the model has seen an older text
     runs.project.write({"agent-config/config.toml": settings})
@@ -128,7 +135,10 @@ def test_the_answers_of_a_run_with_repairs_are_applied_in_turn(runs):
 def test_an_answer_that_is_not_allowed_is_refused(runs):
     _, name = runs.run(runs.replaced("build.sh", "true\n"))
     finished = runs.command("apply", name)
-    assert (finished.exit_code, "build.sh: Responses cannot change it." in finished.stderr) == (5, True)
+    assert (finished.exit_code, "build.sh: Responses cannot change it." in finished.stderr) == (
+        5,
+        True,
+    )
 
 
 def test_only_a_run_with_an_answer_can_be_applied(runs):

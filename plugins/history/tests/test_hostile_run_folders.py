@@ -23,13 +23,34 @@ def project(tmp_path):
 
 
 def event(seq, kind, data, time="1.0"):
-    head = {"seq": seq, "run": RUN, "span": 1, "parent": None, "kind": kind, "version": 1, "data": data}
+    head = {
+        "seq": seq,
+        "run": RUN,
+        "span": 1,
+        "parent": None,
+        "kind": kind,
+        "version": 1,
+        "data": data,
+    }
     return f'{{"time": {time}, {json.dumps(head)[1:]}\n'
 
 
 CALL = {"number": 1, "label": "l", "provider": "p", "model": "m", "request": "1.txt"}
-FINISHED = {"number": 1, "model": "m", "finish": "stop", "seconds": 1.0, "response": "2.txt", "error": None}
-TOKENS = {"input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0}
+FINISHED = {
+    "number": 1,
+    "model": "m",
+    "finish": "stop",
+    "seconds": 1.0,
+    "response": "2.txt",
+    "error": None,
+}
+TOKENS = {
+    "input_tokens": 1,
+    "output_tokens": 1,
+    "cache_read_tokens": 0,
+    "cache_write_tokens": 0,
+    "reasoning_tokens": 0,
+}
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
@@ -52,7 +73,9 @@ def test_links_pipes_and_folders_are_not_read(project, kind):
 def test_invalid_json_numbers_are_ignored(project, number):
     document = f'{{"state": "finished", "outcome": "reached", "seconds": {{"total": {number}}}, "cost_usd": {number}}}'
     project.write({f"logs/{RUN}/run.json": document})
-    project.write({f"logs/{RUN}/events.jsonl": event(1, "run.started", {"workflow": "odd"}, time=number)})
+    project.write(
+        {f"logs/{RUN}/events.jsonl": event(1, "run.started", {"workflow": "odd"}, time=number)}
+    )
     for arguments in (("list",), ("show",), ("list", "--json"), ("show", "--json")):
         finished = project.command("runs", *arguments)
         assert finished.exit_code == 0, finished.stderr
@@ -73,7 +96,9 @@ def test_a_recorded_response_is_read_only_from_the_run_folder(project, name):
     lines = [
         event(1, "run.started", {"workflow": "committing-code", "argv": []}),
         event(2, "call.started", CALL),
-        event(3, "call.finished", {**FINISHED, **TOKENS, "response": name, "finish_detail": "stop"}),
+        event(
+            3, "call.finished", {**FINISHED, **TOKENS, "response": name, "finish_detail": "stop"}
+        ),
     ]
     project.write({f"logs/{RUN}/events.jsonl": "".join(lines), f"logs/{RUN}/1.txt": "asked"})
     finished = project.command("--model", f"replay/{RUN}", "--dry-run")
@@ -94,7 +119,9 @@ def test_a_usage_error_mentions_the_help_of_the_action(project, arguments):
 
 
 def test_a_narrow_terminal_gets_two_lines_per_run(project):
-    project.write({f"logs/{RUN}/run.json": json.dumps({"state": "finished", "models": [{"model": "m" * 35}]})})
+    project.write(
+        {f"logs/{RUN}/run.json": json.dumps({"state": "finished", "models": [{"model": "m" * 35}]})}
+    )
     ours, theirs = pty.openpty()
     environ = project.environment({"COLUMNS": "80", "PYTHONPATH": ""})
     command = [sys.executable, "-m", "code_commit", "runs"]
@@ -108,7 +135,13 @@ def test_a_narrow_terminal_gets_two_lines_per_run(project):
 
 @pytest.mark.parametrize("broken", ["number", "name", "depth"])
 def test_the_error_about_an_invalid_recording_names_its_folder(project, broken):
-    odd = {"response": 5} if broken == "name" else {"parts": "parts.json"} if broken == "depth" else {}
+    odd = (
+        {"response": 5}
+        if broken == "name"
+        else {"parts": "parts.json"}
+        if broken == "depth"
+        else {}
+    )
     second = {"number": "b" if broken == "number" else 2}
     lines = [
         event(1, "run.started", {"workflow": "committing-code", "argv": []}),
@@ -117,7 +150,12 @@ def test_the_error_about_an_invalid_recording_names_its_folder(project, broken):
         event(4, "call.started", {**CALL, **second}),
         event(5, "call.finished", {**FINISHED, **TOKENS, "finish_detail": "stop", **second, **odd}),
     ]
-    texts = {"events.jsonl": "".join(lines), "1.txt": "asked", "2.txt": "", "parts.json": "[" * 100_000}
+    texts = {
+        "events.jsonl": "".join(lines),
+        "1.txt": "asked",
+        "2.txt": "",
+        "parts.json": "[" * 100_000,
+    }
     project.write({f"logs/{RUN}/{name}": text for name, text in texts.items()})
     finished = project.command("--model", f"replay/{RUN}", "--dry-run")
     assert finished.exit_code == 3

@@ -15,14 +15,25 @@ KEY = "sk-canary-0123456789-key7Q"
 
 def test_a_replay_has_the_same_results_and_leaves_the_project_unchanged(runs):
     _, name = runs.run(
-        runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"), arguments=["--query", "Make it good"]
+        runs.replaced("a.txt", "bad\n"),
+        runs.replaced("a.txt", "good\n"),
+        arguments=["--query", "Make it good"],
     )
     runs.project.write(
-        {"a.txt": "mine\n", "agent-config/query.txt": "other\n", "agent-config/codeRollup.txt": "other\n"}
+        {
+            "a.txt": "mine\n",
+            "agent-config/query.txt": "other\n",
+            "agent-config/codeRollup.txt": "other\n",
+        }
     )
     document = runs.command("replay", "--json").document
     assert document["same"], document
-    assert [row["what"] for row in document["compared"]][:4] == ["outcome", "model calls", "prompt 1", "prompt 2"]
+    assert [row["what"] for row in document["compared"]][:4] == [
+        "outcome",
+        "model calls",
+        "prompt 1",
+        "prompt 2",
+    ]
     assert (document["folder"], runs.scratch_copies) == (None, [])
     assert runs.project.read("a.txt") == "mine\n"
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [name]
@@ -33,20 +44,27 @@ def test_a_replay_reads_the_inputs_from_the_run_folder(runs):
     query = "Say good.\n[codebase]\n\nNothing.\n"
     _, name = runs.run(runs.replaced("a.txt", "good\n"), arguments=["--query", query])
     assert (runs.project.root / "logs" / name / "input-query.txt").read_text() == query
-    runs.project.write({"agent-config/query.txt": "Another.\n", "agent-config/codeRollup.txt": "--- b ---\n"})
+    runs.project.write(
+        {"agent-config/query.txt": "Another.\n", "agent-config/codeRollup.txt": "--- b ---\n"}
+    )
     replayed = runs.command("replay", "--json")
     assert (replayed.exit_code, replayed.document["same"]) == (0, True), replayed.stdout
 
 
 def test_a_replay_with_differences_is_reported_and_kept(runs):
     runs.project.write(
-        {".gitignore": "/agent-config\n/luck.txt\n", "build.sh": "test -e luck.txt && grep -q good a.txt\n"}
+        {
+            ".gitignore": "/agent-config\n/luck.txt\n",
+            "build.sh": "test -e luck.txt && grep -q good a.txt\n",
+        }
     )
     runs.project.write({"luck.txt": "what git ignores is not in the copy\n"})
     runs.run(runs.replaced("a.txt", "good\n"))
     finished = runs.command("replay", "--json", "-q")
     assert finished.exit_code == 1
-    differing = {row["what"]: row["replayed"] for row in finished.document["compared"] if not row["same"]}
+    differing = {
+        row["what"]: row["replayed"] for row in finished.document["compared"] if not row["same"]
+    }
     assert differing["process 1"] == "exit code 1"
     assert "a.txt" not in differing.get("files in the end", "")
     folder = Path(finished.document["folder"])
@@ -84,7 +102,9 @@ SLOW = "case $PWD in *code-commit-replay-*) sleep 600;; esac\ngrep -q good a.txt
 def test_an_interrupted_replay_leaves_no_files(runs):
     runs.project.write({"build.sh": SLOW})
     runs.run(runs.replaced("a.txt", "good\n"))
-    with runs.project.start("replay", plugins=runs.plugins, environ={"TMPDIR": str(runs.temporary)}) as process:
+    with runs.project.start(
+        "replay", plugins=runs.plugins, environ={"TMPDIR": str(runs.temporary)}
+    ) as process:
         while b"build" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -94,7 +114,8 @@ def test_an_interrupted_replay_leaves_no_files(runs):
 
 def test_a_replay_that_cannot_start_leaves_no_files(runs):
     runs.run("down")
-    runs.project.write({".gitignore": ""})  # the run wrote nothing, so the replay copies the current files
+    # The run wrote nothing, so the replay copies the current files.
+    runs.project.write({".gitignore": ""})
     assert runs.command("replay").exit_code == 3
     assert runs.scratch_copies == []
 
@@ -161,7 +182,8 @@ def test_a_run_that_cannot_start_again_says_why(runs, tmp_path, argv, said):
 
 def test_a_change_of_many_files_is_a_short_row(runs):
     runs.run(
-        runs.replaced("a.txt", "good\n") + "".join(runs.replaced(f"new/{number}.txt", "x\n") for number in range(99))
+        runs.replaced("a.txt", "good\n")
+        + "".join(runs.replaced(f"new/{number}.txt", "x\n") for number in range(99))
     )
     finished = runs.command("replay", "-q")
     assert finished.exit_code == 0, finished.stdout
@@ -176,7 +198,9 @@ def test_a_run_without_calls_cannot_be_replayed(runs):
     assert "called no model" in finished.stderr
 
 
-@pytest.mark.parametrize("way", [["replay"], ["--model", "replay/latest"]], ids=["replay", "--model"])
+@pytest.mark.parametrize(
+    "way", [["replay"], ["--model", "replay/latest"]], ids=["replay", "--model"]
+)
 def test_a_run_that_was_refused_for_a_key_cannot_be_replayed(runs, way):
     runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
     assert runs.run(runs.replaced("a.txt", f"good {KEY}\n"))[0].exit_code == 5
@@ -222,8 +246,11 @@ def test_a_configuration_from_the_repository_is_not_used(runs, ledger, command):
 
 
 def test_keys_are_not_copied(runs):
-    runs.project.write({"agent-config/scripted-key.txt": KEY + "\n", "agent-config/config.toml": "max_cost = 5\n"})
-    runs.project.write({"agent-config/elsewhere.txt": KEY + "\n"})  # a setting api_key_file may name it
+    runs.project.write(
+        {"agent-config/scripted-key.txt": KEY + "\n", "agent-config/config.toml": "max_cost = 5\n"}
+    )
+    # A setting api_key_file may name it.
+    runs.project.write({"agent-config/elsewhere.txt": KEY + "\n"})
     runs.run(runs.replaced("a.txt", "good\n"))
     document = runs.command("replay", "--json", "--keep").document
     assert document["same"], document

@@ -41,20 +41,39 @@ def test_runs_are_listed_with_outcome_tokens_and_cost(past_runs):
     )
     assert 0 < good["cost_usd"] < 0.1
     assert good["cost_complete"]
-    assert (failed["run"], failed["outcome"], failed["cost_usd"]) == (past_runs.failed, "provider_failed", 0)
-    assert (unknown["run"], unknown["cost_usd"], unknown["cost_complete"]) == (past_runs.unknown, 0, False)
+    assert (failed["run"], failed["outcome"], failed["cost_usd"]) == (
+        past_runs.failed,
+        "provider_failed",
+        0,
+    )
+    assert (unknown["run"], unknown["cost_usd"], unknown["cost_complete"]) == (
+        past_runs.unknown,
+        0,
+        False,
+    )
     head, *lines = past_runs.command("runs").stdout.splitlines()
     assert head.split()[:3] == ["RUN", "MODEL", "OUTCOME"]
-    assert [line.split()[0] for line in lines] == [past_runs.repaired, past_runs.failed, past_runs.unknown]
+    assert [line.split()[0] for line in lines] == [
+        past_runs.repaired,
+        past_runs.failed,
+        past_runs.unknown,
+    ]
     assert f"${good['cost_usd']:.4f}" in lines[0]
     assert " ? " in lines[2]
 
 
 def test_runs_show_the_first_line_of_their_query(runs):
     good = runs.replaced("a.txt", "good\n")
-    _, name = runs.run(good, arguments=("--query", "\n\n  Add a flag --wide\n\nIt is for terminals.\n"))
-    assert json.loads((runs.project.root / "logs" / name / "run.json").read_text())["query"] == "Add a flag --wide"
-    assert runs.command("runs", "list", "--json").document["runs"][0]["query"] == "Add a flag --wide"
+    _, name = runs.run(
+        good, arguments=("--query", "\n\n  Add a flag --wide\n\nIt is for terminals.\n")
+    )
+    assert (
+        json.loads((runs.project.root / "logs" / name / "run.json").read_text())["query"]
+        == "Add a flag --wide"
+    )
+    assert (
+        runs.command("runs", "list", "--json").document["runs"][0]["query"] == "Add a flag --wide"
+    )
     head, row = runs.command("runs").stdout.splitlines()
     assert head.endswith("QUERY")
     assert row.endswith("  Add a flag --wide")
@@ -93,12 +112,21 @@ def test_show_prints_calls_builds_changes_and_files(past_runs):
 
 
 def test_path_prints_only_the_folder(past_runs):
-    assert past_runs.command("runs", "path").stdout == f"{past_runs.project.root / 'logs' / past_runs.unknown}\n"
+    assert (
+        past_runs.command("runs", "path").stdout
+        == f"{past_runs.project.root / 'logs' / past_runs.unknown}\n"
+    )
     assert past_runs.command("runs", "path", "--json").document["run"] == past_runs.unknown
 
 
 def test_a_hostile_log_cannot_control_the_terminal(runs):
-    call = {"number": 1, "label": "\x1b[2J\u202e", "provider": "p", "model": "\x1b]0;x\x07", "request": "q"}
+    call = {
+        "number": 1,
+        "label": "\x1b[2J\u202e",
+        "provider": "p",
+        "model": "\x1b]0;x\x07",
+        "request": "q",
+    }
     record = {
         "seq": 1,
         "time": 1.0,
@@ -118,8 +146,17 @@ def test_a_hostile_log_cannot_control_the_terminal(runs):
 
 def test_a_killed_run_is_shown_as_killed(runs):
     environ = runs.project.environment({"REPLIES": '["hang"]', "PYTHONPATH": str(runs.plugins[0])})
-    command = [sys.executable, "-m", "code_commit", "--model", "scripted/gemini-2.5-flash", "--json"]
-    with subprocess.Popen(command, cwd=runs.project.root, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "code_commit",
+        "--model",
+        "scripted/gemini-2.5-flash",
+        "--json",
+    ]
+    with subprocess.Popen(
+        command, cwd=runs.project.root, env=environ, stdout=subprocess.PIPE, text=True
+    ) as process:
         while '"call.started"' not in process.stdout.readline():
             assert process.poll() is None
         [row] = runs.command("runs", "list", "--json").document["runs"]
@@ -132,7 +169,8 @@ def test_a_killed_run_is_shown_as_killed(runs):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"state": "finished"', b"\xff", b"[" * 100_000, b'{"state": NaN}']
+    "content",
+    [b"", b"{", b"[]", b'{"state": "finished"', b"\xff", b"[" * 100_000, b'{"state": NaN}'],
 )
 def test_a_broken_summary_is_made_again_from_the_events(past_runs, tmp_path, content):
     folder = tmp_path / "work/logs" / past_runs.repaired
@@ -151,7 +189,12 @@ def test_a_run_killed_before_its_first_event_is_known_by_its_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"models": 5, "tokens": [], "seconds": "x", "argv": 7}, {"models": [1], "tokens": {"input": "x"}}]
+    "fields",
+    [
+        {},
+        {"models": 5, "tokens": [], "seconds": "x", "argv": 7},
+        {"models": [1], "tokens": {"input": "x"}},
+    ],
 )
 def test_a_log_with_invalid_fields_can_be_listed_and_shown(runs, fields):
     document = {"state": "finished", "outcome": "reached", **fields}
@@ -163,7 +206,9 @@ def test_a_log_with_invalid_fields_can_be_listed_and_shown(runs, fields):
         assert "odd" in finished.stdout
 
 
-@pytest.mark.parametrize("arguments", [("show",), ("diff",), ("path",), ("export", "--sink", "nobody")])
+@pytest.mark.parametrize(
+    "arguments", [("show",), ("diff",), ("path",), ("export", "--sink", "nobody")]
+)
 def test_a_missing_run_or_plugin_is_an_error(runs, arguments):
     finished = runs.command("runs", *arguments)
     assert finished.exit_code in {2, 3}
@@ -184,7 +229,9 @@ def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
     assert "-old\n+good\n" in whole
     assert "+built\n+built\n" in whole
     assert "+bad" in past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "1").stdout
-    third = past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "3", "--json").document
+    third = past_runs.command(
+        "runs", "diff", past_runs.repaired, "--attempt", "3", "--json"
+    ).document
     assert third["paths"] == ["a.txt"]
     assert "-bad\n+good\n" in third["diff"]
     refused = past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "2")
@@ -211,7 +258,9 @@ def test_a_patch_is_applied_by_git(past_runs):
 
 def test_a_diff_contains_no_key(runs):
     runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
-    runs.project.write({"note.txt": f"{KEY}\n", "agent-config/codeRollup.txt": f"--- note.txt ---\n{KEY}\n"})
+    runs.project.write(
+        {"note.txt": f"{KEY}\n", "agent-config/codeRollup.txt": f"--- note.txt ---\n{KEY}\n"}
+    )
     runs.project.write({"a.txt": "good\n"})
     _, name = runs.run(runs.replaced("note.txt", "x\n"))
     diff = runs.command("runs", "diff", name).stdout
@@ -225,7 +274,10 @@ def test_a_diff_contains_no_key(runs):
 def test_steps_that_do_not_match_the_events_are_numbered():
     taken = [("start", "a"), ("applied-1", "b"), ("built-2", "c"), ("applied-3", "d"), ("end", "e")]
     lone = Applied(attempt=7, call=1, written=("x",), deleted=(), seq=4)
-    assert [(step.number, step.old, step.new) for step in steps_of(taken, [lone])] == [(1, "a", "b"), (2, "c", "d")]
+    assert [(step.number, step.old, step.new) for step in steps_of(taken, [lone])] == [
+        (1, "a", "b"),
+        (2, "c", "d"),
+    ]
     assert [step.number for step in steps_of(taken[:2], [lone])] == [7]
 
 
@@ -248,7 +300,9 @@ def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
 
 
 def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
-    runs.project.write({f"logs/2026-01-0{day}-00-00-00-committing-code/run.json": "{}" for day in (1, 2)})
+    runs.project.write(
+        {f"logs/2026-01-0{day}-00-00-00-committing-code/run.json": "{}" for day in (1, 2)}
+    )
 
     def busy(folder):
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
@@ -262,7 +316,9 @@ def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
 def test_prune_keeps_other_files_in_logs(runs):
     runs.run(runs.replaced("a.txt", "good\n"))
     runs.project.write({"logs/mine/notes.txt": "x\n"})
-    (runs.project.root / "logs" / "2020-01-01-00-00-00-x").symlink_to(runs.project.root / "logs" / "mine")
+    (runs.project.root / "logs" / "2020-01-01-00-00-00-x").symlink_to(
+        runs.project.root / "logs" / "mine"
+    )
     runs.command("runs", "prune", "--keep", "0")
     assert runs.project.read("logs/mine/notes.txt") == "x\n"
     left = {path.name for path in (runs.project.root / "logs").iterdir()}

@@ -21,7 +21,9 @@ def test_a_sink_receives_an_earlier_run_with_its_diffs(runs, ledger, tmp_path):
 
 
 def test_export_sends_the_same_records_as_the_run(runs, ledger):
-    _, name = runs.run(runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"), plugins=ledger)
+    _, name = runs.run(
+        runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"), plugins=ledger
+    )
     file = runs.project.root / "logs" / name / "ledger.txt"
     live = file.read_text()
     assert "+good" in live
@@ -57,7 +59,9 @@ def code_commit_log_sinks(settings):
 def test_an_async_sink_is_reported(runs, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "later", ASYNC_SINK)]
     finished, name = runs.run(runs.replaced("a.txt", "good\n"), plugins=plugins)
-    assert "of code-commit-later failed (log sink: receive): TypeError: it is async" in finished.stderr
+    assert (
+        "of code-commit-later failed (log sink: receive): TypeError: it is async" in finished.stderr
+    )
     exported = runs.command("runs", "export", "--sink", "later", "--json", plugins=plugins)
     assert (exported.exit_code, exported.document["failed"]) == (
         1,
@@ -84,8 +88,16 @@ def code_commit_log_sinks(settings):
     ("act", "code", "said"),
     [
         ("return [Interrupted()]", 130, "error: interrupted\n"),
-        ("raise ValueError('on purpose')", 3, "error: the plugin odd returned no sink: ValueError: on purpose\n"),
-        ("return []", 3, "error: the plugin odd returned no sink\nhint: its settings may turn it off\n"),
+        (
+            "raise ValueError('on purpose')",
+            3,
+            "error: the plugin odd returned no sink: ValueError: on purpose\n",
+        ),
+        (
+            "return []",
+            3,
+            "error: the plugin odd returned no sink\nhint: its settings may turn it off\n",
+        ),
     ],
 )
 def test_a_sink_that_receives_nothing(runs, tmp_path, act, code, said):

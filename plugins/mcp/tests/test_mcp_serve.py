@@ -128,13 +128,24 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool.input_schema["properties"] for tool in served(use)}
-    assert tools["strange"].keys() == {"strange_path", "strange_words", "model", "max_cost", "on_failure"}
+    assert tools["strange"].keys() == {
+        "strange_path",
+        "strange_words",
+        "model",
+        "max_cost",
+        "on_failure",
+    }
     assert "by_path" not in tools
     names = ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with")
     for name in (*names, "strange_config", "strange_cmd", "dest"):
         failed, text = served.call("strange", **{name: "x"})
         assert (failed, f"'{name}' was unexpected" in text) == (True, True)
-    named = [name for properties in tools.values() for name in properties if "file" in name or "path" in name]
+    named = [
+        name
+        for properties in tools.values()
+        for name in properties
+        if "file" in name or "path" in name
+    ]
     assert sorted(named) == ["paths", "strange_path"]
 
 
@@ -167,8 +178,14 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
         ("committing_code", {"sandbox": "off"}, "'sandbox' was unexpected"),
         ("committing_code", {"query_file": "/etc/passwd"}, "'query_file' was unexpected"),
         ("committing_code", {"query-file": "/etc/passwd"}, "'query-file' was unexpected"),
-        ("committing_code", {"query": "x", "--query-file": "/etc/passwd"}, "'--query-file' was unexpected"),
-        pytest.param("task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected", marks=needs_tasks),
+        (
+            "committing_code",
+            {"query": "x", "--query-file": "/etc/passwd"},
+            "'--query-file' was unexpected",
+        ),
+        pytest.param(
+            "task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected", marks=needs_tasks
+        ),
         ("undo_run", {"run": "--version"}, "nothing to undo"),
         ("undo_run", {"run": "--disable-plugin=history"}, "nothing to undo"),
         ("undo_run", {}, "'run' is a required property"),
@@ -213,7 +230,10 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
             tasks.cancel_scope.cancel()
 
     served(use)
-    finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
+    finished = [
+        json.loads(line)
+        for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()
+    ][-1]
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
 
 
@@ -228,8 +248,14 @@ def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> N
     served.model.script(hang)
     environ = {"LOOPBACK_BASE_URL": served.model.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
     plugins = [tmp_path / "plugins"]
-    with served.project.start("mcp", "serve", environ=environ, plugins=plugins, cold=True) as server:
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    with served.project.start(
+        "mcp", "serve", environ=environ, plugins=plugins, cold=True
+    ) as server:
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        }
         call = {"name": "committing_code", "arguments": {"query": "do it"}}
         for message in (
             {"id": 1, "method": "initialize", "params": client},
@@ -256,8 +282,14 @@ threading.Thread(target=threading.Event().wait, daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 """
     (tmp_path / "sitecustomize.py").write_text(code)
-    with Project.create(tmp_path / "made").start("mcp", "serve", plugins=[tmp_path], cold=True) as process:
-        request = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    with Project.create(tmp_path / "made").start(
+        "mcp", "serve", plugins=[tmp_path], cold=True
+    ) as process:
+        request = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        }
         message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": request}
         process.stdin.write(json.dumps(message).encode() + b"\n")
         process.stdin.flush()
@@ -270,6 +302,8 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
 
 def test_the_help_of_the_command_does_not_import_the_sdk(tmp_path: Path) -> None:
-    shown = Project.create(tmp_path).command("mcp", "--help", environ={"PYTHONPROFILEIMPORTTIME": "1"}, cold=True)
+    shown = Project.create(tmp_path).command(
+        "mcp", "--help", environ={"PYTHONPROFILEIMPORTTIME": "1"}, cold=True
+    )
     assert (shown.exit_code, "serve the project" in shown.stdout) == (0, True)
     assert re.findall(r"\| +(argparse|mcp(?:_types)?)$", shown.stderr, re.MULTILINE) == ["argparse"]

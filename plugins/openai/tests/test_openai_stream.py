@@ -53,22 +53,75 @@ def chunk(delta: dict | None = None, finish: str | None = None, **members: objec
 def recorded(name: str) -> list[StreamEvent]:
     """Return the events of a case, which is as the server sends it."""
     lines = (CASES / name).read_text().splitlines()
-    return [StreamEvent("", line.removeprefix("data: ").encode()) for line in lines if line.startswith("data: ")]
+    return [
+        StreamEvent("", line.removeprefix("data: ").encode())
+        for line in lines
+        if line.startswith("data: ")
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "finish", "text", "thinking", "called", "usage"),
     [
-        ("stream__openai_text.sse", Finish.STOP, "Two plus two is four.", "", [], Usage(14, 6, 0, None, 0)),
-        ("stream__openai_calls.sse", Finish.TOOL_CALLS, "", "", ["a.txt", "b.txt"], Usage(60, 44, 0, None, 0)),
-        ("stream__openai_refusal.sse", Finish.REFUSED, "I cannot help with that.", "", [], Usage(9, 7)),
+        (
+            "stream__openai_text.sse",
+            Finish.STOP,
+            "Two plus two is four.",
+            "",
+            [],
+            Usage(14, 6, 0, None, 0),
+        ),
+        (
+            "stream__openai_calls.sse",
+            Finish.TOOL_CALLS,
+            "",
+            "",
+            ["a.txt", "b.txt"],
+            Usage(60, 44, 0, None, 0),
+        ),
+        (
+            "stream__openai_refusal.sse",
+            Finish.REFUSED,
+            "I cannot help with that.",
+            "",
+            [],
+            Usage(9, 7),
+        ),
         ("stream__azure_filter.sse", Finish.FILTERED, "So far", "", [], Usage()),
         ("stream__llama_cpp.sse", Finish.STOP, "Four.", "Adding.", [], Usage(11, 5)),
-        ("stream__vllm_call.sse", Finish.TOOL_CALLS, "", "I need a file.", ["a.txt"], Usage(20, 15)),
+        (
+            "stream__vllm_call.sse",
+            Finish.TOOL_CALLS,
+            "",
+            "I need a file.",
+            ["a.txt"],
+            Usage(20, 15),
+        ),
         ("stream__ollama_calls.sse", Finish.TOOL_CALLS, "", "", ["a.txt", "b.txt"], Usage(33, 21)),
-        ("stream__openrouter_details.sse", Finish.STOP, "Four.", "Add the two.", [], Usage(8, 9, 2, None, 4)),
-        ("stream__deepseek_reasoning.sse", Finish.LENGTH, "Fo", "First, add.", [], Usage(8, 5, 0, None, 4)),
-        ("stream__mistral_thinking.sse", Finish.STOP, "Two plus two is 4.", "Add the two.", [], Usage(10, 12)),
+        (
+            "stream__openrouter_details.sse",
+            Finish.STOP,
+            "Four.",
+            "Add the two.",
+            [],
+            Usage(8, 9, 2, None, 4),
+        ),
+        (
+            "stream__deepseek_reasoning.sse",
+            Finish.LENGTH,
+            "Fo",
+            "First, add.",
+            [],
+            Usage(8, 5, 0, None, 4),
+        ),
+        (
+            "stream__mistral_thinking.sse",
+            Finish.STOP,
+            "Two plus two is 4.",
+            "Add the two.",
+            [],
+            Usage(10, 12),
+        ),
         ("stream__groq_whole_call.sse", Finish.TOOL_CALLS, "", "", ["a.txt"], Usage(21, 9)),
     ],
 )
@@ -98,7 +151,13 @@ def test_details_of_thinking_are_put_together():
     details = completion.message.parts[0]
     assert isinstance(details, Opaque)
     assert details.data["reasoning_details"] == [
-        {"type": "reasoning.text", "text": "Add the two.", "format": "made-up-v1", "index": 0, "signature": "c2ln"},
+        {
+            "type": "reasoning.text",
+            "text": "Add the two.",
+            "format": "made-up-v1",
+            "index": 0,
+            "signature": "c2ln",
+        },
         {"type": "reasoning.encrypted", "data": "b3BhcXVl", "format": "made-up-v1", "index": 1},
     ]
 
@@ -125,24 +184,52 @@ def piece(index: int | None, arguments: object = "", **members: Any) -> dict:
     "deltas",
     [
         # In pieces, one after the other, and in turn.
-        [[piece(0, "", id="a", name="f")], [piece(0, "{}")], [piece(1, "", id="b", name="g")], [piece(1, "[]")]],
-        [[piece(0, "{", id="a", name="f")], [piece(1, "[", id="b", name="g")], [piece(0, "}"), piece(1, "]")]],
+        [
+            [piece(0, "", id="a", name="f")],
+            [piece(0, "{}")],
+            [piece(1, "", id="b", name="g")],
+            [piece(1, "[]")],
+        ],
+        [
+            [piece(0, "{", id="a", name="f")],
+            [piece(1, "[", id="b", name="g")],
+            [piece(0, "}"), piece(1, "]")],
+        ],
         [[piece(1, "[]", id="b", name="g")], [piece(0, "{}", id="a", name="f")]],
         [[piece(10**9, "{}", id="a", name="f")], [piece(10**18, "[]", id="b", name="g")]],
         # The name is repeated, empty or null.
-        [[piece(0, "{", id="a", name="f")], [piece(0, "}", id="a", name="f")], [piece(1, "[]", id="b", name="g")]],
-        [[piece(0, "", id="a", name="f")], [piece(0, "{}", id=None, name="")], [piece(1, "[]", id="b", name="g")]],
+        [
+            [piece(0, "{", id="a", name="f")],
+            [piece(0, "}", id="a", name="f")],
+            [piece(1, "[]", id="b", name="g")],
+        ],
+        [
+            [piece(0, "", id="a", name="f")],
+            [piece(0, "{}", id=None, name="")],
+            [piece(1, "[]", id="b", name="g")],
+        ],
         # Without an index, or with the same one.
         [[piece(None, "{}", id="a", name="f"), piece(None, "[]", id="b", name="g")]],
-        [[piece(None, "{", id="a", name="f")], [piece(None, "}")], [piece(None, "[]", id="b", name="g")]],
-        [[piece(None, "{", id="a", name="f")], [piece(None, "[]", id="b", name="g")], [piece(None, "}", id="a")]],
+        [
+            [piece(None, "{", id="a", name="f")],
+            [piece(None, "}")],
+            [piece(None, "[]", id="b", name="g")],
+        ],
+        [
+            [piece(None, "{", id="a", name="f")],
+            [piece(None, "[]", id="b", name="g")],
+            [piece(None, "}", id="a")],
+        ],
         [[piece(0, "{}", id="a", name="f")], [piece(0, "[", id="b", name="g")], [piece(0, "]")]],
     ],
 )
 def test_calls_are_told_apart(deltas):
     chunks = [chunk({"tool_calls": calls}) for calls in deltas]
     completion, _ = streamed(*chunks, chunk(finish="tool_calls"))
-    assert [(call.id, call.name, call.raw) for call in completion.tool_calls] == [("a", "f", "{}"), ("b", "g", "[]")]
+    assert [(call.id, call.name, call.raw) for call in completion.tool_calls] == [
+        ("a", "f", "{}"),
+        ("b", "g", "[]"),
+    ]
 
 
 def test_calls_without_ids_are_told_apart_by_their_names():
@@ -153,7 +240,9 @@ def test_calls_without_ids_are_told_apart_by_their_names():
     assert first.id != second.id
 
 
-MINIMAX_END = {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+MINIMAX_END = {
+    "choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]
+}
 
 
 @pytest.mark.parametrize(
@@ -161,11 +250,32 @@ MINIMAX_END = {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "
     [
         [chunk({"role": "assistant"}), chunk({"content": "Hi"}), chunk(finish="stop"), DONE],
         [chunk({"content": "H"}), chunk({"content": "i"}, finish="stop")],
-        [chunk({"content": "H"}, finish=""), chunk({"content": "i"}, finish="stop"), chunk({}, finish="")],
-        [{"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}, DONE],
-        [chunk({"content": "Hi"}), chunk(finish="stop", logprobs=None), StreamEvent("", b" [DONE]\n")],
-        [chunk({"content": [{"type": "text", "text": "H"}]}), chunk({"content": "i"}, finish="stop")],
-        [chunk({"content": "H"}), chunk({"content": [{"type": "text", "text": "i"}]}, finish="stop")],
+        [
+            chunk({"content": "H"}, finish=""),
+            chunk({"content": "i"}, finish="stop"),
+            chunk({}, finish=""),
+        ],
+        [
+            {
+                "choices": [
+                    {"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+                ]
+            },
+            DONE,
+        ],
+        [
+            chunk({"content": "Hi"}),
+            chunk(finish="stop", logprobs=None),
+            StreamEvent("", b" [DONE]\n"),
+        ],
+        [
+            chunk({"content": [{"type": "text", "text": "H"}]}),
+            chunk({"content": "i"}, finish="stop"),
+        ],
+        [
+            chunk({"content": "H"}),
+            chunk({"content": [{"type": "text", "text": "i"}]}, finish="stop"),
+        ],
         [chunk({"content": "Hi"}, finish="stop"), DONE, StreamEvent("", b"anything")],
         [chunk({"content": "H"}), chunk({"content": "i", "role": ""}), MINIMAX_END, DONE],
     ],
@@ -184,7 +294,9 @@ def test_a_message_that_differs_from_the_stream_is_invalid():
 
 def test_a_placeholder_does_not_hide_the_model():
     head = {"id": "", "model": "", "created": 0, "choices": []}
-    completion, _ = streamed(head, chunk({"content": "Hi"}, "stop") | {"id": "c-1", "model": "real"}, head)
+    completion, _ = streamed(
+        head, chunk({"content": "Hi"}, "stop") | {"id": "c-1", "model": "real"}, head
+    )
     assert (completion.model, completion.raw["id"]) == ("real", "c-1")
 
 
@@ -207,9 +319,19 @@ def test_done_ends_a_reply_without_a_finish_reason(finish):
     completion, _ = streamed(
         chunk({"content": "all"}, finish=finish), chunk({"content": " of it"}, finish=finish), DONE
     )
-    assert (completion.text, completion.finish, completion.finish_detail) == ("all of it", Finish.STOP, "")
-    whole = {"choices": [{"message": {"role": "assistant", "content": "all of it"}, "finish_reason": finish}]}
-    assert replace(completion, raw={}) == replace(WIRE.decode(200, {}, json.dumps(whole).encode()), raw={})
+    assert (completion.text, completion.finish, completion.finish_detail) == (
+        "all of it",
+        Finish.STOP,
+        "",
+    )
+    whole = {
+        "choices": [
+            {"message": {"role": "assistant", "content": "all of it"}, "finish_reason": finish}
+        ]
+    }
+    assert replace(completion, raw={}) == replace(
+        WIRE.decode(200, {}, json.dumps(whole).encode()), raw={}
+    )
 
 
 def test_done_alone_is_an_empty_reply_as_a_whole_one_is():
@@ -231,10 +353,16 @@ def test_an_event_that_was_cut_on_its_way_is_a_lost_connection(data):
     ("failed", "kind"),
     [
         ({"error": {"message": "busy", "type": "server_error", "code": None}}, "server"),
-        ({"error": {"message": "gone", "code": 502}, **chunk({"content": ""}, finish="error")}, "server"),
+        (
+            {"error": {"message": "gone", "code": 502}, **chunk({"content": ""}, finish="error")},
+            "server",
+        ),
         (chunk({}, finish="error", error={"message": "gone", "code": 429}), "rate"),
         ({"error": "odd"}, "server"),
-        ({"object": "error", "message": "gone", "type": "InternalServerError", "code": 500}, "server"),
+        (
+            {"object": "error", "message": "gone", "type": "InternalServerError", "code": 500},
+            "server",
+        ),
         (StreamEvent("error", b'{"message": "busy", "type": "overloaded_error"}'), "server"),
     ],
 )
@@ -248,9 +376,17 @@ def test_an_error_in_the_middle(failed, kind):
 
 def test_what_arrived_is_told():
     decoder = WIRE.stream()
-    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == ("", None, None)
+    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == (
+        "",
+        None,
+        None,
+    )
     counted = {"model": "m-1", "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
-    for each in (chunk({"reasoning": "hm"}), chunk({"content": "so"}) | counted, chunk({"content": " far"})):
+    for each in (
+        chunk({"reasoning": "hm"}),
+        chunk({"content": "so"}) | counted,
+        chunk({"content": " far"}),
+    ):
         decoder.feed(event(each))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3, 2), "m-1")
@@ -323,7 +459,9 @@ def test_no_event_crashes(value):
     for delta in (value, {"content": value}, {"tool_calls": [{"index": 0, "function": value}]}):
         decoder = WIRE.stream()
         try:
-            decoder.feed(event({"choices": [{"delta": delta, "finish_reason": "stop"}], "usage": value}))
+            decoder.feed(
+                event({"choices": [{"delta": delta, "finish_reason": "stop"}], "usage": value})
+            )
             decoder.finish()
         except ProviderError:
             pass

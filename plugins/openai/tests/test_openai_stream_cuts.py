@@ -18,7 +18,9 @@ from code_commit_openai.config import OpenAIConfig
 from code_commit_openai.wire import OpenAIWire
 
 CASES = Path(__file__).parent / "cases"
-WHOLE = sorted(path.name for path in CASES.glob("*.json") if json.loads(path.read_bytes()).get("choices"))
+WHOLE = sorted(
+    path.name for path in CASES.glob("*.json") if json.loads(path.read_bytes()).get("choices")
+)
 WIRE = OpenAIWire(OpenAIConfig(model="gpt-5"))
 
 
@@ -44,7 +46,9 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[object]:
     head["object"] = "chat.completion.chunk"
     for choice in reply["choices"]:
         message, index = choice["message"], choice["index"]
-        deltas: list[dict[str, Any]] = [{"role": message["role"], "content": None if "tool_calls" in message else ""}]
+        deltas: list[dict[str, Any]] = [
+            {"role": message["role"], "content": None if "tool_calls" in message else ""}
+        ]
         for name in ("reasoning_content", "reasoning", "content", "refusal"):
             deltas += [{name: piece} for piece in pieces(message.get(name) or "", sizes)]
         for number, call in enumerate(message.get("tool_calls") or ()):
@@ -55,8 +59,14 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[object]:
                 for piece in pieces(call["function"]["arguments"], sizes)
             ]
         for delta in deltas:
-            yield {**head, "choices": [{"index": index, "delta": delta, "finish_reason": None}], "usage": None}
-        members = {name: value for name, value in choice.items() if name not in {"message", "delta"}}
+            yield {
+                **head,
+                "choices": [{"index": index, "delta": delta, "finish_reason": None}],
+                "usage": None,
+            }
+        members = {
+            name: value for name, value in choice.items() if name not in {"message", "delta"}
+        }
         yield {**head, "choices": [members | {"delta": {}}], "usage": None}
     if reply.get("usage"):
         yield {**head, "choices": [], "usage": reply["usage"]}
@@ -84,12 +94,22 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
     if made := draw(st.lists(calls, max_size=3)):
         message["tool_calls"] = made
     reply: dict[str, Any] = {"object": "chat.completion"}
-    reply["choices"] = [{"index": 0, "message": message, "finish_reason": draw(st.sampled_from(["stop", "length"]))}]
+    reply["choices"] = [
+        {"index": 0, "message": message, "finish_reason": draw(st.sampled_from(["stop", "length"]))}
+    ]
     if draw(st.booleans()):
-        reply["choices"].append({"index": 1, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"})
+        reply["choices"].append(
+            {"index": 1, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+        )
     if draw(st.booleans()):
-        reply["usage"] = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
-    return reply | draw(st.sampled_from([{}, {"id": "chatcmpl-1", "model": "gpt-5-made-up", "created": 1}]))
+        reply["usage"] = {
+            "prompt_tokens": 7,
+            "completion_tokens": 3,
+            "prompt_tokens_details": {"cached_tokens": 2},
+        }
+    return reply | draw(
+        st.sampled_from([{}, {"id": "chatcmpl-1", "model": "gpt-5-made-up", "created": 1}])
+    )
 
 
 @given(replies(), st.lists(st.integers(1, 9), min_size=1, max_size=9))

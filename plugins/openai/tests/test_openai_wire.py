@@ -1,4 +1,7 @@
-"""Specifics of OpenAI's protocol and its servers. The conformance tests cover what all providers share."""
+"""Specifics of OpenAI's protocol and its servers.
+
+The conformance tests cover what all providers share.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,16 @@ def recorded(name: str, status: int = 200):
 
 
 def choice(message: dict, finish: str | None = "stop", **fields) -> dict:
-    return {"choices": [{"index": 0, "message": {"role": "assistant"} | message, "finish_reason": finish, **fields}]}
+    return {
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant"} | message,
+                "finish_reason": finish,
+                **fields,
+            }
+        ]
+    }
 
 
 def call(**fields) -> dict:
@@ -52,16 +64,31 @@ def call(**fields) -> dict:
 @pytest.mark.parametrize(
     ("name", "finish", "text", "usage"),
     [
-        ("rec__otel_test_chat_completion_with_content", Finish.STOP, "This is a test.", Usage(12, 5, 0, None, 0)),
+        (
+            "rec__otel_test_chat_completion_with_content",
+            Finish.STOP,
+            "This is a test.",
+            Usage(12, 5, 0, None, 0),
+        ),
         (
             "rec__otel_test_chat_completion_multiple_choices",
             Finish.STOP,
             "This is a test. How can I assist",
             Usage(12, 24, 0, None, 0),
         ),
-        ("rec__test_reasoning_model_with_temperature", Finish.STOP, "The capital of", Usage(13, 238, 0, None, 192)),
+        (
+            "rec__test_reasoning_model_with_temperature",
+            Finish.STOP,
+            "The capital of",
+            Usage(13, 238, 0, None, 192),
+        ),
         ("shape__200_refusal", Finish.REFUSED, "I can't help with that.", Usage(10, 5, 0, None, 0)),
-        ("shape__200_finish_length_truncated", Finish.LENGTH, "^^^src/a.py", Usage(10, 5, 0, None, 0)),
+        (
+            "shape__200_finish_length_truncated",
+            Finish.LENGTH,
+            "^^^src/a.py",
+            Usage(10, 5, 0, None, 0),
+        ),
         ("shape__200_reasoning_ate_budget_empty", Finish.LENGTH, "", Usage(10, 5, 0, None, 5)),
     ],
 )
@@ -103,7 +130,10 @@ def test_a_request_in_full():
     assert sent.headers == {}
     assert sent.body == {
         "model": "gpt-5",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "hello"},
+        ],
         "max_completion_tokens": 50,
         "temperature": 1,
         "reasoning_effort": "high",
@@ -137,7 +167,10 @@ def test_a_plain_request_sets_nothing():
         ({"model": "gpt-oss:20b"}, "max_tokens"),
         ({"model": "qwen3-coder"}, "max_tokens"),
         ({"model": "openai/gpt-5"}, "max_tokens"),
-        ({"model": "my-deployment", "max_tokens_field": "max_completion_tokens"}, "max_completion_tokens"),
+        (
+            {"model": "my-deployment", "max_tokens_field": "max_completion_tokens"},
+            "max_completion_tokens",
+        ),
     ],
 )
 def test_the_limit_has_the_field_name_of_the_server(settings, name):
@@ -147,14 +180,23 @@ def test_the_limit_has_the_field_name_of_the_server(settings, name):
 
 def test_calls_and_results():
     calls = Message(
-        "assistant", (ToolCall("c1", "read", {"a": 1}, raw='{"a":1}'), ToolCall("c2", "read", None, raw="{"))
+        "assistant",
+        (ToolCall("c1", "read", {"a": 1}, raw='{"a":1}'), ToolCall("c2", "read", None, raw="{")),
     )
     results = Message(
-        "user", (Text("Well?"), ToolResult("c1", "read", "one"), ToolResult("c2", "read", "two", is_error=True))
+        "user",
+        (
+            Text("Well?"),
+            ToolResult("c1", "read", "one"),
+            ToolResult("c2", "read", "two", is_error=True),
+        ),
     )
     _, assistant, *rest = wire().encode(Request((HELLO, calls, results))).body["messages"]
     assert assistant["content"] is None
-    assert [sent["function"]["arguments"] for sent in assistant["tool_calls"]] == ['{"a":1}', '{"malformed": "{"}']
+    assert [sent["function"]["arguments"] for sent in assistant["tool_calls"]] == [
+        '{"a":1}',
+        '{"malformed": "{"}',
+    ]
     assert rest == [
         {"role": "tool", "tool_call_id": "c1", "content": "one"},
         {"role": "tool", "tool_call_id": "c2", "content": "Error: two"},
@@ -179,7 +221,9 @@ def test_extra_fields_of_a_call_go_back():
 
 
 def test_an_empty_message_is_dropped():
-    assert len(wire().encode(Request((HELLO, Message("assistant", ()), HELLO))).body["messages"]) == 2
+    assert (
+        len(wire().encode(Request((HELLO, Message("assistant", ()), HELLO))).body["messages"]) == 2
+    )
 
 
 # --- answers
@@ -215,7 +259,11 @@ def test_finish_reasons(message, word, finish):
 
 
 def test_content_may_be_a_list_of_parts():
-    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]
+    parts = [
+        {"type": "thinking", "thinking": []},
+        {"type": "text", "text": "hel"},
+        {"type": "text", "text": "lo"},
+    ]
     assert decode(choice({"content": parts})).text == "hello"
 
 
@@ -247,7 +295,11 @@ def error(message: str = "", **fields) -> dict:
         (429, error("slow down", type="tokens", code="rate_limit_exceeded"), "rate"),
         (429, error("", type="insufficient_quota", code="project_spend_limit_exceeded"), "quota"),
         (429, error("", code="billing_not_active"), "quota"),
-        (429, error("You exceeded your current quota, please check your plan and billing details."), "quota"),
+        (
+            429,
+            error("You exceeded your current quota, please check your plan and billing details."),
+            "quota",
+        ),
         (403, error("no", code="content_filter"), "auth"),
         (402, error("Insufficient Balance"), "quota"),
         (401, error("who are you", type="server_error"), "auth"),
@@ -264,13 +316,25 @@ def error(message: str = "", **fields) -> dict:
         (200, error("who are you", code=401), "auth"),
         (200, error("overloaded", type="overloaded_error"), "server"),
         (200, error("odd"), "server"),
-        (200, error("busy", type="service_unavailable_error", code="server_is_overloaded"), "server"),
+        (
+            200,
+            error("busy", type="service_unavailable_error", code="server_is_overloaded"),
+            "server",
+        ),
         (200, error("busy", code="1305"), "server"),
         (200, error("busy", type="engine_overloaded_error"), "server"),
         (200, error("slow down", code="429"), "rate"),
         (200, error("hm", type="api_error"), "server"),
-        (200, {"object": "error", "message": "busy", "type": "InternalServerError", "code": 500}, "server"),
-        (200, {"object": "error", "message": "no", "type": "BadRequestError", "code": 400}, "rejected"),
+        (
+            200,
+            {"object": "error", "message": "busy", "type": "InternalServerError", "code": 500},
+            "server",
+        ),
+        (
+            200,
+            {"object": "error", "message": "no", "type": "BadRequestError", "code": 400},
+            "rejected",
+        ),
         (200, error("no", type="invalid_request_error"), "rejected"),
         (200, error("no", code="model_not_found"), "rejected"),
         (200, error("no", code="1301"), "rejected"),
@@ -278,7 +342,11 @@ def error(message: str = "", **fields) -> dict:
         (200, error("no", type="insufficient_quota"), "quota"),
         (200, error("no", type="authentication_error"), "auth"),
         (200, choice({"content": ""}, "error") | {"error": None}, None),
-        (200, choice({"content": "so f"}, "error", error={"code": 502, "message": "broke off"}), "server"),
+        (
+            200,
+            choice({"content": "so f"}, "error", error={"code": 502, "message": "broke off"}),
+            "server",
+        ),
         (200, {"choices": []}, "invalid_response"),
         (200, {"choices": [{"finish_reason": "stop"}]}, "invalid_response"),
     ],

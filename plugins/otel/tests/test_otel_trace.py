@@ -88,7 +88,9 @@ def test_a_run_is_one_trace_with_a_span_per_part(root):
     spans = traced(root)
     assert len({span.context.trace_id for span in spans}) == 1
     parents = {span.context.span_id: span.name for span in spans}
-    assert {(span.name, parents.get(span.parent.span_id) if span.parent else None) for span in spans} == {
+    assert {
+        (span.name, parents.get(span.parent.span_id) if span.parent else None) for span in spans
+    } == {
         ("invoke_workflow committing-code", None),
         ("attempt", "invoke_workflow committing-code"),
         ("chat gemini-2.5-pro", "attempt"),
@@ -124,7 +126,11 @@ def test_a_call_has_the_attributes_of_the_conventions(root):
 
 def test_a_failed_span_has_the_error_status(root):
     spans = traced(root)
-    failed = {span.name: span.attributes["error.type"] for span in spans if span.status.status_code is StatusCode.ERROR}
+    failed = {
+        span.name: span.attributes["error.type"]
+        for span in spans
+        if span.status.status_code is StatusCode.ERROR
+    }
     assert failed == {
         "build": "exit_code",
         "chat gpt-5": "auth",
@@ -133,7 +139,10 @@ def test_a_failed_span_has_the_error_status(root):
     }
     assert named(spans, "build").attributes["process.exit.code"] == 1
     apply = named(spans, "apply changes")
-    assert (apply.end_time - apply.start_time, apply.attributes["code_commit.files_written"]) == (200_000_000, 1)
+    assert (apply.end_time - apply.start_time, apply.attributes["code_commit.files_written"]) == (
+        200_000_000,
+        1,
+    )
 
 
 def test_a_trace_contains_content_only_with_the_setting(root):
@@ -146,7 +155,10 @@ def test_a_trace_contains_content_only_with_the_setting(root):
     [answer] = json.loads(call.attributes["gen_ai.output.messages"])
     assert (answer["role"], answer["finish_reason"]) == ("assistant", "STOP")
     assert answer["parts"][0]["content"] == "the secret words of the response"
-    assert named(spans, "command").attributes["process.command_args"] == ("/usr/bin/secretive", "--word")
+    assert named(spans, "command").attributes["process.command_args"] == (
+        "/usr/bin/secretive",
+        "--word",
+    )
     assert named(spans, "apply changes").attributes["code_commit.written"] == ("secret.py",)
 
 
@@ -158,13 +170,23 @@ def test_a_run_always_has_the_same_ids(root):
 
 def test_the_spans_of_a_killed_run_end_with_its_last_record(root):
     spans = traced(root, story=STORY[:3])
-    assert [span.name for span in spans] == ["chat gemini-2.5-pro", "attempt", "invoke_workflow committing-code"]
+    assert [span.name for span in spans] == [
+        "chat gemini-2.5-pro",
+        "attempt",
+        "invoke_workflow committing-code",
+    ]
     assert {span.end_time for span in spans} == {1_780_000_001_000_000_000}
     assert {span.status.description for span in spans} == {"unfinished"}
 
 
 KINDS = sorted({kind for *_, kind, _ in STORY} | {"x.started", "x.finished", "message"})
-VALUES = st.none() | st.integers() | st.text(max_size=4) | st.lists(st.text(max_size=3), max_size=2) | st.booleans()
+VALUES = (
+    st.none()
+    | st.integers()
+    | st.text(max_size=4)
+    | st.lists(st.text(max_size=3), max_size=2)
+    | st.booleans()
+)
 FIELDS = st.sampled_from(
     ["argv", "model", "address", "written", "root", "folder", "number", "error", "log", "versions"]
 )
@@ -179,7 +201,9 @@ def test_all_spans_end_for_records_in_any_order(rows):
         sink.receive(Record(seq, 1_780_000_000.0 + seq, "r", span, parent, kind, data))
     sink.close()
     started = [kind for kind, *_ in rows if kind.endswith(".started")]
-    assert len(exporter.get_finished_spans()) <= len(started) + sum(kind.startswith("changes.") for kind, *_ in rows)
+    assert len(exporter.get_finished_spans()) <= len(started) + sum(
+        kind.startswith("changes.") for kind, *_ in rows
+    )
 
 
 class Refusing(KeptSpans):
@@ -197,7 +221,9 @@ def test_a_rejected_trace_is_an_error_of_the_sink(root, exporter, why):
     sink = TraceSink(exporter(), content=False)
     for record in records(root):
         sink.receive(record)
-    with pytest.raises(ExportFailed, match=f"^the collector did not accept the trace of 8 spans{why}$"):
+    with pytest.raises(
+        ExportFailed, match=f"^the collector did not accept the trace of 8 spans{why}$"
+    ):
         sink.close()
 
 
@@ -287,14 +313,14 @@ def run(tmp_path):
     info = tmp_path / "plugins" / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
+    (info / "entry_points.txt").write_text(
+        "[code_commit]\nscripted = code_commit_testing.scripted_provider\n"
+    )
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
     replies = json.dumps(["^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"])
 
     def ran(*arguments, settings="", environ=None):
-        config = (
-            '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
-        )
+        config = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
         project.write({"agent-config/config.toml": f"{config}replies = {replies}\n{settings}"})
         environ = {"OTEL_EXPORTER_OTLP_TIMEOUT": "60", **(environ or {})}
         finished = project.command(*arguments, environ=environ, plugins=[tmp_path / "plugins"])
@@ -313,11 +339,19 @@ def test_a_collector_receives_a_run(run):
     assert path == "/v1/traces"
     assert sorted(span.name for span in receiver.spans) == sorted(
         [
-            *("invoke_workflow committing-code", "attempt", "attempt", "chat scripted", "chat scripted"),
+            *(
+                "invoke_workflow committing-code",
+                "attempt",
+                "attempt",
+                "chat scripted",
+                "chat scripted",
+            ),
             *("apply changes", "apply changes", "build", "build"),
         ]
     )
-    names = {each.key: each.value.string_value for each in request.resource_spans[0].resource.attributes}
+    names = {
+        each.key: each.value.string_value for each in request.resource_spans[0].resource.attributes
+    }
     assert (names["service.name"], names["team"]) == ("ours", "blue")
     assert "good" not in str(request)
 
@@ -360,6 +394,10 @@ def test_a_failing_collector_does_not_change_the_outcome(run, kind):
             settings = f'[plugins.otel]\nendpoint = "http://127.0.0.1:{free.getsockname()[1]}"\ntimeout_seconds = 0.5\n'
             finished = run(settings=settings)
     assert finished.exit_code == 0
-    lines = [line for line in finished.stderr.splitlines() if "otel" in line or "opentelemetry" in line.lower()]
+    lines = [
+        line
+        for line in finished.stderr.splitlines()
+        if "otel" in line or "opentelemetry" in line.lower()
+    ]
     assert len(lines) == 1, lines
     assert "did not accept the trace" in lines[0]

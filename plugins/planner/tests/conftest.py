@@ -66,7 +66,9 @@ def done(summary: str = "done") -> Reply:
 class Cast:
     """The replies of the models: a list for each role; the last reply repeats."""
 
-    planner: list[Reply] = field(default_factory=lambda: [writes(NEW, REFINED), done("I suggest less.")])
+    planner: list[Reply] = field(
+        default_factory=lambda: [writes(NEW, REFINED), done("I suggest less.")]
+    )
     summary: list[Reply] = field(default_factory=lambda: [Reply(SUMMARY)])
     message: list[Reply] = field(default_factory=lambda: [Reply(MESSAGE)])
     player: list[Reply] = field(
@@ -89,7 +91,12 @@ class Cast:
         """Restart all replies; the planner adds a line."""
         fresh = Cast()
         self.planner = [writes(NEW, REFINED + "And a thought.\n"), done()]
-        self.summary, self.message, self.player, self.coach = fresh.summary, fresh.message, fresh.player, fresh.coach
+        self.summary, self.message, self.player, self.coach = (
+            fresh.summary,
+            fresh.message,
+            fresh.player,
+            fresh.coach,
+        )
 
     def reply(self, request: RecordedRequest) -> Reply:
         part = request.model
@@ -113,7 +120,8 @@ class Person:
     def until(self, kind: str) -> dict[str, Any]:
         """Read events until one of `kind`, and return its data."""
         assert self.process.stdout
-        watchdog = threading.Timer(_TIMEOUT, self.process.kill)  # ends a run that waits for an unexpected answer
+        # Ends a run that waits for an unexpected answer.
+        watchdog = threading.Timer(_TIMEOUT, self.process.kill)
         watchdog.start()
         try:
             for line in self.process.stdout:
@@ -123,7 +131,9 @@ class Person:
         finally:
             watchdog.cancel()
         assert self.process.stderr
-        pytest.fail(f"the run ended without {kind}: {self.states} {self.process.stderr.read().decode()}")
+        pytest.fail(
+            f"the run ended without {kind}: {self.states} {self.process.stderr.read().decode()}"
+        )
 
     def question(self) -> str:
         return self.until("question.asked")["question"]
@@ -162,7 +172,9 @@ class Person:
         return [event["data"]["state"] for event in self.events if event["kind"] == "state.entered"]
 
     def notices(self) -> str:
-        return "\n".join(event["data"]["text"] for event in self.events if event["kind"] == "planner.told")
+        return "\n".join(
+            event["data"]["text"] for event in self.events if event["kind"] == "planner.told"
+        )
 
     def messages(self) -> list[str]:
         return [event["data"]["text"] for event in self.events if event["kind"] == "message"]
@@ -225,7 +237,11 @@ class Codebase:
 
     def _paths(self, *command: str) -> list[str]:
         done = subprocess.run(
-            ["git", *command], cwd=self.project.root, env=self.project.environment(), check=True, capture_output=True
+            ["git", *command],
+            cwd=self.project.root,
+            env=self.project.environment(),
+            check=True,
+            capture_output=True,
         )
         return [path for path in os.fsdecode(done.stdout).split("\0") if path]
 
@@ -265,7 +281,8 @@ def to_review(codebase: Codebase) -> Callable[..., Person]:
 
 
 def started(project: Project) -> Iterator[Codebase]:
-    with (project.root / ".git/config").open("a") as config:  # without git, which takes long to start
+    # Without git, which takes long to start.
+    with (project.root / ".git/config").open("a") as config:
         config.write("[user]\n\tname = Author\n\temail = author@example.org\n")
     cast = Cast()
     with ScriptedServer([cast.reply] * 500) as server:

@@ -1,4 +1,6 @@
-"""The plan folder belongs to the program: what agents write there, with tools and commands, is refused or put back."""
+"""The plan folder belongs to the program: what agents write there, with tools and commands, is
+refused or put back.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ from typing import Any
 
 import pytest
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 HISTORY = "g3-plan/planner_history.txt"
 REQUIREMENTS = "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
 
@@ -37,10 +43,12 @@ def test_only_commands_write_new_requirements_and_todos_in_the_plan_folder(codeb
     cast = codebase.cast
     paths = [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW]
     command = f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"
-    person = player(*(cast.writes(path, "forged\n") for path in paths), cast.called("shell", command=command))
-    assert ["belong to the program" in answer for answer in answers(cast, "player")[: len(paths)]] == [True] * len(
-        paths
+    person = player(
+        *(cast.writes(path, "forged\n") for path in paths), cast.called("shell", command=command)
     )
+    assert [
+        "belong to the program" in answer for answer in answers(cast, "player")[: len(paths)]
+    ] == [True] * len(paths)
     assert "forged" not in codebase.history
     assert not codebase.has("g3-plan/notes.md")
     assert not codebase.has("G3-Plan")
@@ -70,7 +78,8 @@ def test_commands_change_nothing_else_in_the_plan_folder(codebase, player):
     assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
     notice = "A command of the player changed files of planning, which are restored: "
     assert person.notices().count(notice) == len(COMMANDS)
-    assert "A command of the coach changed files of planning" in person.notices()  # which the player writes
+    # Which the player writes.
+    assert "A command of the coach changed files of planning" in person.notices()
     told = "These files belong to the program, which restored them"
     for answer in answers(cast, "player")[: len(COMMANDS)]:
         assert f"seen\n{REQUIREMENTS}" in answer
@@ -96,7 +105,12 @@ CALLS = [
     ("write_file", {"path": "src/evil.py", "content": "x"}),
     ("str_replace", {"path": "one.txt", "old_str": "1", "new_str": "2"}),
     ("write_file", {"path": HISTORY, "content": "x"}),
-    ("shell", {"command": f"mkdir src; echo x > src/evil.py; rm one.txt; echo x > {HISTORY}; echo x > {CURRENT}"}),
+    (
+        "shell",
+        {
+            "command": f"mkdir src; echo x > src/evil.py; rm one.txt; echo x > {HISTORY}; echo x > {CURRENT}"
+        },
+    ),
 ]
 
 
@@ -115,13 +129,18 @@ def test_the_planner_writes_new_requirements_alone(codebase):
     assert codebase.history.endswith("- REFINING REQUIREMENTS (new_requirements.md)\n")
     assert codebase.read(NEW) == REQUIREMENTS
     told = "may write only g3-plan/new_requirements.md"
-    assert [told in answer for answer in answers(cast, "planner")[: len(CALLS)]] == [True] * len(CALLS)
+    assert [told in answer for answer in answers(cast, "planner")[: len(CALLS)]] == [True] * len(
+        CALLS
+    )
 
 
 def test_a_command_of_the_planner_may_write_the_requirements(codebase):
     cast = codebase.cast
     codebase.write(NEW, "old words\n")
-    cast.planner = [cast.called("shell", command=f"echo '{{{{CURRENT REQUIREMENTS}}}}' > {NEW}"), cast.done()]
+    cast.planner = [
+        cast.called("shell", command=f"echo '{{{{CURRENT REQUIREMENTS}}}}' > {NEW}"),
+        cast.done(),
+    ]
     person = codebase.plan()
     person.answers("", "no")
     person.quits()
@@ -150,17 +169,25 @@ def test_autonomous_mode_restores_its_requirements(codebase):
     ("command", "altered", "left"),
     [
         ("echo Nothing. > requirements.md; echo exit > build.sh", "build.sh", "Add two.\n"),
-        ("echo Nothing. > requirements.md; echo requirements.md >> .gitignore", "requirements.md", "Nothing.\n"),
+        (
+            "echo Nothing. > requirements.md; echo requirements.md >> .gitignore",
+            "requirements.md",
+            "Nothing.\n",
+        ),
     ],
     ids=["restored", "not restored"],
 )
-def test_a_command_that_changes_what_checks_the_project_ends_the_work(codebase, command, altered, left):
+def test_a_command_that_changes_what_checks_the_project_ends_the_work(
+    codebase, command, altered, left
+):
     cast = codebase.cast
     codebase.write("requirements.md", "Add two.\n")
     cast.player = [cast.called("shell", command=command), *cast.player]
     done = codebase.project.command("--autonomous", "--sandbox=off")
     assert done.exit_code == 1
-    assert f"a command of the player changed files that check the project: {altered}\n" in done.stderr
+    assert (
+        f"a command of the player changed files that check the project: {altered}\n" in done.stderr
+    )
     assert codebase.read("requirements.md") == left
     [transcript] = codebase.project.run_folder.glob("*player*transcript*")
     assert ("which restored them" in transcript.read_text()) == (left == "Add two.\n")
@@ -175,7 +202,8 @@ def test_files_are_restored_if_the_person_interrupts_a_command(codebase):
     cast.before["player"] = lambda: pid.write_text(str(started[0].process.pid))
     started += [person := codebase.start(workflow=("--autonomous",))]
     finished = person.ends()
-    assert (finished["exit_code"], finished["summary"]) == (130, "interrupted")  # the player is not asked again
+    # The player is not asked again.
+    assert (finished["exit_code"], finished["summary"]) == (130, "interrupted")
     assert codebase.read("requirements.md") == "Add two.\n"
     assert len(cast.requests["player"]) == 1
 
@@ -241,7 +269,9 @@ def test_a_killed_command_of_another_branch_restores_nothing(codebase, killed):
 def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebase):
     codebase.write(NEW, "old words\n")
     pid = codebase.project.home / "pid"
-    codebase.cast.planner = [codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")]
+    codebase.cast.planner = [
+        codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")
+    ]
     person = codebase.plan()
     pid.write_text(str(person.process.pid))
     person.answers("")
@@ -249,6 +279,8 @@ def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebas
     person = codebase.start()
     person.answers("yes")
     assert "Proceed anyway?" in person.question()
-    told, _, dirty = person.notices().partition("The last run was killed during a command of the planner")
+    told, _, dirty = person.notices().partition(
+        "The last run was killed during a command of the planner"
+    )
     assert "one.txt" in dirty
     assert "one.txt" not in told

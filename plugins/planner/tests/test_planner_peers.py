@@ -39,7 +39,9 @@ def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
     assert (done.exit_code, done.events[-1]["data"]["data"]["turns"]) == (0, 2)
     told = cast.requests["player"][-1].json["messages"][1]["content"]
     assert "the build of the project fails: `bash build.sh`" in str(told)
-    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(told).replace("\\n", "\n")
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(told).replace(
+        "\\n", "\n"
+    )
 
 
 def test_the_player_is_told_how_the_build_runs(codebase, autonomous):
@@ -67,7 +69,8 @@ def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")]
+    ("content", "message"),
+    [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")],
 )
 def test_autonomous_needs_requirements(codebase, content, message):
     if content is not None:
@@ -82,7 +85,9 @@ def test_autonomous_shows_the_error(codebase, autonomous):
     assert autonomous().exit_code == 4
 
 
-def test_out_of_turns_continues_in_the_next_run_and_other_requirements_start_over(codebase, autonomous):
+def test_out_of_turns_continues_in_the_next_run_and_other_requirements_start_over(
+    codebase, autonomous
+):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\nmax_turns = 1\n")
@@ -100,14 +105,21 @@ def test_out_of_turns_continues_in_the_next_run_and_other_requirements_start_ove
 
 def test_chat_follows_the_person(codebase):
     cast = codebase.cast
-    cast.player = [cast.writes("two.txt", "2\n"), cast.done("Two is there."), cast.done("Nothing to do.")]
+    cast.player = [
+        cast.writes("two.txt", "2\n"),
+        cast.done("Two is there."),
+        cast.done("Nothing to do."),
+    ]
     done = codebase.project.command("--chat", stdin="add two\n\nk\nquti\nand now?\nquit\n")
     assert done.exit_code == 0
     assert "Two is there." in done.stdout
     assert "Nothing to do." in done.stdout
     assert codebase.read("two.txt") == "2\n"
     last = cast.requests["player"][-1].json["messages"]
-    assert [message["content"] for message in last if message["role"] == "user"] == ["add two", "and now?"]
+    assert [message["content"] for message in last if message["role"] == "user"] == [
+        "add two",
+        "and now?",
+    ]
 
 
 def test_a_killed_chat_is_offered_again(codebase):
@@ -128,7 +140,11 @@ def test_a_killed_chat_is_offered_again(codebase):
     asked = person.answers("yes", "third")
     assert asked[0].endswith("was interrupted. Continue it? [yes/no/quit]")
     person.quits()
-    said = [message["content"] for message in cast.requests["player"][-1].json["messages"] if message["role"] == "user"]
+    said = [
+        message["content"]
+        for message in cast.requests["player"][-1].json["messages"]
+        if message["role"] == "user"
+    ]
     assert "first" in str(said)
     assert "second" in str(said)
     assert "third" in str(said)

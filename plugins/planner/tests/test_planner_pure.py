@@ -92,7 +92,8 @@ def test_the_transitions_match_the_seed():
         f'"""{messages.REFINE}"""',
         '"""'
         + messages.RECOVERY.replace(
-            "<found>", "- current_requirements.md from <DATE AND TIME>\n- todo.g3.md <IF PRESENT, SHOW CONTENTS>"
+            "<found>",
+            "- current_requirements.md from <DATE AND TIME>\n- todo.g3.md <IF PRESENT, SHOW CONTENTS>",
         ),
         f'"{messages.FILE_NOT_FOUND.replace("<codepath>", "<path>")}"',
     ],
@@ -121,7 +122,14 @@ def test_inserted_text_is_not_filled_again():
 
 
 def test_the_tools_of_each_role():
-    assert PLANNER_TOOLS == ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
+    assert PLANNER_TOOLS == (
+        "read_file",
+        "write_file",
+        "shell",
+        "code_search",
+        "str_replace",
+        "final_output",
+    )
     assert "todo_write" in PLAYER_TOOLS
     assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
 
@@ -233,7 +241,16 @@ def test_temporary_files_are_recognized(path):
 
 @pytest.mark.parametrize(
     "path",
-    ["src/target.py", "docs/logs.md", "templates/x", "temporary.md", "a.logs", "log", "tmpfile", "src/attempt/x"],
+    [
+        "src/target.py",
+        "docs/logs.md",
+        "templates/x",
+        "temporary.md",
+        "a.logs",
+        "log",
+        "tmpfile",
+        "src/attempt/x",
+    ],
 )
 def test_other_files_are_not_temporary(path):
     assert not is_temporary(path)
@@ -246,7 +263,9 @@ names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["??", " M", "M ", "MM", "A ", "AM", " D", "D ", "UU", "AA"]), names),
+        st.tuples(
+            st.sampled_from(["??", " M", "M ", "MM", "A ", "AM", " D", "D ", "UU", "AA"]), names
+        ),
         unique_by=lambda row: row[1],
     )
 )
@@ -287,9 +306,17 @@ def test_a_call_is_one_line_of_80_characters(name, arguments, text, is_error):
 
 
 def test_a_call_shows_its_main_argument():
-    called = CalledTool("shell", '{"command": "make test"}', "ended with exit code 2\n--- output ---\nno", False, 1.0)
+    called = CalledTool(
+        "shell",
+        '{"command": "make test"}',
+        "ended with exit code 2\n--- output ---\nno",
+        False,
+        1.0,
+    )
     assert tool_line("player", called) == "  player: shell make test  -> exit code 2"
-    searched = CalledTool("code_search", '{"searches": [{"pattern": "a"}, {"pattern": "b"}]}', "", False, 1.0)
+    searched = CalledTool(
+        "code_search", '{"searches": [{"pattern": "a"}, {"pattern": "b"}]}', "", False, 1.0
+    )
     assert tool_line("coach", searched) == "  coach: code_search a, b"
 
 
@@ -304,5 +331,7 @@ def test_feedback_is_shown_up_to_25_lines():
 
 
 def test_the_machine_has_no_input_or_output():
-    imports = re.findall(r"^(?:from|import) .*", Path(machine.__file__).read_text("utf-8"), re.MULTILINE)
+    imports = re.findall(
+        r"^(?:from|import) .*", Path(machine.__file__).read_text("utf-8"), re.MULTILINE
+    )
     assert imports == ["from __future__ import annotations", "from enum import Enum"]

@@ -33,12 +33,17 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class Terminal:
     """The command on a terminal, with a person who types after certain output."""
 
-    def __init__(self, project, *flags, columns: int = 80, environ: dict[str, str] | None = None, nohup=False) -> None:
+    def __init__(
+        self, project, *flags, columns: int = 80, environ: dict[str, str] | None = None, nohup=False
+    ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         code = ON_TERMINAL + AS_UNDER_NOHUP * nohup
         plugins = [install_plugin(project.home / f"terminal-{slave}", "terminal", code)]
-        environ, streams = {"TERM": "xterm", **(environ or {})}, dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+        environ, streams = (
+            {"TERM": "xterm", **(environ or {})},
+            dict.fromkeys(("stdin", "stdout", "stderr"), slave),
+        )
         self.process = project.start(*flags, environ=environ, plugins=plugins, **streams)
         os.close(slave)
         self.shown = ""
@@ -50,7 +55,9 @@ class Terminal:
                 try:
                     self._read()
                 except OSError:
-                    pytest.fail(f"{words!r} was not shown within a minute, but {self.shown[self.read_to :]!r}")
+                    pytest.fail(
+                        f"{words!r} was not shown within a minute, but {self.shown[self.read_to :]!r}"
+                    )
             self.read_to = self.shown.index(words, self.read_to) + len(words)
 
     def types(self, text: str) -> None:
@@ -112,12 +119,18 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     cast.player = [
         replace(cast.called("todo_write", content="- [x] two\n"), text="First a list."),
-        cast.called("shell", command="echo a command that is longer than a line of the terminal can ever be; exit 3"),
+        cast.called(
+            "shell",
+            command="echo a command that is longer than a line of the terminal can ever be; exit 3",
+        ),
         cast.called("read_file", path="no\x1b[31msuch.txt"),
         cast.writes("two.txt", "2\n"),
         cast.done("two.txt is there"),
     ]
-    cast.coach = [cast.done("\n\n".join(f"{number}: {'word ' * 20}" for number in range(30))), *cast.coach]
+    cast.coach = [
+        cast.done("\n\n".join(f"{number}: {'word ' * 20}" for number in range(30))),
+        *cast.coach,
+    ]
     terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", "--sandbox=off")
     for shown, typed in (
         ("correct branch", "yes\n"),
@@ -144,16 +157,23 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     assert next(at for at, line in enumerate(feedback) if not line.startswith("  ")) == 25
     assert "\x1b[31msuch" not in terminal.shown
     path = str(codebase.project.root)
-    assert [line for line in lines if len(line) > 80 and path not in line and "logs/" not in line] == []
+    assert [
+        line for line in lines if len(line) > 80 and path not in line and "logs/" not in line
+    ] == []
     assert "\n\n\n" not in "\n".join(line.strip() for line in lines)
 
 
 @pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(("environ", "in_color"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("environ", "in_color"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_calls_fit_a_narrow_terminal_and_are_in_color(codebase, on_terminal, environ, in_color):
     cast = codebase.cast
     cast.player = [
-        cast.called("shell", command="echo '[bold]a command[/] that is longer than the lines of a terminal'; exit 3"),
+        cast.called(
+            "shell",
+            command="echo '[bold]a command[/] that is longer than the lines of a terminal'; exit 3",
+        ),
         cast.called("read_file", path="no[red]such\x1b[35m.txt"),
         *cast.player,
     ]
@@ -205,10 +225,15 @@ def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     [
         (False, 130, "a call"),
         (True, 1, "a question"),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((False, 130, "a question"), (True, 1, "a call"))),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in ((False, 130, "a question"), (True, 1, "a call"))
+        ),
     ],
 )
-def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(codebase, on_terminal, nohup, code, moment):
+def test_a_closed_terminal_interrupts_the_run_or_ends_its_input(
+    codebase, on_terminal, nohup, code, moment
+):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", nohup=nohup)
     terminal.until("correct branch")

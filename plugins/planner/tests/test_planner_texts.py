@@ -81,7 +81,11 @@ def test_a_completion_is_recognized_by_its_file_names(when, with_todo):
 
 
 def test_other_names_are_not_completions():
-    for name in ("completed_requirements_2025-13-08_17-25-31.md", "completed_todo_2025-12-08_17-25-31.md", "x.md"):
+    for name in (
+        "completed_requirements_2025-13-08_17-25-31.md",
+        "completed_todo_2025-12-08_17-25-31.md",
+        "x.md",
+    ):
         assert completed_at(name) is None
 
 
@@ -110,10 +114,18 @@ def test_wrapping_loses_only_blanks(text, width):
 
 @pytest.mark.parametrize(
     "character",
-    ["e\u0301", "\U0001f1e9\U0001f1ea", "\U0001f44d\U0001f3fd", "\U0001f468\u200d\U0001f469", "\u1112\u1161\u11ab"],
+    [
+        "e\u0301",
+        "\U0001f1e9\U0001f1ea",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f468\u200d\U0001f469",
+        "\u1112\u1161\u11ab",
+    ],
 )
 def test_a_character_is_not_separated_from_its_marks(character):
-    assert all(line == character * (len(line) // len(character)) for line in wrap(character * 50, 7))
+    assert all(
+        line == character * (len(line) // len(character)) for line in wrap(character * 50, 7)
+    )
 
 
 def test_wide_characters_take_two_columns():
@@ -168,10 +180,24 @@ def test_decoration_around_a_message_is_removed(written, summary):
 
 
 @pytest.mark.parametrize(
-    "written", ["# Add `x`", '**Say "x"**', "`x` and `y`", "Add `x`", "Don't say 'x'", '"quoted"', "## Add x ##"]
+    "written",
+    [
+        "# Add `x`",
+        '**Say "x"**',
+        "`x` and `y`",
+        "Add `x`",
+        "Don't say 'x'",
+        '"quoted"',
+        "## Add x ##",
+    ],
 )
 def test_marks_belong_to_their_pairs(written):
-    plain = {"# Add `x`": "Add `x`", '**Say "x"**': 'Say "x"', '"quoted"': "quoted", "## Add x ##": "Add x"}
+    plain = {
+        "# Add `x`": "Add `x`",
+        '**Say "x"**': 'Say "x"',
+        '"quoted"': "quoted",
+        "## Add x ##": "Add x",
+    }
     assert commit_message(written, COMPLETED).summary == plain.get(written, written)
 
 
@@ -188,7 +214,9 @@ def test_an_empty_message_is_replaced_by_file_names():
 
 
 def test_a_long_description_ends_at_a_line():
-    message = commit_message("Add\n" + "\n".join(f"line {number}" for number in range(20)), COMPLETED)
+    message = commit_message(
+        "Add\n" + "\n".join(f"line {number}" for number in range(20)), COMPLETED
+    )
     assert message.description[:7] == tuple(f"line {number}" for number in range(7))
     assert len(message.description) == 10
 

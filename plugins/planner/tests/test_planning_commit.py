@@ -1,4 +1,6 @@
-"""Staging, review and commit: which files go in, which stay out, and what happens to files staged before."""
+"""Staging, review and commit: which files go in, which stay out, and what happens to files staged
+before.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,11 @@ import re
 
 from code_commit_testing import Project, Reply
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
 
 
@@ -29,8 +35,25 @@ def test_files_are_staged_one_by_one(codebase, tmp_path):
         "st*r.txt",
         "sub/deep/a.py",
     ]
-    temporary = ["x.log", "target/a", "node_modules/a", "a/__pycache__/m.pyc", ".venv/a", "b.tmp", "c.bak", ".DS_Store",
-                 "Thumbs.db", "m.pyc", "tmp/a", "temp/a", ".pytest_cache/a", ".mypy_cache/a", ".ruff_cache/a", "a.py~"]  # fmt: skip
+    temporary = [
+        "x.log",
+        "target/a",
+        "node_modules/a",
+        "a/__pycache__/m.pyc",
+        ".venv/a",
+        "b.tmp",
+        "c.bak",
+        ".DS_Store",
+        # Fmt: skip.
+        "Thumbs.db",
+        "m.pyc",
+        "tmp/a",
+        "temp/a",
+        ".pytest_cache/a",
+        ".mypy_cache/a",
+        ".ruff_cache/a",
+        "a.py~",
+    ]
     person = codebase.start()
     person.answers("yes")
     person.question()
@@ -40,19 +63,29 @@ def test_files_are_staged_one_by_one(codebase, tmp_path):
     codebase.write("kept.log", "changed\n")
     (project.root / "gone.txt").unlink()
     (project.root / "moved.txt").rename(project.root / "here.txt")
-    Project.create(tmp_path / "inner").root.rename(project.root / "inner")  # a repository of its own
+    # A repository of its own.
+    Project.create(tmp_path / "inner").root.rename(project.root / "inner")
     person.says("")
     person.answers("yes", "commit")
     person.quits()
     committed = set(codebase.committed())
     plan = {path for path in committed if path.startswith("g3-plan/")}
     assert len(plan) == 3
-    assert committed - plan == {*strange, "two.txt", "gone.txt", "moved.txt", "here.txt", "caf\udce9.txt"}
+    assert committed - plan == {
+        *strange,
+        "two.txt",
+        "gone.txt",
+        "moved.txt",
+        "here.txt",
+        "caf\udce9.txt",
+    }
     assert "repositories inside this one):\n  inner/" in person.notices()
     assert {line[3:] for line in codebase.status()} == {"kept.log", "inner/", *temporary}
 
 
-def test_a_quit_or_a_merge_at_the_review_writes_nothing_and_the_next_start_continues(codebase, to_review):
+def test_a_quit_or_a_merge_at_the_review_writes_nothing_and_the_next_start_continues(
+    codebase, to_review
+):
     project = codebase.project
     codebase.write("theirs.txt", "staged\n")
     project.git("add", "theirs.txt")
@@ -75,7 +108,10 @@ def test_a_quit_or_a_merge_at_the_review_writes_nothing_and_the_next_start_conti
     project.git("update-ref", "MERGE_HEAD", "HEAD")
     person.says("commit")
     finished = person.ends()
-    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
+    assert (finished["exit_code"], finished["summary"]) == (
+        3,
+        f"a merge is in progress in {project.root}",
+    )
     assert (codebase.history, codebase.subjects()) == (history, ["start"])
 
     project.git("update-ref", "-d", "MERGE_HEAD")
@@ -102,7 +138,10 @@ def test_files_staged_before_the_work_are_kept_and_not_committed(codebase, to_re
     codebase.write("planned.txt", "not yet staged\n")
     project.git("add", "--intent-to-add", "planned.txt")
     cast = codebase.cast
-    cast.player[2:2] = [cast.writes("debug.log", "played\n"), cast.called("shell", command="git add two.txt")]
+    cast.player[2:2] = [
+        cast.writes("debug.log", "played\n"),
+        cast.called("shell", command="git add two.txt"),
+    ]
     person = to_review(dirty=True)
     person.says("commit")
     person.quits()
@@ -122,7 +161,10 @@ def test_staging_during_the_review_changes_the_commit(codebase, to_review):
     codebase.project.git("reset", "-q", "two.txt")
     person.says("commit")
     person.quits()
-    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"x.log", "theirs.txt"}
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {
+        "x.log",
+        "theirs.txt",
+    }
     assert codebase.status() == ["?? two.txt"]
 
 
@@ -143,7 +185,9 @@ def test_an_empty_repository_works(codebase):
 def test_the_message_is_wrapped_and_in_utf_8_also_on_a_detached_head(codebase, to_review):
     codebase.project.git("checkout", "-q", "--detach")
     codebase.project.git("config", "i18n.commitEncoding", "latin1")
-    codebase.cast.message = [Reply("# Füge `字` " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
+    codebase.cast.message = [
+        Reply("# Füge `字` " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)
+    ]
     person = to_review()
     person.says("commit")
     person.quits()
@@ -176,8 +220,13 @@ def test_a_codebase_may_be_a_folder_of_its_repository(codebase):
     person.answers("yes", "commit")
     person.quits()
     committed = codebase.committed()
-    assert {path for path in committed if "g3-plan" not in path} == {"other/file.txt", "sub dir/two.txt"}
-    assert min(path for path in committed if "g3-plan" in path).startswith("sub dir/g3-plan/completed_requirements_")
+    assert {path for path in committed if "g3-plan" not in path} == {
+        "other/file.txt",
+        "sub dir/two.txt",
+    }
+    assert min(path for path in committed if "g3-plan" in path).startswith(
+        "sub dir/g3-plan/completed_requirements_"
+    )
     assert codebase.status() == []
 
 
@@ -222,7 +271,10 @@ def test_changes_that_git_overlooks_are_named(codebase, to_review):
     person.answers("yes", "yes", "commit")
     assert "):\n  gone.txt (skip-worktree)\n" in person.notices()
     person.quits()
-    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "one.txt"}
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {
+        "two.txt",
+        "one.txt",
+    }
 
 
 def test_large_files_are_committed_by_the_users_own_git_lfs(codebase, to_review, tmp_path):

@@ -10,7 +10,11 @@ import pytest
 from code_commit.plugin_api import Finish
 from code_commit_testing import Reply
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 QUESTION = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
 
 
@@ -37,7 +41,10 @@ def test_the_player_and_the_coach_get_the_requirements_and_the_player_the_feedba
         cast.called("str_replace", path="one.txt", old_str="11", new_str="12"),
         cast.done("all is there"),
     ]
-    cast.coach = [cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."), *cast.coach]
+    cast.coach = [
+        cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."),
+        *cast.coach,
+    ]
     person = build()
     person.quits()
     assert "review" in person.states
@@ -48,7 +55,14 @@ def test_the_player_and_the_coach_get_the_requirements_and_the_player_the_feedba
     assert "g3-plan/current_requirements.md" in player
     coach = cast.requests["coach"][0].json["messages"][-1]["content"]
     coach = coach if isinstance(coach, str) else coach[0]["text"]
-    for text in ("Add two.", "all is there", "-11\n+12\n", "new: nëw.txt", "+new words\n", "changed: one.txt"):
+    for text in (
+        "Add two.",
+        "all is there",
+        "-11\n+12\n",
+        "new: nëw.txt",
+        "+new words\n",
+        "changed: one.txt",
+    ):
         assert text in coach
     assert "g3-plan/todo.g3.md" not in coach
     names = [tool["function"]["name"] for tool in cast.requests["coach"][0].json["tools"]]
@@ -59,7 +73,9 @@ def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, bui
     cast = codebase.cast
     branch, commit = "git checkout -qb other", "git add two.txt; git commit -qm mine"
     cast.player[2:] = [
-        reply for command in (branch, commit) for reply in (cast.called("shell", command=command), cast.done())
+        reply
+        for command in (branch, commit)
+        for reply in (cast.called("shell", command=command), cast.done())
     ]
     cast.coach = [cast.done("Not yet."), *cast.coach]
     person = build("--max-turns=1")
@@ -78,26 +94,36 @@ def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, bui
 def test_open_todos_are_asked_about(codebase, build):
     cast = codebase.cast
     cast.summary = [Reply("")]
-    todos = {"no list\n": "There are no todos in", "- [x] a\n- [ ] b\n": "1 of 2 todos are not done:\n  - [ ] b"}
-    cast.player = [reply for todo in todos for reply in (cast.called("todo_write", content=todo), cast.done())]
+    todos = {
+        "no list\n": "There are no todos in",
+        "- [x] a\n- [ ] b\n": "1 of 2 todos are not done:\n  - [ ] b",
+    }
+    cast.player = [
+        reply for todo in todos for reply in (cast.called("todo_write", content=todo), cast.done())
+    ]
     person = build()
     for message, answer in zip(todos.values(), ("no", "yes"), strict=True):
         told = person.notices()
         question = person.question()
         assert question.endswith(QUESTION)
         assert question.startswith(message)
-        assert (person.notices().removeprefix(told) + question).count("approved the implementation") == 1
+        assert (person.notices().removeprefix(told) + question).count(
+            "approved the implementation"
+        ) == 1
         person.says(answer)
     person.quits()
     assert person.states[-3:-1] == ["stage", "review"]
-    assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history  # the requirements, for want of a summary
+    # The requirements, for want of a summary.
+    assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history
 
 
 def test_the_work_of_the_agents_is_seen(codebase, build):
     cast = codebase.cast
     read = cast.called("read_file", path="one.txt")
     cast.player = [
-        replace(cast.called("todo_write", content="- [ ] two\n- [ ] three\n"), text="First a list."),
+        replace(
+            cast.called("todo_write", content="- [ ] two\n- [ ] three\n"), text="First a list."
+        ),
         cast.called("todo_write", content="- [x] two\n- [ ] three\n"),
         *[read] * 5,
     ]
@@ -113,8 +139,13 @@ def test_the_work_of_the_agents_is_seen(codebase, build):
     assert "Summarizing the requirements" in person.notices()
     person.says("quit")
     assert person.ends()["exit_code"] == 0
-    assert re.search(r"This session: 1 turn of the player and the coach, 0 commits, [\d,]+ tokens", person.notices())
-    assert [event for event in person.events if event["kind"] == "planner.spent"][-1]["data"]["tokens"] > 0
+    assert re.search(
+        r"This session: 1 turn of the player and the coach, 0 commits, [\d,]+ tokens",
+        person.notices(),
+    )
+    assert [event for event in person.events if event["kind"] == "planner.spent"][-1]["data"][
+        "tokens"
+    ] > 0
 
 
 def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, build):
@@ -125,10 +156,15 @@ def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, 
     assert "no such model" in question
     person.says("")
     question = person.question()
-    assert question.startswith("The coach and the player ran out of turns (2): the coach is not satisfied.\n")
+    assert question.startswith(
+        "The coach and the player ran out of turns (2): the coach is not satisfied.\n"
+    )
     assert "All 1 todos are done." in question
     finished = person.ends()
-    assert (finished["exit_code"], finished["summary"]) == (1, "the input ended at: implementation complete")
+    assert (finished["exit_code"], finished["summary"]) == (
+        1,
+        "the input ended at: implementation complete",
+    )
     assert len(codebase.cast.requests["coach"]) == 3
     assert codebase.plan_files() == {"current_requirements.md", "todo.g3.md", "planner_history.txt"}
     assert codebase.subjects() == ["start"]
@@ -136,9 +172,15 @@ def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, 
 
 def test_the_original_section_reaches_no_implementer_and_the_summary_is_limited(codebase, build):
     cast = codebase.cast
-    original = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
-    cast.planner[0] = cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n")
-    cast.summary = [Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")]
+    original = (
+        "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+    )
+    cast.planner[0] = cast.writes(
+        NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n"
+    )
+    cast.summary = [
+        Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")
+    ]
     person = build()
     person.quits()
     summary = codebase.history.partition("<<\n")[2].partition("\n>>\n")[0].split("\n")
@@ -166,7 +208,9 @@ def test_no_git_runs_no_git_command(codebase):
     person.answers("", "yes")
     person.quits()
     assert not {"branch check", "stage", "commit"} & set(person.states)
-    assert [line[20:].partition(" (")[0] for line in codebase.history.splitlines() if line[:2] == "20"] == [
+    assert [
+        line[20:].partition(" (")[0] for line in codebase.history.splitlines() if line[:2] == "20"
+    ] == [
         "- REFINING REQUIREMENTS",
         "- START IMPLEMENTING",
         "- COMPLETED REQUIREMENTS",

@@ -15,10 +15,14 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     assert asked[0] == "Is this the correct branch to start work on? [yes/no/quit]"
     finished = person.quits()
     assert finished["exit_code"] == 0
-    assert [event["data"]["answer"] for event in person.events if event["kind"] == "question.answered"] == [
-        *("yes", "", "yes", "commit", "quit")
-    ]
-    for text in ("Current git branch: master", "code-commit is ready to make a git commit.", "  two.txt"):
+    assert [
+        event["data"]["answer"] for event in person.events if event["kind"] == "question.answered"
+    ] == [*("yes", "", "yes", "commit", "quit")]
+    for text in (
+        "Current git branch: master",
+        "code-commit is ready to make a git commit.",
+        "  two.txt",
+    ):
         assert text in person.notices()
     assert person.states == [
         "startup",
@@ -57,5 +61,6 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
         ["two.txt", "g3-plan/planner_history.txt", f"g3-plan/{found[2]}", f"g3-plan/{found[4]}"]
     )
     assert (
-        codebase.project.git("show", f"HEAD:g3-plan/{found[2]}") == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+        codebase.project.git("show", f"HEAD:g3-plan/{found[2]}")
+        == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
     )

@@ -1,4 +1,6 @@
-"""Commits that a hook or a signature refuses: shown, repeated, offered at the next start, or declined."""
+"""Commits that a hook or a signature refuses: shown, repeated, offered at the next start, or
+declined.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def test_a_commit_that_a_hook_or_a_signature_refuses_can_be_repeated(codebase, t
     hook(codebase, "exit 0\n")
     person.says("yes")
     person.question()
-    assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.notices()
+    assert (
+        "The commit was not made: `git commit` failed: error: gpg failed to sign the data"
+        in person.notices()
+    )
     executable(gpg, "cat > /dev/null; printf '\\n[GNUPG:] SIG_CREATED \\n' >&2; echo signed\n")
     person.says("yes")
     person.quits()
@@ -96,7 +101,10 @@ def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
     person.quits()
     codebase.write("agent-config/config.toml", config)
     codebase.write(NEW, "again\n")
-    codebase.cast.planner = [codebase.cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nThree.\n"), codebase.cast.done()]
+    codebase.cast.planner = [
+        codebase.cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nThree.\n"),
+        codebase.cast.done(),
+    ]
     codebase.cast.player = [
         codebase.cast.called("todo_write", content="- [x] three\n"),
         codebase.cast.writes("three.txt", "3\n"),

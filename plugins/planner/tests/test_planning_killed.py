@@ -1,4 +1,6 @@
-"""Runs that are killed at one system call, in the middle of a rename or between two calls of git, or at any event."""
+"""Runs that are killed at one system call, in the middle of a rename or between two calls of git,
+or at any event.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +58,20 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "number", "offered"),
     [
-        ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are already moved
-        pytest.param("rename new-2 completed_todo", 1, RESUMED, marks=SLOW),  # between the two names
-        pytest.param(" --quiet HEAD^{commit}", 2, REVIEWED, marks=SLOW),  # renamed, which is not recorded
-        pytest.param(" add --all", 1, REVIEWED, marks=SLOW),  # STAGE: the files to add are recorded, but not added
+        # The new requirements are already moved.
+        ("rename new-0 current_requirements.md", 1, REFINED),
+        # Between the two names.
+        pytest.param("rename new-2 completed_todo", 1, RESUMED, marks=SLOW),
+        # Renamed, which is not recorded.
+        pytest.param(" --quiet HEAD^{commit}", 2, REVIEWED, marks=SLOW),
+        # STAGE: the files to add are recorded, but not added.
+        pytest.param(" add --all", 1, REVIEWED, marks=SLOW),
         pytest.param("staging.json", 3, REVIEWED, marks=SLOW),  # COMMIT: nothing is recorded yet
-        pytest.param(" add --all", 2, AGAIN, marks=SLOW),  # COMMIT: both lines are written, but not staged
+        # COMMIT: both lines are written, but not staged.
+        pytest.param(" add --all", 2, AGAIN, marks=SLOW),
         pytest.param(" commit ", 1, AGAIN, marks=SLOW),  # others' entries are out of the index
-        pytest.param(" ls-files -sz", 1, [], marks=SLOW),  # committed, with others' entries still out of the index
+        # Committed, with others' entries still out of the index.
+        pytest.param(" ls-files -sz", 1, [], marks=SLOW),
     ],
 )
 def test_killed_at_a_call(codebase, tmp_path, call, number, offered):

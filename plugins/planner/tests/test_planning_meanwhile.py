@@ -1,4 +1,6 @@
-"""Another program changes the plan folder while planning works: the run ends and says what is missing or in the way."""
+"""Another program changes the plan folder while planning works: the run ends and says what is
+missing or in the way.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def lose_completed(root) -> None:
         ("approval", lose_new, f"there is no {NEW} any more"),
         ("approval", add_current, f"{CURRENT} already exists"),
         pytest.param("approval", put_folder, f"{NEW} cannot be read: ", marks=pytest.mark.slow),
-        pytest.param("approval", grow, f"{NEW} is larger than 10485760 bytes", marks=pytest.mark.slow),
+        pytest.param(
+            "approval", grow, f"{NEW} is larger than 10485760 bytes", marks=pytest.mark.slow
+        ),
         ("summary", lose_current, f"there is no {CURRENT} any more"),
         ("coach", lose_current, f"there is no {CURRENT} any more"),
         ("review", lose_completed, "there is no completed_requirements_"),

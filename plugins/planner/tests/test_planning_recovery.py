@@ -13,7 +13,11 @@ from code_commit_planner.progress import Progress, digest, read_message, read_pr
 from code_commit_planner.running_command import read_running_command
 from code_commit_planner.staged_by_others import Staging, read_staging
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 HISTORY = "g3-plan/planner_history.txt"
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
@@ -24,7 +28,13 @@ def kinds(codebase) -> list[str]:
     return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
 
 
-WHOLE = ["REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING", "COMPLETED REQUIREMENTS", "GIT COMMIT"]
+WHOLE = [
+    "REFINING REQUIREMENTS",
+    "GIT HEAD",
+    "START IMPLEMENTING",
+    "COMPLETED REQUIREMENTS",
+    "GIT COMMIT",
+]
 
 
 @pytest.fixture
@@ -60,7 +70,9 @@ def killed(codebase):
     return SimpleNamespace(at_call=at_call, at_question=at_question)
 
 
-@pytest.mark.parametrize("part", ["summary", "coach", pytest.param("player", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "part", ["summary", "coach", pytest.param("player", marks=pytest.mark.slow)]
+)
 def test_killed_while_implementing_and_resumed(codebase, killed, part):
     cast = codebase.cast
     cast.coach = [cast.done("Three is missing."), *cast.coach]
@@ -101,7 +113,9 @@ def test_quitting_the_recovery_changes_nothing_and_skipping_it_counts_as_complet
 def test_an_incomplete_skipped_recovery_starts_in_the_history(codebase, killed):
     person = killed.at_call("summary")
     asked = person.answers("yes", "yes", "no", "no", "commit")
-    assert asked[3].startswith("The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md")
+    assert asked[3].startswith(
+        "The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md"
+    )
     person.quits()
     assert kinds(codebase) == [*WHOLE[:2], "USER SKIPPED RECOVERY", *WHOLE[2:]]
     assert codebase.status() == []
@@ -192,12 +206,14 @@ def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
     person.answers("yes", "yes", "yes", "commit")
     assert person.ends()["exit_code"] == 1
     assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
-    assert codebase.subjects() == ["Add a second file", "start"]  # not restored although the input ended
+    # Not restored although the input ended.
+    assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.status() == []
 
 
 @pytest.mark.parametrize(
-    "part", ["player", *(pytest.param(each, marks=pytest.mark.slow) for each in ("planner", "message"))]
+    "part",
+    ["player", *(pytest.param(each, marks=pytest.mark.slow) for each in ("planner", "message"))],
 )
 def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.write(NEW, "old words\n")
@@ -211,7 +227,10 @@ def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.cast.rewind()
     person = codebase.start()
     person.answers(
-        *{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[part], "commit"
+        *{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[
+            part
+        ],
+        "commit",
     )
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
@@ -241,7 +260,13 @@ def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
 
 
 BROKEN = ["{", "", "[]", '{"head": 1}', '{"head": null, "ours": 5}', '{"kept": []}']
-STATE = ["staging.json", "coach-feedback.json", "chat.json", "commit-message.json", "running-command.json"]
+STATE = [
+    "staging.json",
+    "coach-feedback.json",
+    "chat.json",
+    "commit-message.json",
+    "running-command.json",
+]
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -279,10 +304,23 @@ def test_restored_index_entries_do_not_overwrite_newer_ones(codebase):
     project.git("add", "one.txt")
     new = project.git("rev-parse", ":one.txt").strip()
     entry = {"path": "one.txt", "old_mode": "100644", "old_id": old, "mode": "100644", "id": new}
-    fresh = {"path": "new.txt", "old_mode": "000000", "old_id": "0" * 40, "mode": "100644", "id": new}
+    fresh = {
+        "path": "new.txt",
+        "old_mode": "000000",
+        "old_id": "0" * 40,
+        "mode": "100644",
+        "id": new,
+    }
     state = project.root / "agent-config/.code-commit/state/planner/staging.json"
     state.parent.mkdir(parents=True)
-    kept = {"head": None, "ours": [], "foreign": [], "set_aside": [entry, fresh], "summary": "", "description": []}
+    kept = {
+        "head": None,
+        "ours": [],
+        "foreign": [],
+        "set_aside": [entry, fresh],
+        "summary": "",
+        "description": [],
+    }
     state.write_text(json.dumps(kept))
     codebase.write("one.txt", "committed since\n")
     project.git("commit", "-qam", "since")

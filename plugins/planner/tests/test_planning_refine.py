@@ -6,12 +6,18 @@ import json
 
 from code_commit_testing import Reply
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
 
 
 def test_a_missing_file_is_reported_and_not_created(codebase):
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="yes\n\nquit\n")
+    done = codebase.project.command(
+        "--planning", f"--codepath={codebase.project.root}", stdin="yes\n\nquit\n"
+    )
     assert done.exit_code == 0
     assert f"File not found: {codebase.project.root}/g3-plan/new_requirements.md\n" in done.stdout
     assert done.stdout.count("Hit enter for me to start a review of that file.") == 2
@@ -36,7 +42,10 @@ def test_a_file_that_cannot_be_reviewed_is_reported(codebase):
         (codebase.project.root / NEW).write_bytes(content)
         person.says("")
         person.question()
-        assert person.notices().count("g3-plan/new_requirements.md cannot be reviewed: it is ") == number
+        assert (
+            person.notices().count("g3-plan/new_requirements.md cannot be reviewed: it is ")
+            == number
+        )
         assert (codebase.project.root / NEW).read_bytes() == content
     person.says("quit")
     person.ends()
@@ -60,7 +69,10 @@ def test_the_planner_gets_the_prompt_the_tools_and_the_tag_of_the_seed(codebase)
     person.quits()
     request = codebase.cast.requests["planner"][0].json
     system, prompt = (message["content"] for message in request["messages"][:2])
-    assert "You're an experienced software engineering architect. Please help me to ideate and refine\n" in str(system)
+    assert (
+        "You're an experienced software engineering architect. Please help me to ideate and refine\n"
+        in str(system)
+    )
     assert f"at {codebase.project.root}.\n" in str(system)
     assert "<codepath>" not in str(system) + str(prompt)
     assert "please rewrite it" in str(prompt)
@@ -97,7 +109,9 @@ def test_a_satisfied_planner_leads_to_the_approval(codebase):
     codebase.cast.planner = [Reply("I have nothing to add.")]
     person = codebase.start()
     question = person.answers("yes", "yes", "", "yes")[3]
-    assert question.startswith(f"The LLM has left `{codebase.project.root}/{NEW}` as it is.\nPlease go and read")
+    assert question.startswith(
+        f"The LLM has left `{codebase.project.root}/{NEW}` as it is.\nPlease go and read"
+    )
     assert "Please review" in person.question()
 
 
@@ -110,7 +124,10 @@ def test_words_at_the_approval_reach_the_planner(codebase):
     assert "Please review" in person.question()
     assert "yes, but drop\nsection 3" in cast.requests["planner"][2].prompt
     assert len(cast.requests["planner"]) == 4
-    assert person.notices().count("Unknown answer. Please answer 'yes' or 'no' or 'quit', or in words") == 4
+    assert (
+        person.notices().count("Unknown answer. Please answer 'yes' or 'no' or 'quit', or in words")
+        == 4
+    )
     assert person.states.count("refine requirements") == 2
 
 

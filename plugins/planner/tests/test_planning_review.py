@@ -7,7 +7,11 @@ import re
 
 import pytest
 
-NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+NEW, CURRENT, TODO = (
+    "g3-plan/new_requirements.md",
+    "g3-plan/current_requirements.md",
+    "g3-plan/todo.g3.md",
+)
 
 
 def kinds(codebase):
@@ -20,7 +24,9 @@ def test_only_a_whole_word_commits(codebase, to_review):
     for number, typed in enumerate(["", "commit it", *"ycke"], 1):
         person.says(typed)
         assert "Please review" in person.question()
-        assert person.notices().count("Unknown answer. Please answer 'commit' or 'diff' or") == number
+        assert (
+            person.notices().count("Unknown answer. Please answer 'commit' or 'diff' or") == number
+        )
     assert codebase.subjects() == ["start"]
     person.says("Continue")
     person.quits()
@@ -52,7 +58,9 @@ def test_back_asks_for_words_and_a_killed_run_keeps_them(codebase, to_review):
     cast = codebase.cast
     person = to_review()
     person.says("back")
-    assert person.question() == "What should the coach and the player change? Enter changes nothing."
+    assert (
+        person.question() == "What should the coach and the player change? Enter changes nothing."
+    )
     for wrong in ("", "quit", "k"):
         person.says(wrong)
         assert "Please review" in person.question()
@@ -94,7 +102,9 @@ def test_an_edited_message_is_there_at_the_next_start(codebase, to_review):
 
 
 def test_the_message_can_be_edited_after_a_commit_that_failed(codebase, to_review):
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + COMMIT_HOOKS)
+    codebase.write(
+        "agent-config/config.toml", codebase.read("agent-config/config.toml") + COMMIT_HOOKS
+    )
     path = codebase.project.root / ".git/hooks/commit-msg"
     path.parent.mkdir(exist_ok=True)
     path.write_text('#!/bin/sh\ngrep -q "^JIRA-1" "$1"\n')
@@ -113,7 +123,9 @@ def test_the_message_can_be_edited_after_a_commit_that_failed(codebase, to_revie
 
 
 def test_a_commit_that_failed_can_go_back_to_the_player(codebase, to_review):
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + COMMIT_HOOKS)
+    codebase.write(
+        "agent-config/config.toml", codebase.read("agent-config/config.toml") + COMMIT_HOOKS
+    )
     path = codebase.project.root / ".git/hooks/pre-commit"
     path.parent.mkdir(exist_ok=True)
     path.write_text("#!/bin/sh\ntest -e three.txt\n")
@@ -132,7 +144,9 @@ def test_a_commit_that_failed_can_go_back_to_the_player(codebase, to_review):
     assert codebase.status() == []
 
 
-@pytest.mark.parametrize("answers", [["edit", "w" * 73, "leave"], pytest.param(["no"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "answers", [["edit", "w" * 73, "leave"], pytest.param(["no"], marks=pytest.mark.slow)]
+)
 def test_the_files_may_stay_staged(codebase, to_review, answers):
     person = to_review()
     person.says("no")
@@ -149,7 +163,9 @@ def test_the_files_may_stay_staged(codebase, to_review, answers):
 
 def test_all_that_goes_in_is_shown_and_what_the_commit_skips(codebase, to_review):
     cast = codebase.cast
-    cast.player.insert(1, cast.called("shell", command="for n in $(seq 30); do echo $n > file-$n.txt; done"))
+    cast.player.insert(
+        1, cast.called("shell", command="for n in $(seq 30); do echo $n > file-$n.txt; done")
+    )
     codebase.write("a\nCommitted 0123.txt", "x\n")
     codebase.project.git("config", "commit.gpgSign", "true")
     path = codebase.project.root / ".git/hooks/pre-commit"
@@ -157,7 +173,10 @@ def test_all_that_goes_in_is_shown_and_what_the_commit_skips(codebase, to_review
     path.write_text("#!/bin/sh\ntouch hook-ran\nexit 1\n")
     path.chmod(0o755)
     person = to_review(dirty=True)
-    assert "This commit skips: the signature, the hook pre-commit\n(`commit_hooks = true`" in person.notices()
+    assert (
+        "This commit skips: the signature, the hook pre-commit\n(`commit_hooks = true`"
+        in person.notices()
+    )
     assert "\n  a\\nCommitted 0123.txt\n" in person.notices()
     assert "\nCommitted" not in person.notices()
     for number in range(1, 31):
@@ -173,7 +192,9 @@ def test_all_that_goes_in_is_shown_and_what_the_commit_skips(codebase, to_review
 
 
 @pytest.mark.parametrize("include", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase, to_review, include):
+def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(
+    codebase, to_review, include
+):
     cast = codebase.cast
     for name in ("theirs.txt", "mine.txt"):
         codebase.write(name, "staged\n")
@@ -184,8 +205,9 @@ def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase,
     person = codebase.start()
     person.answers("yes", "yes", "", "yes")
     assert "\n  include  also commit these files, as a whole\n" in person.question()
-    assert "changed by the player since: not part of this commit, unless you type 'include':\n  theirs.txt" in (
-        person.notices()
+    assert (
+        "changed by the player since: not part of this commit, unless you type 'include':\n  theirs.txt"
+        in (person.notices())
     )
     person.says("include" if include else "commit")
     if include:

@@ -30,7 +30,8 @@ def test_quitting_keeps_the_new_plan_folder_which_the_next_start_does_not_list(c
     assert person.quits()["exit_code"] == 0
     assert codebase.plan_files() == {"planner_history.txt"}
     assert codebase.history == ""
-    person = codebase.start("--task=something else", "--task-file=something else")  # flags that planning ignores
+    # Flags that planning ignores.
+    person = codebase.start("--task=something else", "--task-file=something else")
     person.answers("yes")
     assert "start a review" in person.question()
     person.says("quit")
@@ -56,7 +57,9 @@ def test_dirty_files_are_shown_to_the_person(codebase):
     codebase.write("ünï code.txt", "x\n")
     codebase.write(NEW, "x\n")
     codebase.project.git("mv", "one.txt", "uno.txt")
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="yes\nquit\n")
+    done = codebase.project.command(
+        "--planning", f"--codepath={codebase.project.root}", stdin="yes\nquit\n"
+    )
     assert done.exit_code == 0
     shown = done.stdout.partition("dirty files on master:\n")[2].partition("Proceed")[0]
     assert shown.split("\n") == ["  D  one.txt", "  A  uno.txt", "  ?? ünï code.txt", ""]
@@ -67,7 +70,10 @@ def test_a_missing_repository_ends_the_run(tmp_path, codebase):
     folder.mkdir()
     (folder / ".gitignore").write_text("/agent-config\n")
     done = codebase.project.command(
-        "--planning", "--model=gpt-5", f"--codepath={folder}", environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+        "--planning",
+        "--model=gpt-5",
+        f"--codepath={folder}",
+        environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)},
     )
     assert done.exit_code == 3
     assert "git init" in done.stderr
@@ -92,12 +98,16 @@ def test_no_git_needs_no_repository(tmp_path, codebase):
     ]
     cast.player = [*cast.player[:2], *calls, cast.done()]
     elsewhere = {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
-    person = codebase.start("--no-git", workflow=("--planning", f"--codepath={folder}"), environ=elsewhere)
+    person = codebase.start(
+        "--no-git", workflow=("--planning", f"--codepath={folder}"), environ=elsewhere
+    )
     person.answers("", "yes")
     assert person.quits()["exit_code"] == 0
     assert "- COMPLETED REQUIREMENTS (" in (folder / HISTORY).read_text()
     assert "new: two.txt" in cast.requests["coach"][0].prompt
-    errors = [event["data"]["error"] for event in person.events if event["kind"] == "toolbox.called"]
+    errors = [
+        event["data"]["error"] for event in person.events if event["kind"] == "toolbox.called"
+    ]
     assert [error.partition(":")[0] for error in errors if error] == [
         *("a.secret cannot be read", "b.secret cannot be written")  # git's rules apply here, too
     ]
@@ -124,7 +134,11 @@ def test_a_repository_without_a_branch(codebase, state):
 def test_the_codepath_is_printed_and_its_tilde_expands(codebase):
     home = codebase.project.root.parent
     done = codebase.project.command(
-        "--planning", "--codepath=~/project", stdin="no\n", cwd=codebase.project.home, environ={"HOME": str(home)}
+        "--planning",
+        "--codepath=~/project",
+        stdin="no\n",
+        cwd=codebase.project.home,
+        environ={"HOME": str(home)},
     )
     assert done.exit_code == 0
     assert f"Codepath: {codebase.project.root}\n" in done.stdout
@@ -141,7 +155,9 @@ def test_the_codepath_is_asked_for(codebase):
 
 
 def test_quitting_at_the_codepath_ends_the_run(codebase):
-    done = codebase.project.command("--planning", "--json", stdin="quit\n", cwd=codebase.project.home)
+    done = codebase.project.command(
+        "--planning", "--json", stdin="quit\n", cwd=codebase.project.home
+    )
     assert done.exit_code == 0
     assert [event["kind"] for event in done.events] == ["run.finished"]
     assert done.events[0]["data"]["outcome"] == "reached"
@@ -182,13 +198,20 @@ def test_the_fallback_of_the_planner_is_shown(codebase):
     config = codebase.read("agent-config/config.toml").replace('planner = "openai.planner"\n', "")
     codebase.write("agent-config/config.toml", config)
     environ = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="no\n", environ=environ)
-    assert "No `planner` is specified in [providers]:\nfalling back to gpt-5, by default_provider" in done.stdout
+    done = codebase.project.command(
+        "--planning", f"--codepath={codebase.project.root}", stdin="no\n", environ=environ
+    )
+    assert (
+        "No `planner` is specified in [providers]:\nfalling back to gpt-5, by default_provider"
+        in done.stdout
+    )
 
 
 def test_an_unresolved_default_shows_an_example(codebase):
     codebase.write("agent-config/config.toml", '[providers]\ndefault_provider = "openai.nothing"\n')
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="no\n")
+    done = codebase.project.command(
+        "--planning", f"--codepath={codebase.project.root}", stdin="no\n"
+    )
     assert done.exit_code == 3
     assert "[providers.anthropic.planner]" in done.stderr
 
@@ -218,8 +241,12 @@ def code_commit_path_rules(settings):
 
 
 def test_a_rule_against_shrinking_files_does_not_stop_planning(codebase, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "emptied", EMPTIED, group="code_commit.path_rules")
-    codebase.write(HISTORY, "2026-01-01 10:00:00 - REFINING REQUIREMENTS (new_requirements.md)\n" * 20)
+    plugins = install_plugin(
+        tmp_path / "plugins", "emptied", EMPTIED, group="code_commit.path_rules"
+    )
+    codebase.write(
+        HISTORY, "2026-01-01 10:00:00 - REFINING REQUIREMENTS (new_requirements.md)\n" * 20
+    )
     codebase.project.git("add", ".")
     codebase.project.git("commit", "-qm", "a history")
     arguments = ("--planning", f"--codepath={codebase.project.root}")

@@ -18,9 +18,18 @@ import pytest
 
 from code_commit_testing import Finished, Project
 
-_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 _FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--disable-sync"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--hide-scrollbars",
+        "--disable-sync",
+    ),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 )
 CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
@@ -33,14 +42,20 @@ class Answered:
     project: Project
     plugins: Path
 
-    def __call__(self, *replies: str, settings: str = "", arguments: tuple[str, ...] = ()) -> Finished:
+    def __call__(
+        self, *replies: str, settings: str = "", arguments: tuple[str, ...] = ()
+    ) -> Finished:
         config = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "gpt-5"\n'
-        self.project.write({"agent-config/config.toml": f"{config}replies = {json.dumps(replies)}\n{settings}"})
+        self.project.write(
+            {"agent-config/config.toml": f"{config}replies = {json.dumps(replies)}\n{settings}"}
+        )
         return self.command(*arguments)
 
     def command(self, *arguments: str) -> Finished:
         # Other tests are about the sandbox; here it would only take time.
-        return self.project.command(*arguments, plugins=[self.plugins], environ={"CODE_COMMIT_SANDBOX": "off"})
+        return self.project.command(
+            *arguments, plugins=[self.plugins], environ={"CODE_COMMIT_SANDBOX": "off"}
+        )
 
     @property
     def page(self) -> str:
@@ -58,10 +73,14 @@ def answered(tmp_path: Path) -> Answered:
 
 @pytest.fixture(scope="module")
 def answered_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answered]:
-    """Return a function that makes a run in a project of its own, for tests that only read its page."""
+    """Return a function that makes a run in a project of its own, for tests that only read its
+    page.
+    """
 
     @cache
-    def run(*replies: str, arguments: tuple[str, ...] = (), more: tuple[tuple[str, str], ...] = ()) -> Answered:
+    def run(
+        *replies: str, arguments: tuple[str, ...] = (), more: tuple[tuple[str, str], ...] = ()
+    ) -> Answered:
         answered = answered_in(tmp_path_factory.mktemp("once"))
         answered.project.write(dict(more))
         assert answered(*replies, arguments=arguments).exit_code == 0
@@ -74,7 +93,9 @@ def answered_in(folder: Path) -> Answered:
     info = folder / "plugins" / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
+    (info / "entry_points.txt").write_text(
+        "[code_commit]\nscripted = code_commit_testing.scripted_provider\n"
+    )
     build = 'echo "checking <script>document.title = 1</script>"; echo "error: no good" >&2; grep -q good a.txt\n'
     return Answered(Project.create(folder, build=build), folder / "plugins")
 
@@ -92,16 +113,26 @@ class Browser:
     def screenshot(self, page: Path, width: int, height: int, *flags: str) -> bytes:
         """Return a picture of the page."""
         picture = self.folder / "picture.png"
-        self._run(f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page.as_uri())
+        self._run(
+            f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page.as_uri()
+        )
         return picture.read_bytes()
 
-    def measured(self, page: Path, expressions: Mapping[str, str], width: int, *flags: str) -> dict[str, Any]:
+    def measured(
+        self, page: Path, expressions: Mapping[str, str], width: int, *flags: str
+    ) -> dict[str, Any]:
         """Evaluate expressions in a copy of the page without its policy, which allows no script."""
-        values = ", ".join(f"{json.dumps(name)}: {expression}" for name, expression in expressions.items())
+        values = ", ".join(
+            f"{json.dumps(name)}: {expression}" for name, expression in expressions.items()
+        )
         script = f"<script>document.body.dataset.measured = JSON.stringify({{{values}}})</script>"
         copy = page.with_name("measured.html")
-        copy.write_text(CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8")
-        found = re.search(r'data-measured="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags))
+        copy.write_text(
+            CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8"
+        )
+        found = re.search(
+            r'data-measured="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags)
+        )
         assert found, "the script did not run"
         return json.loads(html.unescape(found[1]))
 

@@ -110,10 +110,13 @@ def test_the_page_executes_nothing_even_without_its_policy(page, browser, measur
 
 def test_the_policy_allows_the_style_and_no_script(page, browser):
     scripted = page.with_name("scripted.html")
-    scripted.write_text(page.read_text().replace("</body>", "<script>document.title = 'owned'</script></body>"))
+    scripted.write_text(
+        page.read_text().replace("</body>", "<script>document.title = 'owned'</script></body>")
+    )
     assert "<title>owned</title>" not in browser.dom(scripted)
     unstyled = page.with_name("unstyled.html")
-    unstyled.write_text(page.read_text().replace("--background", "--other"))  # the policy has another digest
+    # The policy has another digest.
+    unstyled.write_text(page.read_text().replace("--background", "--other"))
     assert browser.screenshot(page, 800, 600) != browser.screenshot(unstyled, 800, 600)
 
 
@@ -125,7 +128,9 @@ def test_bars_are_to_scale(measured):
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-@pytest.mark.parametrize("name", ["report.html", pytest.param("../index.html", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["report.html", pytest.param("../index.html", marks=pytest.mark.slow)]
+)
 def test_no_page_is_wider_than_its_window(measured, width, name):
     scrolled, inner = measured(name, width)["width"]
     assert scrolled <= inner
@@ -140,7 +145,9 @@ def test_on_a_phone_the_columns_are_below_each_other(measured):
     assert old_top < new_top
 
 
-@pytest.mark.parametrize(("scheme", "background"), [(LIGHT, "rgb(251, 251, 249)"), (DARK, "rgb(21, 23, 26)")])
+@pytest.mark.parametrize(
+    ("scheme", "background"), [(LIGHT, "rgb(251, 251, 249)"), (DARK, "rgb(21, 23, 26)")]
+)
 def test_each_color_scheme_has_enough_contrast(measured, scheme, background):
     values = measured(scheme=scheme)
     assert values["background"] == background

@@ -41,29 +41,63 @@ class Parts(HTMLParser):
 
 def test_the_page_shows_the_whole_run(answered):
     finished = answered(
-        block("bad\n"), "no block", block("good\n") + block("x\n", "new.py"), arguments=("--query", "Do")
+        block("bad\n"),
+        "no block",
+        block("good\n") + block("x\n", "new.py"),
+        arguments=("--query", "Do"),
     )
     assert finished.exit_code == 0, finished.stderr
     page = Parts(answered.page)
     for words in (
-        *("reached", "2 files changed, the build passes", "committing-code", "code-commit --query Do"),
+        *(
+            "reached",
+            "2 files changed, the build passes",
+            "committing-code",
+            "code-commit --query Do",
+        ),
         *("Attempt 1", "Attempt 2", "Attempt 3", "initial-query", "repair-query", "gpt-5"),
-        *("exit code 1", "passed", "refused", "there is no file replacement in the response", "new.py"),
+        *(
+            "exit code 1",
+            "passed",
+            "refused",
+            "there is no file replacement in the response",
+            "new.py",
+        ),
         *("error: no good", "[codebase]", "^^^a.txt"),
     ):
         assert words in page.text, words
     anchors = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
     targets = {link["href"][1:] for link in page.named("a") if link["href"].startswith("#")}
     assert targets <= anchors
-    assert {"call-1", "call-2", "call-3", "change-1", "change-2", "change-3", "process-1", "process-2"} <= targets
+    assert {
+        "call-1",
+        "call-2",
+        "call-3",
+        "change-1",
+        "change-2",
+        "change-3",
+        "process-1",
+        "process-2",
+    } <= targets
 
 
 def test_a_diff_is_side_by_side(answered_once):
     answered = answered_once(block("bad\n"), block("good\n"))
-    whole, first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
-    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', whole) == [("old", "old"), ("new", "good")]
-    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
-    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', second) == [("old", "bad"), ("new", "good")]
+    whole, first, second = re.findall(
+        r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL
+    )
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', whole) == [
+        ("old", "old"),
+        ("new", "good"),
+    ]
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [
+        ("old", "old"),
+        ("new", "bad"),
+    ]
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', second) == [
+        ("old", "bad"),
+        ("new", "good"),
+    ]
 
 
 def test_a_single_change_is_shown_once_at_the_top(answered_once):
@@ -99,7 +133,9 @@ def test_a_run_that_was_not_ready_has_no_page(answered):
 
 def test_the_output_of_a_build_is_shown_as_on_a_terminal(answered):
     frames = "for i in $(seq 0 20000); do printf '\\r%05d of 20000' $i; done; echo"
-    answered.project.write({"build.sh": f"echo one; echo two >&2; echo three\n{frames}\nprintf 'dos\\r\\n' >&2\n"})
+    answered.project.write(
+        {"build.sh": f"echo one; echo two >&2; echo three\n{frames}\nprintf 'dos\\r\\n' >&2\n"}
+    )
     assert answered(block("good\n")).exit_code == 0
     (log,) = answered.project.run_folder.glob("*-build.txt")
     assert log.stat().st_size > 300_000
@@ -112,13 +148,16 @@ def test_errors_of_a_build_are_marked(answered_once):
     answered = answered_once(block("good\n"))
     marked = re.findall(r'<mark class="error" id="([^"]*)">([^<]*)</mark>', answered.page)
     assert marked == [("error-1-1", "error: no good")]
-    assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked  # the link to it
+    # The link to it.
+    assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked
 
 
 def test_errors_in_the_left_out_part_are_shown(answered):
     lines = "for i in $(seq 1 300); do echo line $i; done\n"
     answered.project.write({"build.sh": f"{lines}echo 'error: hidden'\n{lines}exit 1\n"})
-    answered(block("bad\n"), arguments=("--repairs", "0"), settings="[plugins.html]\ntext_limit = 1024\n")
+    answered(
+        block("bad\n"), arguments=("--repairs", "0"), settings="[plugins.html]\ntext_limit = 1024\n"
+    )
     assert "except lines with errors" in answered.page
     assert "hidden</mark>" in answered.page
     assert "line 200\n" not in answered.page
@@ -128,7 +167,9 @@ def test_the_page_and_the_index_show_that_a_run_was_killed(answered):
     answered(block("good\n"))
     folder = answered.project.run_folder
     events = (folder / "events.jsonl").read_text().splitlines(keepends=True)
-    (folder / "events.jsonl").write_text("".join(line for line in events if '"run.finished"' not in line))
+    (folder / "events.jsonl").write_text(
+        "".join(line for line in events if '"run.finished"' not in line)
+    )
     (folder / "run.json").unlink()
     assert answered.command("runs", "export", "--sink", "html").exit_code == 0
     assert '<span class="badge bad">killed</span>' in answered.page
@@ -162,7 +203,11 @@ def test_hostile_text_is_escaped(hostile):
     page = Parts(hostile.page)
     assert not page.named("script")
     assert not page.named("img")
-    assert not [attributes for _, attributes in page.tags if any(name.startswith("on") for name in attributes)]
+    assert not [
+        attributes
+        for _, attributes in page.tags
+        if any(name.startswith("on") for name in attributes)
+    ]
     assert "document.title='owned'" in page.text
     assert "\\u202e" in page.text
     assert "\\x1b[2J" in page.text
@@ -173,7 +218,9 @@ def test_the_page_loads_no_external_resources(hostile):
     for text in (hostile.page, hostile.index):
         page = Parts(text)
         [policy] = [
-            each["content"] for each in page.named("meta") if each.get("http-equiv") == "Content-Security-Policy"
+            each["content"]
+            for each in page.named("meta")
+            if each.get("http-equiv") == "Content-Security-Policy"
         ]
         assert policy.startswith("default-src 'none'; style-src 'sha256-")
         assert "unsafe" not in policy
@@ -189,13 +236,19 @@ def test_the_page_loads_no_external_resources(hostile):
         }
         assert "style" not in {name for _, attributes in page.tags for name in attributes}
         assert not re.search(r"url\(|@import", text.partition("</style>")[0])
-        assert all(link["href"].startswith(("#", "./", "../index.html", "20")) for link in page.named("a"))
+        assert all(
+            link["href"].startswith(("#", "./", "../index.html", "20")) for link in page.named("a")
+        )
 
 
 def test_a_key_is_not_on_the_page(answered):
     key = "sk-canary-0123456789-key7Q"
     answered.project.write(
-        {"agent-config/gemini-key.txt": key + "\n", "a.txt": f"{key}\n", "build.sh": f"echo {key}\n"}
+        {
+            "agent-config/gemini-key.txt": key + "\n",
+            "a.txt": f"{key}\n",
+            "build.sh": f"echo {key}\n",
+        }
     )
     answered(block("good\n"))
     assert key not in answered.page
@@ -208,7 +261,9 @@ def test_a_failed_run_has_a_page(answered):
 
 
 def test_a_live_page_is_written_during_the_run_and_reloads_itself(answered):
-    answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
+    answered.project.write(
+        {"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"}
+    )
     answered(block("good\n"), settings="[plugins.html]\nlive = true\n")
     seen = answered.project.read("seen.html")
     assert '<span class="badge open">running</span>' in seen
@@ -218,7 +273,9 @@ def test_a_live_page_is_written_during_the_run_and_reloads_itself(answered):
 
 
 def test_the_page_is_written_at_the_end_and_the_index_can_be_turned_off(answered):
-    answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
+    answered.project.write(
+        {"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"}
+    )
     answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nindex = false\n")
     assert answered.project.read("seen.html") == ""
     assert "reached" in answered.page
@@ -227,7 +284,9 @@ def test_the_page_is_written_at_the_end_and_the_index_can_be_turned_off(answered
 
 
 def test_a_long_text_is_cut_in_the_middle(answered):
-    answered.project.write({"agent-config/codeRollup.txt": "begin\n" + "x" * 300_000 + "\nend of it\n"})
+    answered.project.write(
+        {"agent-config/codeRollup.txt": "begin\n" + "x" * 300_000 + "\nend of it\n"}
+    )
     answered(block("good\n"), settings="[plugins.html]\ntext_limit = 4096\n")
     assert "bytes left out" in answered.page
     assert "end of it" in answered.page
@@ -240,7 +299,9 @@ def test_a_page_is_small_and_links_to_the_files(answered):
     )
     answered.project.write({"agent-config/codeRollup.txt": code})
     answered(block("bad\n"), block("good\n"))
-    prompts = [answered.project.run_folder / name for name in ("1-initial-query.txt", "2-repair-query.txt")]
+    prompts = [
+        answered.project.run_folder / name for name in ("1-initial-query.txt", "2-repair-query.txt")
+    ]
     assert all(prompt.stat().st_size > 280_000 for prompt in prompts)
     assert len(answered.page) < 80_000
     page = Parts(answered.page)
@@ -252,7 +313,9 @@ def test_a_page_is_small_and_links_to_the_files(answered):
     assert all((answered.project.run_folder / link).is_file() for link in linked)
 
 
-DOCUMENTED = '"""Begin.\n' + "words of the docstring\n" * 9 + '"""\n\nvalue = {value}\nname = "it"\n'
+DOCUMENTED = (
+    '"""Begin.\n' + "words of the docstring\n" * 9 + '"""\n\nvalue = {value}\nname = "it"\n'
+)
 
 
 @pytest.mark.parametrize("exported", [False, True])
@@ -267,12 +330,18 @@ def test_a_hunk_that_begins_in_a_docstring_has_the_colors_of_its_file(answered, 
     old, new = re.findall(r'<td class="(?:old|new)">(.*?)</td>', answered.page)
     assert old == 'value = <span class="tn">1</span>'
     assert new == 'value = <span class="tn">2</span>'
-    assert '>name = <span class="ts">&#34;it&#34;</span>' in answered.page.replace('</span><span class="ts">', "")
-    assert answered.page.count('<td class=""><span class="ts">words of the docstring</span></td>') == 1
+    assert '>name = <span class="ts">&#34;it&#34;</span>' in answered.page.replace(
+        '</span><span class="ts">', ""
+    )
+    assert (
+        answered.page.count('<td class=""><span class="ts">words of the docstring</span></td>') == 1
+    )
 
 
 def test_a_page_shows_the_first_files_of_a_large_change(answered):
-    answered(block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100)))
+    answered(
+        block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100))
+    )
     page = answered.page
     assert "2101 files differ" in page
     assert page.count('<table class="diff">') == 500
@@ -323,7 +392,9 @@ def test_the_index_lists_every_run_with_its_outcome(answered):
 
 @contextmanager
 def moved_into(folder):
-    """Return a list; after the context it contains the names that files were renamed to in `folder`."""
+    """Return a list; after the context it contains the names that files were renamed to in
+    `folder`.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init"):
         pytest.skip("inotify needs Linux: the number of writes is not tested")
@@ -336,7 +407,9 @@ def moved_into(folder):
         with suppress(BlockingIOError):
             while data := os.read(handle, 65536):
                 while data:
-                    what, size = (int.from_bytes(data[at : at + 4], sys.byteorder) for at in (4, 12))
+                    what, size = (
+                        int.from_bytes(data[at : at + 4], sys.byteorder) for at in (4, 12)
+                    )
                     if what & moved_to:
                         names.append(data[16 : 16 + size].rstrip(b"\0").decode())
                     data = data[16 + size :]
@@ -358,8 +431,18 @@ def test_exporting_many_runs_writes_each_page_and_the_index_once(answered):
     assert names == ["index.html"]
     pages = [(folder / "report.html").read_text() for folder in runs]
     parts = [page.count("<h2") for page in pages]
-    assert parts[0] - 1 == parts[1] == parts[3]  # nothing of one run is in another; a copy has no checkpoints
-    assert len([link for link in Parts(answered.index).named("a") if link["href"].endswith("/report.html")]) == 4
+    # Nothing of one run is in another; a copy has no checkpoints.
+    assert parts[0] - 1 == parts[1] == parts[3]
+    assert (
+        len(
+            [
+                link
+                for link in Parts(answered.index).named("a")
+                if link["href"].endswith("/report.html")
+            ]
+        )
+        == 4
+    )
 
 
 def test_a_run_that_cannot_be_exported_does_not_affect_others(answered):
@@ -378,7 +461,14 @@ def test_a_run_that_cannot_be_exported_does_not_affect_others(answered):
 
 @pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(
-    "document", ["", "[]", "{}", '{"models": 5, "tokens": [], "seconds": null}', '{"models": [{"tokens": {}}]}']
+    "document",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"models": 5, "tokens": [], "seconds": null}',
+        '{"models": [{"tokens": {}}]}',
+    ],
 )
 def test_a_run_with_an_invalid_document_is_in_the_index(answered, document):
     answered.project.write({"logs/2020-01-01-00-00-00-odd/run.json": document})
@@ -390,9 +480,16 @@ def test_a_run_with_an_invalid_document_is_in_the_index(answered, document):
 def test_what_arrived_of_a_failed_call_is_shown(answered):
     code = "from code_commit_testing.loopback_provider import code_commit_providers"
     plugins = install_plugin(answered.plugins, "loopback", code)
-    with ScriptedServer([Reply(status=400, body=b'{"error": {"message": "no", "details": "half <b>"}}')]) as server:
-        environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
-        finished = answered.project.command("--model", "loopback-1", plugins=[plugins], environ=environ)
+    with ScriptedServer(
+        [Reply(status=400, body=b'{"error": {"message": "no", "details": "half <b>"}}')]
+    ) as server:
+        environ = {
+            "LOOPBACK_BASE_URL": server.url("openai"),
+            "LOOPBACK_API_KEY": "sk-canary-0123456789",
+        }
+        finished = answered.project.command(
+            "--model", "loopback-1", plugins=[plugins], environ=environ
+        )
     assert finished.exit_code == 4, finished.stderr
     (arrived,) = re.findall(r"<summary>What arrived .*?<pre>(.*?)</pre>", answered.page, re.DOTALL)
     assert html.unescape(arrived).startswith('{"error"')

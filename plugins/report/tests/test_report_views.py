@@ -29,8 +29,14 @@ FIELDS = ("number", "label", "model", "request", "response", "diff", "written", 
           "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text",
           "step", "steps", "title", "verifies", "passed", "reason")  # fmt: skip
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 RECORDS = st.builds(
@@ -46,7 +52,8 @@ RECORDS = st.builds(
 
 
 @given(st.lists(RECORDS, max_size=12))
-@example([Record(1, time, "", 1, None, "call.started", {"number": 1}) for time in (0.0, 1.0)])  # one number twice
+# One number twice.
+@example([Record(1, time, "", 1, None, "call.started", {"number": 1}) for time in (0.0, 1.0)])
 def test_any_records_can_be_rendered(records):
     view = RunView()
     for record in records:
@@ -55,8 +62,14 @@ def test_any_records_can_be_rendered(records):
     assert all(0 <= bar.x <= bar.x + bar.width <= WIDTH for bar in bars(view))
 
 
-NAMES = sorted({pattern.translate({ord("*"): "a", ord("["): "", ord("]"): ""})
-                for _, _, patterns, _ in get_all_lexers(plugins=False) for pattern in patterns})  # fmt: skip
+NAMES = sorted(
+    {
+        pattern.translate({ord("*"): "a", ord("["): "", ord("]"): ""})
+        # Fmt: skip.
+        for _, _, patterns, _ in get_all_lexers(plugins=False)
+        for pattern in patterns
+    }
+)
 
 
 @pytest.mark.parametrize("name", ["Makefile", "a.py", "a.h", "a.sql", "Spec.hs", "b.1", "a.php4", "noname", ".bashrc",
@@ -70,7 +83,9 @@ def test_the_lexer_is_that_of_pygments(name):
 
 
 LINES = st.lists(
-    st.sampled_from(["", "a", "b = 1", "'''", "# ü\u202e", "-- x", "++ y", "@@ -1 +1 @@", "def f():", " z"]),
+    st.sampled_from(
+        ["", "a", "b = 1", "'''", "# ü\u202e", "-- x", "++ y", "@@ -1 +1 @@", "def f():", " z"]
+    ),
     max_size=12,
 )
 
@@ -107,12 +122,17 @@ def test_the_content_that_fits_a_hunk_gives_its_colors():
         '<span class="ts">&#34;&#34;&#34;</span>', 'a = <span class="tn">2</span>']  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(["a\n", "b" * 600 + "\n", "c" * 1200 + "\n", "\n"]), max_size=12), st.integers(0, 12))
+@given(
+    st.lists(st.sampled_from(["a\n", "b" * 600 + "\n", "c" * 1200 + "\n", "\n"]), max_size=12),
+    st.integers(0, 12),
+)
 def test_a_prompt_loses_only_what_the_one_before_has(lines, split):
     before = "".join(lines[:split])
     shown = without_repetitions("".join(lines), before, "q.txt")
     kept = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
-    removed = sum(int(number) for number in re.findall(r"\[… (\d+) lines? as in q.txt …\]\n", shown))
+    removed = sum(
+        int(number) for number in re.findall(r"\[… (\d+) lines? as in q.txt …\]\n", shown)
+    )
     assert len(kept) + removed == len(lines)
     assert without_repetitions("".join(lines), "", "q.txt") == "".join(lines)
 
@@ -145,7 +165,12 @@ def test_the_shown_rows_of_a_long_change_have_both_sides():
         f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,5000 +1,5000 @@\n{body}@@ -6000 +6000 @@\n-a\n+b\n"
     )
     assert [row.kind for row in diff.rows] == ["hunk", *["changed"] * 2999]
-    assert (diff.rows[-1].old, diff.cut, diff.added, diff.removed) == (diff.rows[-1].new, True, 5001, 5001)
+    assert (diff.rows[-1].old, diff.cut, diff.added, diff.removed) == (
+        diff.rows[-1].new,
+        True,
+        5001,
+        5001,
+    )
 
 
 def test_text_without_a_diff_is_ignored():
@@ -186,10 +211,18 @@ def test_only_files_in_the_run_folder_are_read(tmp_path):
 def test_invisible_characters_are_escaped(text):
     escaped = str(visible(text))
     assert not [
-        each for each in escaped if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        each
+        for each in escaped
+        if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
     ]
     assert escaped == visible(escaped)
 
 
 def test_durations_are_formatted():
-    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == ["?", "40 ms", "4.2 s", "3:05", "1:02:03"]
+    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == [
+        "?",
+        "40 ms",
+        "4.2 s",
+        "3:05",
+        "1:02:03",
+    ]

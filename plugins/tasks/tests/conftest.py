@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptFunction, ScriptLimits, run_script
+from code_commit_tasks.runtime.script import (
+    CallAnswer,
+    ScriptFailed,
+    ScriptFunction,
+    ScriptLimits,
+    run_script,
+)
 from code_commit_testing import Finished, Project, ScriptedServer, install_plugin
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
@@ -38,7 +44,11 @@ class Work:
     def step(title: str = "look", requirement: Any = None, **more: Any) -> dict[str, Any]:
         """Return a step of a list; by default it accepts any result."""
         words = {"title": title, "description": f"Please {title}.", "step_type": "research"}
-        return {**words, "exit_requirement": requirement or {"type": "pattern", "pattern": "^"}, **more}
+        return {
+            **words,
+            "exit_requirement": requirement or {"type": "pattern", "pattern": "^"},
+            **more,
+        }
 
     @staticmethod
     def callback(name: str, **args: Any) -> dict[str, Any]:
@@ -56,15 +66,27 @@ class Work:
         return [event["data"] for event in done.events if event["kind"] == kind]
 
     def __call__(
-        self, *arguments: str, environ: dict[str, str] | None = None, more_plugins: Sequence[Path] = (), **more: Any
+        self,
+        *arguments: str,
+        environ: dict[str, str] | None = None,
+        more_plugins: Sequence[Path] = (),
+        **more: Any,
     ) -> Finished:
-        environ = {"LOOPBACK_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1", **(environ or {})}
+        environ = {
+            "LOOPBACK_BASE_URL": self.server.url("openai"),
+            "CODE_COMMIT_MODEL": "loopback-1",
+            **(environ or {}),
+        }
         given = (
-            arguments if {"--task", "--task-file", "--resume"} & set(arguments) else ("--task", "Do it.", *arguments)
+            arguments
+            if {"--task", "--task-file", "--resume"} & set(arguments)
+            else ("--task", "Do it.", *arguments)
         )
         if "--sandbox" not in given:
             given = ("--sandbox", "off", *given)
-        return self.project.command(*given, environ=environ, plugins=[*more_plugins, self.plugins], **more)
+        return self.project.command(
+            *given, environ=environ, plugins=[*more_plugins, self.plugins], **more
+        )
 
     def configure(self, **settings: Any) -> None:
         """Write the section `[plugins.tasks]`."""
@@ -80,7 +102,9 @@ class Work:
 @pytest.fixture
 def work(tmp_path: Path) -> Iterator[Work]:
     plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
-    project = Project.create(tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"})
+    project = Project.create(
+        tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"}
+    )
     with ScriptedServer() as server:
         yield Work(project, server, plugins)
 
@@ -100,7 +124,12 @@ class Script:
 
     @classmethod
     def run(
-        cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False, printed: list[str] | None = None
+        cls,
+        body: str,
+        *,
+        limits: ScriptLimits = PATIENT,
+        whole: bool = False,
+        printed: list[str] | None = None,
     ) -> Any:
         """Return its result."""
 
@@ -114,7 +143,9 @@ class Script:
         return run_script(code, [cls.SHOW, cls.LIST], call, limits, on_output=lines.append)
 
     @classmethod
-    def failure(cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False) -> ScriptFailed:
+    def failure(
+        cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False
+    ) -> ScriptFailed:
         """Return its error."""
         with pytest.raises(ScriptFailed) as caught:
             cls.run(body, limits=limits, whole=whole)

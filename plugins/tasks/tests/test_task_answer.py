@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from code_commit_tasks.answer import LONGEST_CODE, MalformedAnswer, code_of
 
 CODE = "async function agent_code() {\n  return '`';\n}\n"
-LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r`~")), max_size=8)
+LINES = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r`~")), max_size=8
+)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,11 @@ def test_the_code_is_unchanged(before: list[str], code: list[str], after: list[s
     assert code_of(reply) == (block or "\n")
 
 
-@given(st.lists(st.sampled_from(["```", "```typescript", "````", "~~~", "text", "", "  ```"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["```", "```typescript", "````", "~~~", "text", "", "  ```"]), max_size=12
+    )
+)
 def test_any_reply_is_an_answer_or_malformed(lines: list[str]) -> None:
     try:
         code = code_of("\n".join(lines))

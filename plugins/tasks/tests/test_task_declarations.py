@@ -20,7 +20,12 @@ LIMITS = ScriptLimits(60, 512 * 1024 * 1024, 10)
 
 
 def tool(properties: dict[str, Any], required: list[str], description: str = "") -> Tool:
-    return Tool("f", description, {"type": "object", "properties": properties, "required": required}, lambda *_: "")
+    return Tool(
+        "f",
+        description,
+        {"type": "object", "properties": properties, "required": required},
+        lambda *_: "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,11 @@ def tool(properties: dict[str, Any], required: list[str], description: str = "")
         ({"type": "object"}, "Record<string, unknown>"),
         ({"type": "object", "additionalProperties": {"type": "number"}}, "Record<string, number>"),
         (
-            {"type": "object", "properties": {"a": {"type": "string"}, "b-c": {}}, "required": ["a"]},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}, "b-c": {}},
+                "required": ["a"],
+            },
             '{ a: string; "b-c"?: unknown }',
         ),
         ({"$ref": "#/x"}, "unknown"),
@@ -69,7 +78,11 @@ def test_a_deep_schema_ends_in_an_unknown_type(around: Callable[[Any], Any], dee
 
 
 def test_a_declaration_has_the_parameters_and_their_descriptions() -> None:
-    made = tool({"path": {"type": "string", "description": "Where."}, "limit": {"type": "integer"}}, ["path"], "Looks.")
+    made = tool(
+        {"path": {"type": "string", "description": "Where."}, "limit": {"type": "integer"}},
+        ["path"],
+        "Looks.",
+    )
     assert declaration(Function(made)) == (
         "/**\n * Looks.\n * @param path Where.\n */\ndeclare function f(path: string, limit?: number): Promise<string>;"
     )
@@ -80,7 +93,9 @@ def test_an_optional_parameter_before_a_required_one_may_be_undefined() -> None:
     assert "f(a: string | undefined, b: string)" in declaration(Function(made, "string[]"))
 
 
-NAMES = st.text(max_size=8) | st.sampled_from(["new", "new_", "a-b", "a b", "1a", "", "class", "a_b"])
+NAMES = st.text(max_size=8) | st.sampled_from(
+    ["new", "new_", "a-b", "a b", "1a", "", "class", "a_b"]
+)
 
 
 @given(st.lists(NAMES, unique=True, max_size=8))
@@ -93,22 +108,44 @@ def test_every_property_has_a_unique_name(properties: list[str]) -> None:
 
 SCHEMAS = st.recursive(
     st.sampled_from(
-        [{}, True, {"type": "string"}, {"type": ["null", "integer"]}, {"enum": ['"', "\n", 1.5]}, {"const": "*/"}]
+        [
+            {},
+            True,
+            {"type": "string"},
+            {"type": ["null", "integer"]},
+            {"enum": ['"', "\n", 1.5]},
+            {"const": "*/"},
+        ]
     ),
     lambda inner: (
         st.builds(lambda items: {"type": "array", "items": items}, inner)
         | st.builds(lambda several: {"anyOf": several}, st.lists(inner, max_size=3))
-        | st.builds(lambda each: {"type": "object", "properties": each}, st.dictionaries(NAMES, inner, max_size=3))
+        | st.builds(
+            lambda each: {"type": "object", "properties": each},
+            st.dictionaries(NAMES, inner, max_size=3),
+        )
     ),
     max_leaves=6,
 )
 
 
 @settings(max_examples=15)
-@given(st.lists(st.tuples(st.dictionaries(NAMES, SCHEMAS, max_size=4), st.text(max_size=40)), min_size=8, max_size=8))
-def test_every_declaration_is_valid_typescript(given_tools: list[tuple[dict[str, Any], str]]) -> None:
-    declared = [declaration(Function(tool(properties, [], text))) for properties, text in given_tools]
-    code = "\n".join([*declared, "async function agent_code(): Promise<string> { return 'valid'; }"])
+@given(
+    st.lists(
+        st.tuples(st.dictionaries(NAMES, SCHEMAS, max_size=4), st.text(max_size=40)),
+        min_size=8,
+        max_size=8,
+    )
+)
+def test_every_declaration_is_valid_typescript(
+    given_tools: list[tuple[dict[str, Any], str]],
+) -> None:
+    declared = [
+        declaration(Function(tool(properties, [], text))) for properties, text in given_tools
+    ]
+    code = "\n".join(
+        [*declared, "async function agent_code(): Promise<string> { return 'valid'; }"]
+    )
     assert run_script(code, [], lambda *_: CallAnswer(""), LIMITS) == "valid"
 
 

@@ -35,7 +35,10 @@ def test_the_build_checks_the_result(work) -> None:
 
 @pytest.mark.parametrize(
     ("build", "ending"),
-    [("exit 4\n", "ended with exit code 4"), ("kill -KILL $$\n", "was ended by signal 9 (SIGKILL)")],
+    [
+        ("exit 4\n", "ended with exit code 4"),
+        ("kill -KILL $$\n", "was ended by signal 9 (SIGKILL)"),
+    ],
 )
 def test_a_red_build_fails_the_task(work, build, ending) -> None:
     work.project.write({"build.sh": build})
@@ -52,7 +55,9 @@ NEEDS_THREE = "test -f three.txt || { echo 'three is missing' >&2; exit 3; }\n"
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
     work.project.write({"build.sh": NEEDS_THREE})
-    first = [work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]
+    first = (
+        [work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]
+    )
     work.server.script(*first, work.code(write("three.txt")))
     done = work("--json")
     assert done.exit_code == 0
@@ -61,7 +66,10 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
     assert "Do it." in told
     assert "the build is red: build.sh ended with exit code 3" in told
     assert "ended with exit code 3\n--- output ---\nthree is missing" in told
-    assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [False, True]
+    assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.fast_rows(1)
@@ -69,7 +77,13 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
 def test_resume_goes_on_after_a_red_build(work, listed) -> None:
     work.configure(attempts=1)
     work.project.write({"build.sh": NEEDS_THREE})
-    work.server.script(*([work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]))
+    work.server.script(
+        *(
+            [work.listed(work.step("a")), work.returns("a is done")]
+            if listed
+            else [work.code(WRITE)]
+        )
+    )
     assert work().exit_code == 1
     work.configure(attempts=2)
     work.server.script(work.code(write("three.txt")))
@@ -114,7 +128,10 @@ def test_a_build_that_changes_itself_fails_the_task(work) -> None:
 
 @pytest.mark.parametrize("way", ["restore", "keep"])
 def test_the_changes_of_a_failed_task_can_be_restored(work, way: str) -> None:
-    body = "await write_file('README.md', 'other\\n'); await shell('echo x > by-command.txt; rm src/main.py'); " + WRITE
+    body = (
+        "await write_file('README.md', 'other\\n'); await shell('echo x > by-command.txt; rm src/main.py'); "
+        + WRITE
+    )
     work.server.script(
         work.listed(work.step("one"), work.step("two", exists("never.txt"))),
         work.code(body),
@@ -139,7 +156,9 @@ def test_resume_continues_after_the_last_step_that_passed(work) -> None:
     work.configure(attempts=1)
     work.server.script(
         work.listed(
-            work.step("a", exists("a.txt")), work.step("b"), work.step("c", context={"previous_steps": [0, 1]})
+            work.step("a", exists("a.txt")),
+            work.step("b"),
+            work.step("c", context={"previous_steps": [0, 1]}),
         ),
         work.code(write("a.txt")),
         work.listed(work.step("b one", exists("b.txt")), work.step("b two", exists("d.txt"))),
@@ -157,7 +176,14 @@ def test_resume_continues_after_the_last_step_that_passed(work) -> None:
     assert "a.txt is written" in again[1]
     assert "2.2 b two\nd.txt is written" in again[1]
     ended = [(each["step"], each["earlier"]) for each in work.events_of(done, "tasks.ended")]
-    assert ended == [("1", True), ("2.1", True), ("2.2", False), ("2", False), ("3", False), ("", False)]
+    assert ended == [
+        ("1", True),
+        ("2.1", True),
+        ("2.2", False),
+        ("2", False),
+        ("3", False),
+        ("", False),
+    ]
 
 
 def test_resume_repeats_a_step_that_no_longer_passes(work) -> None:
@@ -205,8 +231,19 @@ def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
 
 
 def run_and_signal(work, number: int, *, step: str) -> tuple[int, list[dict]]:
-    """Start a task and send it a signal while the code of `step` runs; return its exit code and events."""
-    command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
+    """Start a task and send it a signal while the code of `step` runs; return its exit code and
+    events.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "code_commit",
+        "--task",
+        "Do it.",
+        "--json",
+        "--sandbox",
+        "off",
+    ]
     environ = work.project.environment(
         {
             "LOOPBACK_BASE_URL": work.server.url("openai"),
@@ -216,7 +253,12 @@ def run_and_signal(work, number: int, *, step: str) -> tuple[int, list[dict]]:
     )
     events = []
     with subprocess.Popen(
-        command, cwd=work.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        cwd=work.project.root,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout
         for line in process.stdout:
@@ -279,7 +321,9 @@ def test_a_finished_task_cannot_be_resumed(work) -> None:
 )
 def test_an_invalid_saved_task_cannot_be_resumed(work, old: str, new: str) -> None:
     work.configure(attempts=1)
-    work.server.script(work.listed(work.step("one", {"type": "pattern", "pattern": "ok"})), work.returns("no"))
+    work.server.script(
+        work.listed(work.step("one", {"type": "pattern", "pattern": "ok"})), work.returns("no")
+    )
     assert work().exit_code == 1
     [kept] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
     text = kept.read_text("utf-8")
@@ -294,7 +338,11 @@ def test_a_key_in_the_task_is_not_saved(work) -> None:
     key = "k-canary-0123456789-key7Q"
     work.server.script(work.returns("done"))
     assert work("--task", f"use {key}", environ={"LOOPBACK_API_KEY": key}).exit_code == 0
-    written = [file for file in work.project.root.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+    written = [
+        file
+        for file in work.project.root.rglob("*")
+        if file.is_file() and key.encode() in file.read_bytes()
+    ]
     assert written == []
 
 
@@ -303,7 +351,9 @@ def test_latest_is_the_task_saved_last(work) -> None:
     folder = work.project.root / "agent-config/.code-commit/state"
     kept = []
     for name in ("first", "second"):
-        work.server.script(work.listed(work.step(name, {"type": "pattern", "pattern": "ok"})), work.returns("no"))
+        work.server.script(
+            work.listed(work.step(name, {"type": "pattern", "pattern": "ok"})), work.returns("no")
+        )
         assert work().exit_code == 1
         kept.append(max(folder.rglob("*-task*.json"), key=lambda file: file.stat().st_mtime_ns))
     # Names of two runs in one second: the second sorts before the first.
@@ -316,7 +366,9 @@ def test_latest_is_the_task_saved_last(work) -> None:
 def test_the_steps_of_the_earlier_run_count(work) -> None:
     work.configure(attempts=1, max_steps=3)
     failing = work.step("two", {"type": "pattern", "pattern": "ok"})
-    work.server.script(work.listed(work.step("one"), failing), work.returns("x"), work.returns("no"))
+    work.server.script(
+        work.listed(work.step("one"), failing), work.returns("x"), work.returns("no")
+    )
     assert work().exit_code == 1
     work.server.script(work.listed(work.step("three"), work.step("four")))
     assert work("--resume", "latest").exit_code == 6
@@ -324,7 +376,11 @@ def test_the_steps_of_the_earlier_run_count(work) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")],
+    [
+        ("nothing", "nothing"),
+        ("2001-01-01", "2001-01-01"),
+        ("latest", "no task that can be resumed"),
+    ],
 )
 def test_a_missing_run_cannot_be_resumed(work, name: str, message: str) -> None:
     done = work("--resume", name)
@@ -359,7 +415,11 @@ def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
         (("--task", " "), 3, "the task is empty"),
         (("--task-file", "nowhere.txt"), 3, "cannot read the task file nowhere.txt"),
         (("--task-file", "latin.txt"), 3, "the task file latin.txt is not UTF-8: byte 3"),
-        (("--task-file", "link.txt"), 3, "the task file link.txt leads out of the project through a link"),
+        (
+            ("--task-file", "link.txt"),
+            3,
+            "the task file link.txt leads out of the project through a link",
+        ),
         (("--task", "x", "--task-file", "y"), 2, "cannot be used together"),
         (("--task", "x", "--resume", "y"), 2, "cannot be used together"),
         (("--task", "x", "--query", "y"), 2, "--query belongs to"),

@@ -10,7 +10,8 @@ from code_commit_testing import install_plugin
 
 SEED = (Path(__file__).parent / "cases/typescript_agent_prompt.md").read_text("utf-8")
 EXAMPLES = [
-    f"```typescript\n{code}```\n" for code in re.findall(r"## Example \d.*?```typescript\n(.*?)```", SEED, re.DOTALL)
+    f"```typescript\n{code}```\n"
+    for code in re.findall(r"## Example \d.*?```typescript\n(.*?)```", SEED, re.DOTALL)
 ]
 DECLARED = re.compile(r"^declare function (\w+)\((.*)\): Promise<(.*)>;$", re.MULTILINE)
 
@@ -30,10 +31,14 @@ def test_the_prompt_is_that_of_the_seed_word_for_word(work) -> None:
 
 
 def test_every_function_in_the_prompt_exists(work) -> None:
-    work.server.script(work.code("return [typeof list, typeof show, typeof read_file, typeof shell].join()"))
+    work.server.script(
+        work.code("return [typeof list, typeof show, typeof read_file, typeof shell].join()")
+    )
     done = work()
     assert done.stdout == "function,function,function,function\n"
-    declared = {name: (parameters, result) for name, parameters, result in DECLARED.findall(asked(work))}
+    declared = {
+        name: (parameters, result) for name, parameters, result in DECLARED.findall(asked(work))
+    }
     called = set(re.findall(r"await (\w+)\(", SEED))
     assert called == {"list", "show"}
     assert declared["list"] == ("path?: string", "string[]")
@@ -46,7 +51,9 @@ def test_code_can_call_every_declared_function(work) -> None:
     work.server.script(work.returns("first"))
     work()
     names = [name for name, _, _ in DECLARED.findall(asked(work))]
-    work.server.script(work.code(f"return [{', '.join(f'typeof {name}' for name in names)}].join();"))
+    work.server.script(
+        work.code(f"return [{', '.join(f'typeof {name}' for name in names)}].join();")
+    )
     assert set(work().stdout.strip().split(",")) == {"function"}
 
 
@@ -69,7 +76,9 @@ def test_example_3_returns_steps(work, tmp_path) -> None:
     cargo.chmod(0o755)
     work.server.script(
         EXAMPLES[2],
-        work.code('await write_file("Cargo.toml", "[package]\\nname = \\"hello\\"\\n"); return "made";'),
+        work.code(
+            'await write_file("Cargo.toml", "[package]\\nname = \\"hello\\"\\n"); return "made";'
+        ),
         work.code('await write_file("src/main.rs", "fn main() {}\\n"); return "written";'),
         work.code('return await shell("cargo check");'),
     )
@@ -94,7 +103,9 @@ def test_example_3_returns_steps(work, tmp_path) -> None:
 def test_a_task_without_deno_makes_no_call(work, tmp_path) -> None:
     broken = tmp_path / "broken"
     install_plugin(broken, "unused", "")
-    (broken / "deno.py").write_text("def find_deno_bin():\n    raise FileNotFoundError('no binary')\n")
+    (broken / "deno.py").write_text(
+        "def find_deno_bin():\n    raise FileNotFoundError('no binary')\n"
+    )
     done = work(more_plugins=[broken])
     assert done.exit_code == 3
     assert "pip install deno" in done.stderr

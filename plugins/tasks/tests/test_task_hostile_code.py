@@ -1,4 +1,6 @@
-"""Code that does not end, uses too much, or tries to escape: nothing escapes, and each case has its outcome."""
+"""Code that does not end, uses too much, or tries to escape: nothing escapes, and each case has its
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ SECRET = "c0ffee-not-for-models"
         "Deno.stdin.readSync(new Uint8Array(1)); for (;;) {}",
         "return { get steps() { for (;;) {} } };",
         "for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) Deno.addSignalListener(s as any, () => {}); for (;;) {}",
-        pytest.param("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);", marks=pytest.mark.slow),
+        pytest.param(
+            "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);", marks=pytest.mark.slow
+        ),
         "/^(a+)+$/.test('a'.repeat(60) + 'b');",
     ],
 )
@@ -43,7 +47,12 @@ def test_endless_code_is_stopped(script, body: str) -> None:
 
 def test_endless_top_level_code_is_stopped(script) -> None:
     began = time.process_time()
-    assert script.failure("for (;;) {}\nfunction agent_code() {}", limits=script.HASTY, whole=True).fault == "time"
+    assert (
+        script.failure(
+            "for (;;) {}\nfunction agent_code() {}", limits=script.HASTY, whole=True
+        ).fault
+        == "time"
+    )
     assert time.process_time() - began < 0.15  # the host waits without work
 
 
@@ -56,7 +65,9 @@ def test_an_endless_worker_is_stopped(script) -> None:
     assert script.failure(body, limits=roomy).fault in {"time", "memory"}
 
 
-@pytest.mark.parametrize("body", ["await new Promise(() => {});", "await new Promise(() => { show('a'); });"])
+@pytest.mark.parametrize(
+    "body", ["await new Promise(() => {});", "await new Promise(() => { show('a'); });"]
+)
 def test_a_promise_that_cannot_settle_ends_immediately(script, body: str) -> None:
     failed = script.failure(body)
     assert failed.fault == "ended"
@@ -74,14 +85,19 @@ def test_the_time_of_calls_does_not_count(script, monkeypatch) -> None:
         passed = 2 * script.PATIENT.seconds
         return CallAnswer("slow")
 
-    assert run_script(script.code("return await show('a');"), [script.SHOW], slow, script.PATIENT) == "slow"
+    assert (
+        run_script(script.code("return await show('a');"), [script.SHOW], slow, script.PATIENT)
+        == "slow"
+    )
 
 
 def test_the_number_of_calls_is_limited(script) -> None:
     limits = ScriptLimits(script.PATIENT.seconds, script.PATIENT.memory, calls=2)
     calls = "await show('a'); await show('b');"
     assert script.run(f"{calls} return 'done';", limits=limits) == "done"
-    assert "more than 2 tool calls" in str(script.failure(f"{calls} await show('c');", limits=limits))
+    assert "more than 2 tool calls" in str(
+        script.failure(f"{calls} await show('c');", limits=limits)
+    )
 
 
 # --- excessive code ------------------------------------------------------------------------------------------------
@@ -181,7 +197,12 @@ def test_code_cannot_access_the_machine(script, body: str, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "whole", ['import x from "file://PATH" with {type: "text"};', 'import "file://PATH";', 'export * from "PATH";']
+    "whole",
+    [
+        'import x from "file://PATH" with {type: "text"};',
+        'import "file://PATH";',
+        'export * from "PATH";',
+    ],
 )
 def test_code_cannot_import_from_disk(script, whole: str, tmp_path) -> None:
     module = tmp_path / "module.js"
@@ -201,7 +222,9 @@ def test_code_cannot_read_the_environment(script) -> None:
 
 def bridges(parent: int) -> list[str]:
     """Return the ids of the bridge processes with this parent."""
-    running = subprocess.run(["ps", "-ewwo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    running = subprocess.run(
+        ["ps", "-ewwo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split(None, 2) for line in running.splitlines()[1:]]
     return [row[0] for row in rows if int(row[1]) == parent and "bridge.js" in row[2]]
 
@@ -211,7 +234,9 @@ def test_a_stopped_process_has_ended(script) -> None:
     assert bridges(os.getpid()) == []
 
 
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="without setpriv, only its CPU time is limited")
+@pytest.mark.skipif(
+    not shutil.which("setpriv"), reason="without setpriv, only its CPU time is limited"
+)
 def test_the_process_ends_with_its_host() -> None:
     script = (
         "from code_commit_tasks.runtime.script import *\n"

@@ -15,7 +15,11 @@ STEP: dict[str, Any] = {
     "title": "t",
     "description": "d",
     "step_type": "research",
-    "exit_requirement": {"type": "callback", "function_name": "file_contains", "args": {"path": "a", "pattern": "b"}},
+    "exit_requirement": {
+        "type": "callback",
+        "function_name": "file_contains",
+        "args": {"path": "a", "pattern": "b"},
+    },
     "context": {
         "files": [{"pattern": "src/**/*.rs", "recursive": True}],
         "previous_steps": [0],
@@ -28,7 +32,10 @@ PLACES = [
     ("title",),
     ("steps",),
     ("steps", 1),
-    *(("steps", 1, name) for name in ("title", "description", "step_type", "exit_requirement", "context")),
+    *(
+        ("steps", 1, name)
+        for name in ("title", "description", "step_type", "exit_requirement", "context")
+    ),
     *(("steps", 1, "exit_requirement", name) for name in ("type", "function_name", "args")),
     *(("steps", 1, "exit_requirement", "args", name) for name in ("path", "pattern")),
     *(("steps", 1, "context", name) for name in ("files", "previous_steps", "explicit_content")),
@@ -60,16 +67,24 @@ def is_valid(place: tuple[int | str, ...], value: Any) -> bool:
     name = place[-1]
     if place[-2:] == ("context", "files") or name == "previous_steps":
         return value == []
-    return isinstance(value, VALID_TYPES[name]) if name in VALID_TYPES else (name == "context" and value == {})
+    return (
+        isinstance(value, VALID_TYPES[name])
+        if name in VALID_TYPES
+        else (name == "context" and value == {})
+    )
 
 
-@pytest.mark.parametrize(("name", "argument"), [("json_valid", "content"), ("no_errors_in", "output")])
+@pytest.mark.parametrize(
+    ("name", "argument"), [("json_valid", "content"), ("no_errors_in", "output")]
+)
 def test_an_optional_field_must_not_be_null(name: str, argument: str) -> None:
     callback = {"type": "callback", "function_name": name}
     for more in ({}, {"args": {}}, {"args": {argument: "x"}}):
         assert task_list(replaced(("steps", 1, "exit_requirement"), {**callback, **more}))[0].steps
     with pytest.raises(MalformedTaskList, match=argument):
-        task_list(replaced(("steps", 1, "exit_requirement"), {**callback, "args": {argument: None}}))
+        task_list(
+            replaced(("steps", 1, "exit_requirement"), {**callback, "args": {argument: None}})
+        )
 
 
 def test_a_complete_list_is_valid() -> None:
@@ -87,7 +102,9 @@ def test_a_wrong_type_in_any_field_is_an_error(place: tuple[int | str, ...], val
         task_list(whole)
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if isinstance(place[-1], str)], ids=str)
+@pytest.mark.parametrize(
+    "place", [place for place in PLACES if isinstance(place[-1], str)], ids=str
+)
 def test_a_missing_required_field_is_an_error(place: tuple[int | str, ...]) -> None:
     whole = replaced(place, None)
     spot: Any = whole
@@ -123,8 +140,16 @@ def test_an_unknown_field_is_an_error(place: tuple[int | str, ...]) -> None:
         (("steps",), [], "steps"),
         (("steps", 1, "title"), "  ", r"steps\[1\]\.title"),
         (("steps", 1, "step_type"), "coding", r"steps\[1\]\.step_type"),
-        (("steps", 1, "exit_requirement", "function_name"), "file_gone", r"steps\[1\]\.exit_requirement"),
-        (("steps", 1, "exit_requirement", "args", "path"), 3, r"steps\[1\]\.exit_requirement\.args\.path"),
+        (
+            ("steps", 1, "exit_requirement", "function_name"),
+            "file_gone",
+            r"steps\[1\]\.exit_requirement",
+        ),
+        (
+            ("steps", 1, "exit_requirement", "args", "path"),
+            3,
+            r"steps\[1\]\.exit_requirement\.args\.path",
+        ),
         (("steps", 1, "exit_requirement"), {"type": "promise"}, r"steps\[1\]\.exit_requirement"),
         (("steps", 1, "exit_requirement"), {"type": "pattern", "pattern": "x" * 3000}, "pattern"),
         (("steps", 1, "context", "previous_steps"), [2], "does not come before"),
@@ -140,14 +165,19 @@ def test_the_error_names_the_place(place: tuple[int | str, ...], value: Any, mes
 def test_a_step_cannot_get_its_own_result() -> None:
     """The template in the prompt has a first step with `previous_steps: [0]`."""
     found, note = task_list(replaced(("steps", 0, "context"), {"previous_steps": [0]}))
-    assert (found.steps[0].context.previous_steps, note) == ([], "steps[0]: a step cannot get its own result; ignored")
+    assert (found.steps[0].context.previous_steps, note) == (
+        [],
+        "steps[0]: a step cannot get its own result; ignored",
+    )
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["title", "steps", "type", "args", "context"]), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["title", "steps", "type", "args", "context"]), inner, max_size=4
+        )
     ),
     max_leaves=10,
 )

@@ -26,26 +26,58 @@ MET = {
     "a file that git ignores is there": (callback("file_exists", path="made/out.bin"), "x"),
     "a text is there": (callback("file_contains", path="README.md", pattern="one\ntwo"), "x"),
     "a text is there, literally": (callback("file_contains", path="odd.txt", pattern="a(b"), "x"),
-    "a text is there, by a pattern": (callback("file_contains", path="./README.md", pattern="(?m)^t.o$"), "x"),
+    "a text is there, by a pattern": (
+        callback("file_contains", path="./README.md", pattern="(?m)^t.o$"),
+        "x",
+    ),
     "a command succeeds": (callback("command_succeeds", cmd="test -f README.md"), "x"),
-    "a command with a shell succeeds": (callback("command_succeeds", cmd="cd src && test -f main.py | cat"), "x"),
+    "a command with a shell succeeds": (
+        callback("command_succeeds", cmd="cd src && test -f main.py | cat"),
+        "x",
+    ),
     "a result is JSON": (callback("json_valid"), '{"a": [1, 2.5e3, null]}'),
     "a long number is JSON": (callback("json_valid"), "9" * 5000),
     "a text is JSON": (callback("json_valid", content="[]"), "not JSON"),
     "a result tells of no error": (callback("no_errors_in"), "0 errors, no failed tests"),
     "a text tells of no error": (callback("no_errors_in", output="fine"), "error: x"),
     "a pattern is found": (PATTERN, "Success: it works"),
-    "a pattern of JavaScript is found": ({"type": "pattern", "pattern": r"^(?<year>\d{4})/\k<year>$"}, "2026/2026"),
-    "a pattern with flags is found": ({"type": "pattern", "pattern": "(?im)^DONE.$"}, "one\ndone.\u2028two"),
+    "a pattern of JavaScript is found": (
+        {"type": "pattern", "pattern": r"^(?<year>\d{4})/\k<year>$"},
+        "2026/2026",
+    ),
+    "a pattern with flags is found": (
+        {"type": "pattern", "pattern": "(?im)^DONE.$"},
+        "one\ndone.\u2028two",
+    ),
 }
 UNMET = {
-    "no such file": (callback("file_exists", path="gone.md"), "x", "There is no file or folder gone.md"),
-    "a link": (callback("file_exists", path="link.md"), "x", "link.md is neither a file nor a folder"),
-    "behind a link": (callback("file_exists", path="there/main.py"), "x", "not a path of the project"),
+    "no such file": (
+        callback("file_exists", path="gone.md"),
+        "x",
+        "There is no file or folder gone.md",
+    ),
+    "a link": (
+        callback("file_exists", path="link.md"),
+        "x",
+        "link.md is neither a file nor a folder",
+    ),
+    "behind a link": (
+        callback("file_exists", path="there/main.py"),
+        "x",
+        "not a path of the project",
+    ),
     "outside": (callback("file_exists", path="../../etc/passwd"), "x", "not a path of the project"),
     "a key": (callback("file_exists", path="agent-config/query.txt"), "x", "cannot check whether"),
-    "what is in a key": (callback("file_contains", path="agent-config/query.txt", pattern="."), "x", "cannot be read"),
-    "no such text": (callback("file_contains", path="README.md", pattern="thr[e]+"), "x", "contains neither"),
+    "what is in a key": (
+        callback("file_contains", path="agent-config/query.txt", pattern="."),
+        "x",
+        "cannot be read",
+    ),
+    "no such text": (
+        callback("file_contains", path="README.md", pattern="thr[e]+"),
+        "x",
+        "contains neither",
+    ),
     "no such text, no pattern": (
         callback("file_contains", path="README.md", pattern="("),
         "x",
@@ -56,8 +88,16 @@ UNMET = {
         "x",
         "pattern took longer than 0.3 s",
     ),
-    "a command fails": (callback("command_succeeds", cmd="grep -c three README.md"), "x", "exit code 1"),
-    "a command is not there": (callback("command_succeeds", cmd="no-such-command"), "x", "exit code 127"),
+    "a command fails": (
+        callback("command_succeeds", cmd="grep -c three README.md"),
+        "x",
+        "exit code 1",
+    ),
+    "a command is not there": (
+        callback("command_succeeds", cmd="no-such-command"),
+        "x",
+        "exit code 127",
+    ),
     "no JSON": (callback("json_valid"), "{'a': 1}", "not valid JSON"),
     "NaN is no JSON": (callback("json_valid"), "[NaN]", "NaN is not valid"),
     "deep JSON": (callback("json_valid"), "[" * 200_000, "JSON"),
@@ -90,7 +130,9 @@ def ready(work):
 
 def test_a_met_requirement_passes(ready) -> None:
     steps = [ready.step(title, requirement) for title, (requirement, _) in MET.items()]
-    ready.server.script(ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()])
+    ready.server.script(
+        ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()]
+    )
     done = ready("--json")
     assert [(each["title"], each["passed"]) for each in ready.events_of(done, "tasks.ended")] == [
         *((title, True) for title in MET),
@@ -170,14 +212,21 @@ def test_tools_are_subject_to_the_path_rules(ready) -> None:
     ("path", "good", "bad", "place"),
     [
         ("a.py", "def f():\n    return 1\n", "def f(:\n    return 1\n", "a.py:1:"),
-        ("src/lib.rs", "fn main() { let x = 1; }\n", "fn main() { let x = 1 }\n", "src/lib.rs:1:22: ; is missing"),
+        (
+            "src/lib.rs",
+            "fn main() { let x = 1; }\n",
+            "fn main() { let x = 1 }\n",
+            "src/lib.rs:1:22: ; is missing",
+        ),
         ("a.json", '{"a": 1}\n', '{"a": }\n', "a.json:1:"),
         ("a.ts", "const a: number = 1;\n", "const a: = 1;\n", "a.ts:1:"),
         ("a.go", "package m\n\nfunc f() {}\n", "package m\n\nfunc f() {\n", "a.go:"),
         ("a.sh", "if true; then echo; fi\n", "if true; then echo\n", "a.sh:"),
     ],
 )
-def test_syntax_check_parses_the_changed_files(work, path: str, good: str, bad: str, place: str) -> None:
+def test_syntax_check_parses_the_changed_files(
+    work, path: str, good: str, bad: str, place: str
+) -> None:
     work.project.write({"src/broken_before.py": "def f(:\n"})
     work.server.script(
         work.listed(work.step("one", SYNTAX)),
@@ -214,9 +263,12 @@ def test_syntax_check_fails_if_it_checks_nothing(work, body: str, reason: str) -
 
 
 @pytest.mark.parametrize(
-    ("worker", "seconds", "expected"), [("syntax_search", 0.0, WorkerTooSlow), ("no_worker", 60.0, WorkerFailed)]
+    ("worker", "seconds", "expected"),
+    [("syntax_search", 0.0, WorkerTooSlow), ("no_worker", 60.0, WorkerFailed)],
 )
-def test_a_worker_without_an_answer_is_an_error(worker: str, seconds: float, expected: type[Exception]) -> None:
+def test_a_worker_without_an_answer_is_an_error(
+    worker: str, seconds: float, expected: type[Exception]
+) -> None:
     with pytest.raises(expected):
         ask_worker(worker, [], seconds=seconds)
 
@@ -305,7 +357,10 @@ def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) 
 
 
 def test_a_validator_that_cannot_work_ends_the_run(work, polite) -> None:
-    work.server.script(work.listed(work.step("one", {"type": "validation", "validator": "unready"})), work.returns("x"))
+    work.server.script(
+        work.listed(work.step("one", {"type": "validation", "validator": "unready"})),
+        work.returns("x"),
+    )
     done = work(more_plugins=[polite])
     assert done.exit_code == 3
     assert "the checker is not installed" in done.stderr
@@ -315,7 +370,9 @@ def test_a_validator_that_is_gone_does_not_pass(work, polite) -> None:
     work.configure(attempts=1)
     requirement = {"type": "validation", "validator": "polite"}
     work.server.script(
-        work.listed(work.step("one", requirement), work.step("two", PATTERN)), work.returns("please"), work.returns("x")
+        work.listed(work.step("one", requirement), work.step("two", PATTERN)),
+        work.returns("please"),
+        work.returns("x"),
     )
     assert work(more_plugins=[polite]).exit_code == 1
     work.server.script(work.returns("please"))

@@ -48,7 +48,10 @@ def test_the_function_can_be_defined_in_several_forms(script, whole: str) -> Non
 
 def test_printed_output_arrives_line_by_line(script) -> None:
     printed: list[str] = []
-    script.run('console.log("a", {b: 1}); console.table([1]); console.log("c\\nd"); return "";', printed=printed)
+    script.run(
+        'console.log("a", {b: 1}); console.table([1]); console.log("c\\nd"); return "";',
+        printed=printed,
+    )
     assert printed[0] == "a { b: 1 }"
     assert printed[-2:] == ["c", "d"]
 
@@ -73,7 +76,10 @@ def test_a_failed_call_rejects_its_promise(script) -> None:
     [
         ("let a = 1;\nlet b = ;", r"SyntaxError: Expression expected[\s\S]*agent_code\.ts:2:9"),
         ("let a = 1;\n  let a = 2;", r"SyntaxError: .*already been declared at agent_code\.ts:2:7"),
-        ("function agent_code() {", r"SyntaxError: Expected .*\n    at agent_code\.ts:1:24, its end"),
+        (
+            "function agent_code() {",
+            r"SyntaxError: Expected .*\n    at agent_code\.ts:1:24, its end",
+        ),
         ("const x = 1;", "no function agent_code"),
         ("const agent_code = 1;", "no function agent_code"),
         ('import x from "https://example.org/x.ts";', "remote specifier.*--no-remote"),
@@ -97,14 +103,23 @@ def test_a_load_error_has_the_line_and_column(script, whole: str, message: str) 
         ("throw null;", "null"),
         ("throw new Error('a\\ud800');", r"Error: a\?"),
         ("return 'x\\ud800';", "returned contains a lone surrogate"),
-        ("return { title: 't', steps: [{ ['\\udfff']: 1 }] };", "returned contains a lone surrogate"),
+        (
+            "return { title: 't', steps: [{ ['\\udfff']: 1 }] };",
+            "returned contains a lone surrogate",
+        ),
         (
             "let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; return a;",
             "returned is nested more than 100 levels deep",
         ),
-        ("let a: any = 'x'; for (let i = 0; i < 20_000; i++) a = [a]; return a;", "nested too deeply"),
+        (
+            "let a: any = 'x'; for (let i = 0; i < 20_000; i++) a = [a]; return a;",
+            "nested too deeply",
+        ),
         ("await show('\\ud800');", "passed to the tool contains a lone surrogate"),
-        ("let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; await show(a);", "passed to the tool is nested"),
+        (
+            "let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; await show(a);",
+            "passed to the tool is nested",
+        ),
         ("throw new Error('long '.repeat(1e6));", r"Error: long long"),
         ("throw new Error('file:///x '.repeat(1e5));", r"Error: file:///x"),
         ("await show('a', 'b');", "show takes 1 arguments, not 2"),
@@ -173,9 +188,7 @@ def test_forged_lines_are_ignored(script, line: str) -> None:
 def test_unread_answers_do_not_accumulate(script, monkeypatch) -> None:
     monkeypatch.setattr("code_commit_tasks.runtime.process._UNSENT", 1_000_000)
     forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: 'x'.repeat(100_000) })"
-    body = (
-        f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
-    )
+    body = f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
     answered: list[str] = []
 
     def call(name: str, _: Any) -> CallAnswer:
@@ -196,6 +209,8 @@ def test_a_forged_call_is_checked_like_any_other(script) -> None:
         return CallAnswer("refused", is_error=True)
 
     line = '{"kind": "call", "id": 99, "tool": "no_such_tool", "given": "words"}'
-    body = f"Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {line!r} + '\\n')); return 'x';"
+    body = (
+        f"Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {line!r} + '\\n')); return 'x';"
+    )
     assert run_script(script.code(body), [script.SHOW], call, script.PATIENT) == "x"
     assert calls == [("no_such_tool", "words")]

@@ -12,7 +12,10 @@ ECHO = {"type": "pattern", "pattern": "^ok"}
 
 
 def ended(work, done) -> list[tuple[str, bool, int]]:
-    return [(each["step"], each["passed"], each["attempts"]) for each in work.events_of(done, "tasks.ended")]
+    return [
+        (each["step"], each["passed"], each["attempts"])
+        for each in work.events_of(done, "tasks.ended")
+    ]
 
 
 # --- context -------------------------------------------------------------------------------------------------------
@@ -39,8 +42,15 @@ def test_a_step_gets_only_the_requested_context(work) -> None:
         "previous_steps": [1],
         "explicit_content": "Mind the gap.",
     }
-    steps = [work.step("one"), work.step("two"), work.step("three", context=context), work.step("four")]
-    work.server.script(work.listed(*steps), *map(work.returns, ["first", "second", "third", "fourth"]))
+    steps = [
+        work.step("one"),
+        work.step("two"),
+        work.step("three", context=context),
+        work.step("four"),
+    ]
+    work.server.script(
+        work.listed(*steps), *map(work.returns, ["first", "second", "third", "fourth"])
+    )
     done = work()
     assert done.exit_code == 0, done.stderr
     _, one, two, three, four = work.prompts
@@ -89,17 +99,29 @@ def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
     assert ended(work, done) == [("1", True, 3), ("", True, 1)]
     _, first, second, third = work.prompts
     assert "[the last attempt failed]" not in first
-    for text in ("[the last attempt failed]", "The exit requirement is not met", "returned: not this", "working"):
+    for text in (
+        "[the last attempt failed]",
+        "The exit requirement is not met",
+        "returned: not this",
+        "working",
+    ):
         assert text in second
     assert "return 'not this'" in second
     assert "Error: boom" in third
     assert "agent_code.ts:2:7" in third
-    reasons = [each["reason"] for each in work.events_of(done, "tasks.judged") if not each["passed"]]
-    assert [reason.partition("\n")[0][:24] for reason in reasons] == ["The exit requirement is ", "Error: boom"]
+    reasons = [
+        each["reason"] for each in work.events_of(done, "tasks.judged") if not each["passed"]
+    ]
+    assert [reason.partition("\n")[0][:24] for reason in reasons] == [
+        "The exit requirement is ",
+        "Error: boom",
+    ]
 
 
 def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
-    work.server.script(work.listed(work.step("one", ECHO), work.step("two")), *[work.returns("no")] * 3)
+    work.server.script(
+        work.listed(work.step("one", ECHO), work.step("two")), *[work.returns("no")] * 3
+    )
     done = work("--json")
     assert done.exit_code == 1
     assert len(work.server.requests) == 4
@@ -127,7 +149,10 @@ def test_the_number_of_attempts_is_a_setting(work) -> None:
         ("```typescript\nlet a = ;\n```", "SyntaxError"),
         ('```typescript\nimport "https://example.org/x.ts";\n```', "--no-remote"),
         (Reply(text="```typescript\n", finish="length"), "incomplete"),
-        ("```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```", "longer fences: ````"),
+        (
+            "```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```",
+            "longer fences: ````",
+        ),
     ],
     ids=["prose", "syntax", "import", "cut short", "a fence in the code"],
 )
@@ -172,7 +197,9 @@ def test_a_task_without_any_answer_is_a_refused_response(work) -> None:
 def test_a_list_that_can_never_pass_is_sent_back(work) -> None:
     unknown = work.step("one", {"type": "validation", "validator": "looks_good"})
     broken = work.step("one", {"type": "pattern", "pattern": "("})
-    work.server.script(work.listed(unknown), work.listed(work.step("zero"), broken), work.returns("fine"))
+    work.server.script(
+        work.listed(unknown), work.listed(work.step("zero"), broken), work.returns("fine")
+    )
     assert work().exit_code == 0
     assert "no validator 'looks_good'; there are: syntax_check" in work.prompts[1]
     assert "steps[1]: the pattern is not a regular expression" in work.prompts[2]
@@ -216,7 +243,13 @@ def test_a_step_can_be_divided(work) -> None:
     )
     done = work("--json")
     assert done.exit_code == 0, done.stderr
-    assert ended(work, done) == [("1.1", True, 1), ("1.2", True, 1), ("1", True, 1), ("2", True, 1), ("", True, 1)]
+    assert ended(work, done) == [
+        ("1.1", True, 1),
+        ("1.2", True, 1),
+        ("1", True, 1),
+        ("2", True, 1),
+        ("", True, 1),
+    ]
     assert "1.1 inner one\nA\n\n1.2 inner two\nB" in work.prompts[4]
     tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
     assert tree == (
@@ -251,7 +284,9 @@ def test_each_attempt_has_files_of_its_own(work) -> None:
 
 
 def test_a_step_that_requests_its_own_result_is_noted(work) -> None:
-    work.server.script(work.listed(work.step("one", context={"previous_steps": [0]})), work.returns("fine"))
+    work.server.script(
+        work.listed(work.step("one", context={"previous_steps": [0]})), work.returns("fine")
+    )
     done = work("--json")
     assert done.exit_code == 0, done.stderr
     assert len(work.server.requests) == 2
@@ -292,15 +327,22 @@ def test_the_time_of_a_task_is_limited(work) -> None:
     work.server.script(work.code("for (;;) {}"))
     done = work()
     assert done.exit_code == 6
-    assert ("the task has taken 0.5 s" in done.stderr, "failed" in done.stderr) == (True, False), done.stderr
+    assert ("the task has taken 0.5 s" in done.stderr, "failed" in done.stderr) == (True, False), (
+        done.stderr
+    )
 
 
 def test_the_time_limit_of_a_task_includes_its_checks(work) -> None:
     work.configure(max_seconds=2, attempts=1)
-    slow = work.step("one", {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}})
+    slow = work.step(
+        "one",
+        {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}},
+    )
     work.server.script(work.listed(slow), work.returns("x"))
     done = work()
-    assert (done.exit_code, "`sleep 20` ran into its time limit of " in done.stderr) == (6, True), done.stderr
+    assert (done.exit_code, "`sleep 20` ran into its time limit of " in done.stderr) == (6, True), (
+        done.stderr
+    )
 
 
 def test_the_length_of_a_list_is_limited(work) -> None:
@@ -324,7 +366,9 @@ def test_the_results_of_a_list_are_limited_together(work) -> None:
 
 
 def test_a_title_is_one_line(work) -> None:
-    work.server.script(work.listed(work.step("a\n├─ 9 forged\x1b[31m" + "x" * 500)), work.returns("fine"))
+    work.server.script(
+        work.listed(work.step("a\n├─ 9 forged\x1b[31m" + "x" * 500)), work.returns("fine")
+    )
     output = work().stderr
     assert "├─ 1 a ├─ 9 forged\\x1b[31mxx" in output
     tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
@@ -345,10 +389,17 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
     done = work("--json")
     assert done.exit_code == 0
     folder = work.project.run_folder
-    assert {"1-task.txt", "2-step-1.txt", "3-step-1.txt", "task-attempt-1.ts", "step-1-attempt-2.ts"} <= {
-        each.name for each in folder.iterdir()
-    }
-    logged = [json.loads(line) for line in (folder / "step-1-attempt-1.jsonl").read_text("utf-8").splitlines()]
+    assert {
+        "1-task.txt",
+        "2-step-1.txt",
+        "3-step-1.txt",
+        "task-attempt-1.ts",
+        "step-1-attempt-2.ts",
+    } <= {each.name for each in folder.iterdir()}
+    logged = [
+        json.loads(line)
+        for line in (folder / "step-1-attempt-1.jsonl").read_text("utf-8").splitlines()
+    ]
     assert logged == [
         {"printed": "hello"},
         {"call": "show", "given": {"path": "README.md"}, "answer": "one\ntwo\n", "is_error": False},
@@ -387,7 +438,9 @@ def test_progress_is_shown_as_a_tree(work) -> None:
 def test_keys_in_the_output_are_censored(work) -> None:
     work.project.write({"agent-config/loopback-key.txt": "k-0123456789abcdef\n"})
     work.server.script(
-        work.code("console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';")
+        work.code(
+            "console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';"
+        )
     )
     done = work()
     assert "k-0123456789abcdef" not in done.stdout + done.stderr

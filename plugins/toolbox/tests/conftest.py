@@ -165,7 +165,10 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path) -> Bench:
-    files = {"a.txt": "one\ntwo\nthree\n", "src/main.py": "def main(x):\n    print(x)\n    print(x, 1)\n"}
+    files = {
+        "a.txt": "one\ntwo\nthree\n",
+        "src/main.py": "def main(x):\n    print(x)\n    print(x, 1)\n",
+    }
     project = Project.create(tmp_path, files=files, gitignore="/agent-config\n*.secret\n")
     return Bench(project, install_plugin(tmp_path / "plugins", "scripted", PLUGIN))
 
@@ -175,6 +178,8 @@ def no_sandbox(tmp_path) -> dict[str, str]:
     """Return the environment of a machine where bubblewrap does not work."""
     folder = tmp_path / "no-sandbox"
     folder.mkdir()
-    (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    (folder / "bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+    )
     (folder / "bwrap").chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}

@@ -1,4 +1,6 @@
-"""The tools of MCP servers: one made with the official SDK, one that starts faster, and servers that hang, lie, flood and end."""
+"""The tools of MCP servers: one made with the official SDK, one that starts faster, and servers
+that hang, lie, flood and end.
+"""
 
 from __future__ import annotations
 
@@ -144,10 +146,13 @@ def serve(bench):
         file = bench.project.home / ".config" / "code-commit" / "config.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = "".join(
-            f"{key} = {json.dumps(value)}\n" for key, value in settings.items() if not isinstance(value, dict)
+            f"{key} = {json.dumps(value)}\n"
+            for key, value in settings.items()
+            if not isinstance(value, dict)
         )
         tables = "".join(
-            f"[plugins.toolbox.mcp.{name}.{key}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in value.items())
+            f"[plugins.toolbox.mcp.{name}.{key}]\n"
+            + "".join(f"{k} = {json.dumps(v)}\n" for k, v in value.items())
             for key, value in settings.items()
             if isinstance(value, dict)
         )
@@ -174,7 +179,9 @@ def test_a_model_uses_the_tools_of_a_server(bench, serve) -> None:
         ("office_write", {"path": ".git/hooks/pre-commit"}),
         ("office_large", {"size": 100_000}),
     ]
-    worked = bench.work(*({"calls": [call]} for call in calls), {"text": "done"}, environ={"OPENAI_API_KEY": KEY})
+    worked = bench.work(
+        *({"calls": [call]} for call in calls), {"text": "done"}, environ={"OPENAI_API_KEY": KEY}
+    )
     assert worked.end == "FINISHED", worked.finished.stderr
     texts = [row["text"] for row in worked.results]
     assert texts[:2] == ["7", "3"]
@@ -194,7 +201,9 @@ def test_a_model_uses_the_tools_of_a_server(bench, serve) -> None:
 def test_only_the_named_tools_are_offered(bench, serve) -> None:
     serve(tools=["add"], trusted=True)
     worked = bench.use("office_add", {"a": 1})
-    assert [name for name in worked.asked[0]["tools"] if name.startswith("office")] == ["office_add"]
+    assert [name for name in worked.asked[0]["tools"] if name.startswith("office")] == [
+        "office_add"
+    ]
     assert worked.result["text"] == "2"
 
 
@@ -215,7 +224,10 @@ def test_a_trusted_program_of_the_project_does_not_start(bench, serve, no_sandbo
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     worked = bench.use("read_file", {"path": "a.txt"}, environ={**no_sandbox, "PATH": path})
     assert (worked.finished.exit_code, worked.asked) == (3, [])
-    assert f"{folder}/office-server is in the project, where a build could replace it" in worked.finished.stderr
+    assert (
+        f"{folder}/office-server is in the project, where a build could replace it"
+        in worked.finished.stderr
+    )
 
 
 def test_without_a_sandbox_a_server_does_not_start(bench, serve, no_sandbox) -> None:
@@ -257,7 +269,9 @@ def test_without_the_sdk_a_server_is_an_error(bench, serve) -> None:
 def test_a_silent_server_has_a_time_limit(monkeypatch) -> None:
     monkeypatch.setattr(connection, "_START_SECONDS", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        silent = Connection(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", headers={}, seconds=1)
+        silent = Connection(
+            f"http://127.0.0.1:{server.getsockname()[1]}/mcp", headers={}, seconds=1
+        )
         with pytest.raises(ConnectionFailed, match=r"no answer within 0\.01 s"):
             silent.open()
 
@@ -279,7 +293,11 @@ def test_a_call_that_the_sdk_does_not_end_has_a_time_limit(monkeypatch) -> None:
 
 def test_a_server_that_lies_fails_alone(bench, serve) -> None:
     serve(LIAR, "liar", trusted=True)
-    worked = bench.work({"calls": [["liar_lie", {}]]}, {"calls": [["read_file", {"path": "a.txt"}]]}, {"text": "done"})
+    worked = bench.work(
+        {"calls": [["liar_lie", {}]]},
+        {"calls": [["read_file", {"path": "a.txt"}]]},
+        {"text": "done"},
+    )
     assert worked.end == "FINISHED", worked.finished.stderr
     assert "The MCP server liar failed" in worked.results[0]["text"]
     assert "one" in worked.results[1]["text"]
@@ -304,7 +322,11 @@ def test_a_server_that_ends_or_is_late_fails_alone(bench, serve) -> None:
 
 def test_no_server_outlives_the_run(bench, serve) -> None:
     serve(trusted=True)
-    worked = bench.use("office_environment", {"name": "MARK"}, environ={"MARK": f"mark-{os.getpid()}-{time.time()}"})
+    worked = bench.use(
+        "office_environment",
+        {"name": "MARK"},
+        environ={"MARK": f"mark-{os.getpid()}-{time.time()}"},
+    )
     mark = worked.result["text"].encode()
     assert mark.startswith(b"mark-")
     for folder in Path("/proc").glob("[0-9]*"):
@@ -335,10 +357,16 @@ def test_an_entry_is_a_command_or_an_address(bench, serve, entry) -> None:
 def test_a_server_is_reached_by_http(bench, serve) -> None:
     script = bench.project.root / "office_http.py"
     script.write_text(OFFICIAL)
-    with subprocess.Popen([sys.executable, str(script), "0"], stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [sys.executable, str(script), "0"], stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stderr
-            [address] = next(found for line in server.stderr if (found := re.findall(r"running on (http://\S+)", line)))
+            [address] = next(
+                found
+                for line in server.stderr
+                if (found := re.findall(r"running on (http://\S+)", line))
+            )
             serve(command=[], url=f"{address}/mcp")
             worked = bench.use("office_add", {"a": 40, "b": 2})
             assert worked.result["text"] == "42"
@@ -388,8 +416,14 @@ def test_doctor_lists_servers_and_their_tools(bench, serve) -> None:
     serve(BROKEN["ends"], "broken", trusted=True)
     finished = bench.project.command("doctor", "--json", plugins=[bench.plugins])
     rows = [row for row in finished.document["checks"] if row["name"] == "mcp"]
-    assert [(row["state"], row["data"]["server"]) for row in rows] == [("ok", "office"), ("problem", "broken")]
+    assert [(row["state"], row["data"]["server"]) for row in rows] == [
+        ("ok", "office"),
+        ("problem", "broken"),
+    ]
     assert rows[0]["text"] == "office outside of the sandbox: 2 tools: office_add, office_write"
     finished = bench.project.command("doctor", "--no-build", "--json", plugins=[bench.plugins])
     (row,) = [row for row in finished.document["checks"] if row["name"] == "mcp"]
-    assert (row["state"], row["text"]) == ("skipped", "not started, because of --no-build: office, broken")
+    assert (row["state"], row["text"]) == (
+        "skipped",
+        "not started, because of --no-build: office, broken",
+    )

@@ -41,7 +41,12 @@ def hostile(bench):
     (root / "link.txt").symlink_to("../outside.txt")
     (root / "linked").symlink_to("..")
     os.mkfifo(root / "pipe")
-    bench.project.write({"ignored.secret": "ignored, which is secret\n", "agent-config/openai-key.txt": SECRET + "\n"})
+    bench.project.write(
+        {
+            "ignored.secret": "ignored, which is secret\n",
+            "agent-config/openai-key.txt": SECRET + "\n",
+        }
+    )
     return bench
 
 
@@ -82,7 +87,14 @@ def test_no_tool_accesses_closed_paths(hostile, calls):
 
 
 def test_no_tool_can_change_protected_files(bench):
-    paths = ["build.sh", ".gitignore", "docs/UserSpecification.md", "target/x", "Cargo.lock", "codeRollup.sh"]
+    paths = [
+        "build.sh",
+        ".gitignore",
+        "docs/UserSpecification.md",
+        "target/x",
+        "Cargo.lock",
+        "codeRollup.sh",
+    ]
     results = tried(bench, [["write_file", {"path": path, "content": "x"}] for path in paths])
     assert all("cannot be written" in result["text"] for result in results)
     assert bench.project.git("status", "--porcelain") == ""
@@ -92,7 +104,10 @@ def test_no_tool_can_change_protected_files(bench):
 def test_a_key_in_a_file_is_not_sent_to_the_model(bench):
     # The key is live: it belongs to the default config of a provider that is not used.
     bench.project.write(
-        {"agent-config/config.toml": f'[providers.script.default]\napi_key = "{SECRET}"\n', "a.txt": f"key={SECRET}\n"}
+        {
+            "agent-config/config.toml": f'[providers.script.default]\napi_key = "{SECRET}"\n',
+            "a.txt": f"key={SECRET}\n",
+        }
     )
     worked = bench.work(
         {"calls": [["read_file", {"path": "a.txt"}], ["shell", {"command": "cat a.txt"}]]},
@@ -111,7 +126,9 @@ def test_a_key_in_a_file_is_not_sent_to_the_model(bench):
 def test_a_file_is_read_unchanged(bench):
     text = "\ufeffa\r\nb\x0cc\u2028d\n\n  e"
     bench.project.write({"odd.txt": text, "empty.txt": ""})
-    results = tried(bench, [["read_file", {"path": path}] for path in ("odd.txt", "./odd.txt", "empty.txt")])
+    results = tried(
+        bench, [["read_file", {"path": path}] for path in ("odd.txt", "./odd.txt", "empty.txt")]
+    )
     assert [result["text"] for result in results] == [text, text, ""]
     assert not any(result["is_error"] for result in results)
 
@@ -121,7 +138,9 @@ def test_the_error_about_an_unreadable_file_has_the_reason(bench):
     (bench.project.root / "latin").write_bytes(b"caf\xe9\n")
     bench.settings("[plugins.toolbox]\nfile_limit = 1000\n")
     bench.project.write({"large.txt": "x" * 1001})
-    calls = [["read_file", {"path": path}] for path in ("binary", "latin", "large.txt", "missing", "src")]
+    calls = [
+        ["read_file", {"path": path}] for path in ("binary", "latin", "large.txt", "missing", "src")
+    ]
     words = [
         "a binary file of 6 bytes",
         "not UTF-8: line 1 contains the byte 0xe9",
@@ -165,7 +184,9 @@ def test_a_part_of_a_file_can_be_read(bench):
 
 
 def test_list_files_lists_the_readable_files(bench):
-    bench.project.write({"b/c/d.txt": "", "b/e.txt": "", "x.secret": "", "agent-config/x": "", "odd name é.txt": ""})
+    bench.project.write(
+        {"b/c/d.txt": "", "b/e.txt": "", "x.secret": "", "agent-config/x": "", "odd name é.txt": ""}
+    )
     (bench.project.root / "link.txt").symlink_to("a.txt")
     results = tried(
         bench,
@@ -180,13 +201,30 @@ def test_list_files_lists_the_readable_files(bench):
             ["list_files", {"pattern": "!"}],
         ],
     )
-    everything = [".gitignore", "a.txt", "b/c/d.txt", "b/e.txt", "build.sh", "odd name é.txt", "src/main.py"]
+    everything = [
+        ".gitignore",
+        "a.txt",
+        "b/c/d.txt",
+        "b/e.txt",
+        "build.sh",
+        "odd name é.txt",
+        "src/main.py",
+    ]
     assert results[0]["text"].split("\n") == everything
     assert results[1]["text"].split("\n") == ["b/c/d.txt", "b/e.txt"]
-    assert results[2]["text"].split("\n") == [".gitignore", "a.txt", "b/", "build.sh", "odd name é.txt", "src/"]
+    assert results[2]["text"].split("\n") == [
+        ".gitignore",
+        "a.txt",
+        "b/",
+        "build.sh",
+        "odd name é.txt",
+        "src/",
+    ]
     assert results[4]["text"].split("\n") == ["b/c/d.txt", "b/e.txt"]
     assert results[5]["text"].split("\n") == ["a.txt", "odd name é.txt"]
-    assert [result["is_error"] for result in results] == [False] * 3 + [True] + [False] * 2 + [True] * 2
+    assert [result["is_error"] for result in results] == [False] * 3 + [True] + [False] * 2 + [
+        True
+    ] * 2
     assert "The pattern is invalid" in results[7]["text"]
 
 
@@ -265,6 +303,13 @@ def test_the_changes_of_an_agent_can_be_undone(bench):
     write = ["write_file", {"path": "b.txt", "content": "b"}]
     worked = bench.work({"calls": [write, shell]}, {"text": "done"}, flags=["--sandbox", "off"])
     assert worked.finished.exit_code == 0
-    assert bench.project.git("status", "--porcelain").split() == ["M", "a.txt", "??", "b.txt", "??", "c.txt"]
+    assert bench.project.git("status", "--porcelain").split() == [
+        "M",
+        "a.txt",
+        "??",
+        "b.txt",
+        "??",
+        "c.txt",
+    ]
     assert bench.project.command("undo").exit_code == 0
     assert bench.project.git("status", "--porcelain") == ""

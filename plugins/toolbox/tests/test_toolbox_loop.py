@@ -17,7 +17,11 @@ def write(path: str, content: str) -> list:
 
 def test_an_agent_calls_a_tool_and_finishes(bench):
     worked = bench.work({"text": "I look.", "calls": [READ]}, {"calls": [FINAL]})
-    assert (worked.finished.exit_code, worked.end, worked.data["text"]) == (0, "FINISHED", "all done")
+    assert (worked.finished.exit_code, worked.end, worked.data["text"]) == (
+        0,
+        "FINISHED",
+        "all done",
+    )
     assert (worked.data["turns"], worked.data["tokens"]) == (2, 30)
     assert worked.results[0] == {
         "type": "tool_result",
@@ -56,7 +60,10 @@ def test_a_tool_that_is_not_on_the_allow_list_is_not_run(bench):
         allow=["read_file", "final_output"],
     )
     assert [result["is_error"] for result in worked.results] == [True] * 3
-    assert "There is no tool 'todo_write'. Your tools: read_file, final_output." in worked.results[1]["text"]
+    assert (
+        "There is no tool 'todo_write'. Your tools: read_file, final_output."
+        in worked.results[1]["text"]
+    )
     assert not (bench.project.root / "new.txt").exists()
     assert not (bench.project.root / "todo.g3.md").exists()
     assert worked.asked[0]["tools"] == ["read_file", "final_output"]
@@ -74,7 +81,10 @@ def test_an_unknown_tool_on_the_allow_list_is_an_error(bench):
         (["read_file", '{"path": "a.t'], "not a JSON object"),
         (["read_file", {}], "'path' is a required property"),
         (["read_file", {"path": 5}], "at path: 5 is not of type 'string'"),
-        (["read_file", {"path": "a.txt", "start_line": 0}], "at start_line: 0 is less than the minimum of 1"),
+        (
+            ["read_file", {"path": "a.txt", "start_line": 0}],
+            "at start_line: 0 is less than the minimum of 1",
+        ),
         (["read_file", {"path": "a.txt", "colour": "red"}], "'colour' was unexpected"),
         (["read_file", {"path": ["x" * 10_000]}], " … "),
         (
@@ -194,7 +204,9 @@ def test_a_reply_with_only_thinking_is_requested_again(bench):
     assert "cut off" in worked.asked[1]["messages"][0]["parts"][-1]["text"]
 
 
-@pytest.mark.parametrize("reply", [{"text": ""}, {"text": "half an ans", "finish": "length"}, {"finish": "cut"}])
+@pytest.mark.parametrize(
+    "reply", [{"text": ""}, {"text": "half an ans", "finish": "length"}, {"finish": "cut"}]
+)
 def test_three_unusable_replies_in_a_row_end_the_loop(bench, reply):
     worked = bench.work(reply)
     assert (worked.finished.exit_code, worked.end, worked.data["turns"]) == (1, "UNUSABLE", 3)
@@ -208,7 +220,10 @@ def test_a_paused_reply_is_continued(bench):
 
 def test_old_results_are_left_out_before_the_context_overflows(bench):
     bench.project.write({f"big{number}.txt": f"{number}" * 6000 for number in range(8)})
-    replies = [{"calls": [["read_file", {"path": f"big{number}.txt"}]], "usage": [None, None]} for number in range(8)]
+    replies = [
+        {"calls": [["read_file", {"path": f"big{number}.txt"}]], "usage": [None, None]}
+        for number in range(8)
+    ]
     worked = bench.work(*replies, {"text": "done"}, limits=limits(context_tokens=9000))
     assert worked.end == "FINISHED"
     assert len(worked.events("toolbox.shortened")) >= 2
@@ -239,11 +254,21 @@ def test_the_transcript_is_complete_and_can_be_continued(bench):
     first = bench.work({"calls": [READ]}, {"text": "half way"})
     file = bench.project.run_folder / first.data["transcript"]
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert (lines[0]["label"], lines[0]["system"], lines[-1]["end"]) == ("tester", "Be brief.", "finished")
+    assert (lines[0]["label"], lines[0]["system"], lines[-1]["end"]) == (
+        "tester",
+        "Be brief.",
+        "finished",
+    )
     assert [line["role"] for line in lines[1:-1]] == ["user", "assistant", "user", "assistant"]
     again = bench.work({"text": "done"}, resume=str(file), prompt="And now?")
     sent = again.asked[0]["messages"]
-    assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
+    assert [message["role"] for message in sent] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert sent[-1]["parts"] == [{"type": "text", "text": "And now?"}]
 
 
@@ -263,11 +288,16 @@ def test_a_transcript_that_was_interrupted_in_a_call_can_be_continued(bench):
     ("text", "words"),
     [
         ("one\n", "cannot read the transcript"),
-        ('{"version": 99, "label": "l", "model": "m", "system": ""}\n', "is a transcript of version 99, not "),
+        (
+            '{"version": 99, "label": "l", "model": "m", "system": ""}\n',
+            "is a transcript of version 99, not ",
+        ),
     ],
 )
 def test_a_file_that_is_not_a_transcript_is_an_error(bench, text, words):
     bench.project.write({"other.jsonl": text})
-    finished = bench.work({"text": "never"}, resume=str(bench.project.root / "other.jsonl")).finished
+    finished = bench.work(
+        {"text": "never"}, resume=str(bench.project.root / "other.jsonl")
+    ).finished
     assert finished.exit_code == 3
     assert words in finished.stderr

@@ -37,7 +37,8 @@ def test_only_a_single_match_is_replaced(before, old, after, new):
 
 
 @given(
-    lines=st.lists(st.text("abc", max_size=4), min_size=2, max_size=8, unique=True), new=st.text("xyz\n", max_size=6)
+    lines=st.lists(st.text("abc", max_size=4), min_size=2, max_size=8, unique=True),
+    new=st.text("xyz\n", max_size=6),
 )
 def test_crlf_line_endings_are_kept(lines, new):
     text = "".join(f"{line};\r\n" for line in lines)
@@ -70,7 +71,10 @@ def test_the_pieces_of_a_file_are_the_whole_file(text, limit):
     pieces, start = [], 1
     while True:
         piece = lines_of(text, start, None, limit)
-        note = re.search(r"\[(?:lines \d+ to \d+ of \d+(; continue with start_line (\d+))?|the first .*)\]\Z", piece)
+        note = re.search(
+            r"\[(?:lines \d+ to \d+ of \d+(; continue with start_line (\d+))?|the first .*)\]\Z",
+            piece,
+        )
         if note is None:
             pieces.append(piece)
             break
@@ -102,7 +106,8 @@ def test_a_cut_keeps_both_ends_and_counts_the_missing_characters(text, limit):
     head, tail = cut[: found.start()], cut[found.end() :]
     assert text.startswith(head)
     assert text.endswith(tail)
-    assert int(found[1]) + len(head) + len(tail) in {len(text), len(text) - 1}  # the newline that ends the head
+    # The newline that ends the head.
+    assert int(found[1]) + len(head) + len(tail) in {len(text), len(text) - 1}
     assert len(head) + len(tail) <= limit
 
 
@@ -124,7 +129,9 @@ def conversations(draw) -> list[Message]:
             *(ToolCall(each, "tool", {"a": 1}, "{}") for each in ids),
         )
         messages.append(Message("assistant", called))
-        results = tuple(ToolResult(each, "tool", "r" * size) for each, size in zip(ids, calls, strict=True))
+        results = tuple(
+            ToolResult(each, "tool", "r" * size) for each, size in zip(ids, calls, strict=True)
+        )
         messages.append(Message("user", results))
     return messages
 
@@ -142,21 +149,34 @@ def test_shortening_replaces_only_old_results(messages, at_most, share):
         for old, new in zip(was.parts, now.parts, strict=True):
             if new != old:
                 assert isinstance(old, ToolResult)
-                assert (new.call_id, new.name, new.is_error) == (old.call_id, old.name, old.is_error)
+                assert (new.call_id, new.name, new.is_error) == (
+                    old.call_id,
+                    old.name,
+                    old.is_error,
+                )
                 assert str(len(old.text)) in new.text
     if tokens_of(messages) <= at_most:
         assert short == tuple(messages)
     elif tokens_of(short) > at_most:
         assert all(len(result.text) <= 400 for result in results_of(short))
     # The end of the conversation stays whole, and so do results that are too short to replace.
-    left_out = [new != old for old, new in zip(results_of(messages), results_of(short), strict=True)]
-    large = [out for out, result in zip(left_out, results_of(messages), strict=True) if len(result.text) > 400]
+    left_out = [
+        new != old for old, new in zip(results_of(messages), results_of(short), strict=True)
+    ]
+    large = [
+        out
+        for out, result in zip(left_out, results_of(messages), strict=True)
+        if len(result.text) > 400
+    ]
     assert large == sorted(large, reverse=True)
 
 
-@pytest.mark.parametrize(("at_most", "left_out"), [(3100, []), (3000, [0, 1]), (1400, [0, 1]), (900, [0, 1, 2])])
+@pytest.mark.parametrize(
+    ("at_most", "left_out"), [(3100, []), (3000, [0, 1]), (1400, [0, 1]), (900, [0, 1, 2])]
+)
 def test_the_latest_results_are_replaced_last(at_most, left_out):
-    messages = [Message("user", (ToolResult(str(turn), "tool", "r" * 3000),)) for turn in range(3)]  # 1008 tokens each
+    # 1008 tokens each.
+    messages = [Message("user", (ToolResult(str(turn), "tool", "r" * 3000),)) for turn in range(3)]
     short = results_of(shortened(messages, at_most=at_most, enough=500))
     assert [index for index, result in enumerate(short) if result.text != "r" * 3000] == left_out
 
@@ -172,8 +192,13 @@ def test_a_shortened_conversation_stays_unchanged_below_the_limit(messages, at_m
 def unmarked(messages):
     """Return the parts as they are before they are joined and marked."""
     parts = [part for message in messages for part in message.parts]
-    marks = [replace(part, cache_here=False) if isinstance(part, Text | ToolResult) else part for part in parts]
-    return [replace(part, text=part.text.strip()) if isinstance(part, Text) else part for part in marks]
+    marks = [
+        replace(part, cache_here=False) if isinstance(part, Text | ToolResult) else part
+        for part in parts
+    ]
+    return [
+        replace(part, text=part.text.strip()) if isinstance(part, Text) else part for part in marks
+    ]
 
 
 @given(messages=conversations())
@@ -184,7 +209,13 @@ def test_a_request_contains_the_whole_conversation(messages):
     assert all(one != other for one, other in pairwise(roles))
     assert unmarked(sent) == unmarked(doubled)
     assert (
-        sum(part.cache_here for message in sent for part in message.parts if isinstance(part, Text | ToolResult)) <= 4
+        sum(
+            part.cache_here
+            for message in sent
+            for part in message.parts
+            if isinstance(part, Text | ToolResult)
+        )
+        <= 4
     )
 
 

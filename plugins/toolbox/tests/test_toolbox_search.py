@@ -19,7 +19,9 @@ def python(pattern: str, **more) -> dict:
 
 
 def test_one_call_can_run_several_searches(bench):
-    bench.project.write({"web/app.ts": "export function run(a: string) {\n  print(a);\n}\n", "x.secret": "print(0)"})
+    bench.project.write(
+        {"web/app.ts": "export function run(a: string) {\n  print(a);\n}\n", "x.secret": "print(0)"}
+    )
     result = search(
         bench,
         python("print($A)"),
@@ -40,7 +42,9 @@ def test_one_call_can_run_several_searches(bench):
 
 def test_a_search_can_be_limited_to_a_folder_or_a_file(bench):
     bench.project.write({"srcs/b.py": "print(1)\n", "src/c.py": "print(2)\n"})
-    text = search(bench, python("print($$$)", path="src"), python("print($$$)", path="./srcs/b.py"))["text"]
+    text = search(
+        bench, python("print($$$)", path="src"), python("print($$$)", path="./srcs/b.py")
+    )["text"]
     assert [line.partition(":")[0] for line in text.split("\n")] == [
         "## print($$$) (python)", "src/c.py", "src/main.py", "src/main.py", "## print($$$) (python)", "srcs/b.py"
     ]  # fmt: skip
@@ -56,7 +60,11 @@ def test_an_invalid_folder_does_not_affect_other_searches(bench):
     places = [python("print($A)", path=path) for path in ("nowhere", "agent-config", "../out")]
     text = search(bench, *places, python("print($A)"))["text"]
     assert text.count("(python): 0 matches\n[") == 3
-    for problem in ("[There are no files in nowhere.]", "[agent-config cannot be read: ", "[../out cannot be read: "):
+    for problem in (
+        "[There are no files in nowhere.]",
+        "[agent-config cannot be read: ",
+        "[../out cannot be read: ",
+    ):
         assert problem in text
     assert "src/main.py:2: print(x)" in text
 
@@ -84,7 +92,9 @@ def test_a_search_is_stopped_at_its_time_limit(bench):
 
 def test_a_search_that_cannot_be_started_is_an_error(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no-such-python")
-    with pytest.raises(ToolError, match=r"The search could not be started: No such file or directory\."):
+    with pytest.raises(
+        ToolError, match=r"The search could not be started: No such file or directory\."
+    ):
         code_search._search([python("print($A)")], [], 1)
 
 

@@ -14,7 +14,9 @@ OFF = ["--sandbox", "off"]
 @pytest.fixture
 def bubblewrap():
     try:
-        subprocess.run(["bwrap", "--bind", "/", "/", "--unshare-pid", "true"], check=True, capture_output=True)
+        subprocess.run(
+            ["bwrap", "--bind", "/", "/", "--unshare-pid", "true"], check=True, capture_output=True
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"needs bubblewrap: {error}")
 
@@ -30,7 +32,10 @@ def test_the_result_has_exit_code_stdout_and_stderr(bench):
 
 
 def test_a_command_has_no_input(bench):
-    assert shell(bench, "cat; echo $?", flags=OFF).result["text"] == "ended with exit code 0\n--- output ---\n0"
+    assert (
+        shell(bench, "cat; echo $?", flags=OFF).result["text"]
+        == "ended with exit code 0\n--- output ---\n0"
+    )
 
 
 def test_much_output_is_cut_and_logged(bench):
@@ -51,13 +56,14 @@ def test_invalid_utf8_in_the_output_is_replaced(bench):
 
 
 def test_the_time_limit_also_ends_daemons(bench):
-    command = (
-        "(trap '' TERM; exec -a left-behind sleep 600) & disown; setsid sleep 601 & echo $! > new; mv new pid; wait"
-    )
+    command = "(trap '' TERM; exec -a left-behind sleep 600) & disown; setsid sleep 601 & echo $! > new; mv new pid; wait"
     for limit in (1, 8, 64):  # until the daemon had started, which takes longer on a busy machine
         worked = bench.use("shell", {"command": command, "timeout_seconds": limit}, flags=OFF)
         assert worked.result["is_error"]
-        assert f"The command and its child processes were stopped after {limit} s" in worked.result["text"]
+        assert (
+            f"The command and its child processes were stopped after {limit} s"
+            in worked.result["text"]
+        )
         if (bench.project.root / "pid").exists():
             break
     pid = int(bench.project.read("pid"))
@@ -88,7 +94,10 @@ def test_a_command_is_refused_without_a_sandbox(bench, no_sandbox):
 
 
 def test_a_command_runs_without_a_sandbox_if_it_is_off(bench, no_sandbox):
-    assert "ended with exit code 0" in shell(bench, "true", environ=no_sandbox, flags=OFF).result["text"]
+    assert (
+        "ended with exit code 0"
+        in shell(bench, "true", environ=no_sandbox, flags=OFF).result["text"]
+    )
 
 
 def test_the_sandbox_hides_keys_and_protects_checks(bench, bubblewrap):
@@ -104,8 +113,13 @@ def test_the_sandbox_hides_keys_and_protects_checks(bench, bubblewrap):
 def test_a_command_that_changes_the_build_ends_the_loop(bench):
     late = ["write_file", {"path": "late.txt", "content": "x"}]
     worked = bench.work(
-        {"calls": [["shell", {"command": "echo exit 0 > build.sh; echo ok >> build.sh"}], late]}, flags=OFF
+        {"calls": [["shell", {"command": "echo exit 0 > build.sh; echo ok >> build.sh"}], late]},
+        flags=OFF,
     )
-    assert (worked.finished.exit_code, worked.end, worked.data["tampered"]) == (1, "TAMPERED", ["build.sh"])
+    assert (worked.finished.exit_code, worked.end, worked.data["tampered"]) == (
+        1,
+        "TAMPERED",
+        ["build.sh"],
+    )
     assert "changed files that check this project" in worked.result["text"]
     assert not (bench.project.root / "late.txt").exists()

@@ -21,7 +21,9 @@ def code_commit_tools(settings):
 
 
 def tools(tmp_path, code: str, *, name: str = "echo", plugin: str = "echo", schema: str = "SCHEMA"):
-    return install_plugin(tmp_path / plugin, plugin, TOOLS.format(name=name, code=code, schema=schema))
+    return install_plugin(
+        tmp_path / plugin, plugin, TOOLS.format(name=name, code=code, schema=schema)
+    )
 
 
 def test_a_plugin_adds_a_tool(bench, tmp_path):
@@ -50,7 +52,9 @@ def test_an_exception_of_a_tool_becomes_text(bench, tmp_path, code, words):
 
 
 def test_a_limit_reached_in_a_tool_ends_the_run(bench, tmp_path):
-    worked = bench.use("echo", {"word": "x"}, plugins=[tools(tmp_path, "raise LimitReached('enough')")])
+    worked = bench.use(
+        "echo", {"word": "x"}, plugins=[tools(tmp_path, "raise LimitReached('enough')")]
+    )
     assert worked.finished.exit_code == 6
 
 
@@ -61,7 +65,10 @@ def test_a_long_result_is_written_to_the_run_folder(bench, tmp_path):
     assert text.startswith("first\n")
     assert text.endswith("\nlast")
     assert "the whole output is in the run folder: echo-output.txt" in text
-    assert len((bench.project.run_folder / "echo-output.txt").read_text()) == len("first\nlast") + 200_000
+    assert (
+        len((bench.project.run_folder / "echo-output.txt").read_text())
+        == len("first\nlast") + 200_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,10 @@ def test_a_long_result_is_written_to_the_run_folder(bench, tmp_path):
         ({"name": "shell"}, "the tool name 'shell' belongs to the toolbox"),
         ({"name": "two words"}, "'two words' is not a valid tool name"),
         ({"schema": "{'type': 'string'}"}, "not a JSON schema of type object"),
-        ({"schema": "{'type': 'object', 'properties': {'a': {'type': 'txt'}}}"}, "not a JSON schema: 'txt'"),
+        (
+            {"schema": "{'type': 'object', 'properties': {'a': {'type': 'txt'}}}"},
+            "not a JSON schema: 'txt'",
+        ),
     ],
 )
 def test_an_invalid_tool_is_reported_and_left_out(bench, tmp_path, given, words):

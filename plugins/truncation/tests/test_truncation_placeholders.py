@@ -42,22 +42,31 @@ def test_headings_and_examples_in_prose_are_not_placeholders() -> None:
     new = b"# The rest\n\n    # ... existing code ...\n"
     assert first_placeholder("README.md", None, new) is None
     assert first_placeholder("a.py", None, new) == Placeholder(1, "# The rest")
-    assert first_placeholder("README.md", None, b"a\n<!-- ... existing content ... -->\n") is not None
+    assert (
+        first_placeholder("README.md", None, b"a\n<!-- ... existing content ... -->\n") is not None
+    )
 
 
 def test_a_line_of_the_old_file_may_stay_or_move() -> None:
     new = b"a\n    # ... existing code ...\nb\n"
     assert first_placeholder("a.py", b"# ... existing code ...\n", new) is None
-    assert first_placeholder("a.py", b"# ... existing code\n", new) == Placeholder(2, "# ... existing code ...")
+    assert first_placeholder("a.py", b"# ... existing code\n", new) == Placeholder(
+        2, "# ... existing code ..."
+    )
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe...\x00", b"..." * 100_000, b"rest " * 100_000, b"\n" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe...\x00", b"..." * 100_000, b"rest " * 100_000, b"\n" * 100_000]
+)
 def test_any_content_can_be_judged(content: bytes) -> None:
     assert first_placeholder("a", content, content) is None
     assert first_placeholder("a", None, content) is None
 
 
-WORDS = st.lists(st.sampled_from(["the", "rest", "of", "code", "...", "…", "existing", "(", "# ", "x"]), max_size=60)
+WORDS = st.lists(
+    st.sampled_from(["the", "rest", "of", "code", "...", "…", "existing", "(", "# ", "x"]),
+    max_size=60,
+)
 
 
 @given(st.text(alphabet="./#*-<>!'{}() \tarest…\n", max_size=300) | WORDS.map(" ".join))

@@ -40,7 +40,9 @@ def judge(old: bytes | OSError | None, new: bytes | None, **settings) -> Refusal
     return next(iter(refusals), None)
 
 
-def judge_all(old: Mapping[str, bytes | OSError], new: Mapping[str, bytes | None], **settings) -> list[Refusal]:
+def judge_all(
+    old: Mapping[str, bytes | OSError], new: Mapping[str, bytes | None], **settings
+) -> list[Refusal]:
     changes = [Change(path, content) for path, content in new.items()]
     return list(Truncation(TruncationSettings(**settings)).judge(changes, cast("Tree", Files(old))))
 
@@ -86,7 +88,9 @@ def test_a_placeholder_is_sent_back_each_time() -> None:
     rule = Truncation(TruncationSettings())
     tree = cast("Tree", Files({"a.py": LONG.encode()}))
     for _ in range(2):
-        assert [each.then for each in rule.judge([Change("a.py", HOLLOW.encode())], tree)] == ["repair"]
+        assert [each.then for each in rule.judge([Change("a.py", HOLLOW.encode())], tree)] == [
+            "repair"
+        ]
 
 
 def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
@@ -142,7 +146,10 @@ HALVES = [LONG[: LONG.index("line_20 ")], LONG[LONG.index("line_20 ") :]]
     "new",
     [
         {"a.py": "from b import *\n", "b.py": HALVES[0], "c.py": HALVES[1]},
-        {"a.py": "from b import *\n", "b.py": "class B:\n" + "".join(f"    {line}\n" for line in LONG.splitlines())},
+        {
+            "a.py": "from b import *\n",
+            "b.py": "class B:\n" + "".join(f"    {line}\n" for line in LONG.splitlines()),
+        },
         {"b.py": LONG, "a.py": ""},
         {"a.py": SHORT, "b.py": "".join(f"line_{number} = {number}\n" for number in range(10, 20))},
     ],
@@ -200,9 +207,13 @@ def test_invalid_settings_are_rejected(settings) -> None:
 
 @pytest.fixture
 def commit(tmp_path: Path):
-    """Return a function that runs a commit with these replacements of a.py, and returns the result and the project."""
+    """Return a function that runs a commit with these replacements of a.py, and returns the result
+    and the project.
+    """
     plugins = install_plugin(
-        tmp_path / "plugins", "scripted", "from code_commit_testing.scripted_provider import code_commit_providers\n"
+        tmp_path / "plugins",
+        "scripted",
+        "from code_commit_testing.scripted_provider import code_commit_providers\n",
     )
     project = Project.create(tmp_path, files={"a.py": LONG})
 
@@ -225,7 +236,9 @@ def test_a_truncated_response_is_repaired_and_never_written(commit, bad: str) ->
     finished, project = commit(bad, whole)
     assert (finished.exit_code, project.read("a.py")) == (0, whole)
     assert [event["kind"] for event in finished.events].count("changes.refused") == 1
-    prompt = (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
+    prompt = (
+        (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
+    )
     assert "Give the whole file" in prompt
     assert not (project.run_folder / "1-build.txt").exists()
 
@@ -239,7 +252,9 @@ def test_an_answer_that_insists_to_shrink_a_file_stands_with_a_warning(commit) -
     finished, project = commit(SHORT, SHORT)
     assert (finished.exit_code, project.read("a.py")) == (0, SHORT)
     warnings = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
-    assert warnings == ["a.py: The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes."]
+    assert warnings == [
+        "a.py: The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes."
+    ]
 
 
 def test_only_truncated_responses_end_with_exit_5_and_keep_the_project(commit) -> None:
@@ -249,7 +264,9 @@ def test_only_truncated_responses_end_with_exit_5_and_keep_the_project(commit) -
 
 
 def test_the_rule_can_be_turned_off(commit) -> None:
-    finished, project = commit("# ... existing code ...\n", section="shrink_below = 0\nplaceholders = false")
+    finished, project = commit(
+        "# ... existing code ...\n", section="shrink_below = 0\nplaceholders = false"
+    )
     assert (finished.exit_code, project.read("a.py")) == (0, "# ... existing code ...\n")
 
 

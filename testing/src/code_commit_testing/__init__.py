@@ -5,8 +5,10 @@
     with ScriptedServer([Reply(text="hello")]) as server:
         ...  # point a provider at server.url("openai")
 
-- `ScriptedServer`: a real HTTP server on loopback with the protocols of Gemini, OpenAI and Anthropic
-- `Reply`, `RecordedRequest`: its answers, and the requests it received; `Stream`: how an answer is streamed
+- `ScriptedServer`: a real HTTP server on loopback with the protocols of Gemini, OpenAI and
+  Anthropic
+- `Reply`, `RecordedRequest`: its answers, and the requests it received; `Stream`: how an answer is
+  streamed
 - `Project`, `Finished`, `install_plugin`: run the command in a test project, with test plugins
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is also a plugin
 - `model_call`: a call of a model, for tests of a provider or a layer
@@ -57,8 +59,10 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     modules = [
-        f"code_commit_testing.conformance{part}" for part in ("", "_count", "_provider", "_stream", "_stream_http")
+        f"code_commit_testing.conformance{part}"
+        for part in ("", "_count", "_provider", "_stream", "_stream_http")
     ]
-    if "pytest" in sys.modules and modules[0] not in sys.modules:  # for readable failures of their tests
+    # For readable failures of their tests.
+    if "pytest" in sys.modules and modules[0] not in sys.modules:
         sys.modules["pytest"].register_assert_rewrite(*modules)
     return getattr(import_module(_MODULES[name]), name)

@@ -1,8 +1,8 @@
 """A service that bills prompts as the real ones do, for tests of what requests have in common.
 
-It reads from its cache what earlier requests began with. The sources are the guides of OpenAI, Anthropic and Google
-about prompt caching. A token is four bytes. What a service does not promise is not given: Anthropic also finds entries
-shortly before a mark.
+It reads from its cache what earlier requests began with. The sources are the guides of OpenAI,
+Anthropic and Google about prompt caching. A token is four bytes. What a service does not promise is
+not given: Anthropic also finds entries shortly before a mark.
 """
 
 from __future__ import annotations
@@ -33,16 +33,24 @@ class Bill:
     def cost(self, *, read: float = 0.1, write: float = 1.25) -> float:
         """Return the cost of the prompt in tokens that are not cached."""
         short = self.written - self.hour
-        return self.input - self.read - self.written + read * self.read + write * short + 2.0 * self.hour
+        return (
+            self.input
+            - self.read
+            - self.written
+            + read * self.read
+            + write * short
+            + 2.0 * self.hour
+        )
 
 
 @dataclass
 class Billing:
     """Bills requests in their order.
 
-    `minimum` is the fewest tokens that are cached. With `step`, the beginning of any earlier request counts, in so many
-    tokens; without it, what ends at a mark. `guaranteed` is whether the cache works at all. `perfect` are the bills of
-    a cache that forgets nothing: what any earlier request held, wherever, is read.
+    `minimum` is the fewest tokens that are cached. With `step`, the beginning of any earlier
+    request counts, in so many tokens; without it, what ends at a mark. `guaranteed` is whether the
+    cache works at all. `perfect` are the bills of a cache that forgets nothing: what any earlier
+    request held, wherever, is read.
     """
 
     minimum: int
@@ -57,7 +65,9 @@ class Billing:
 
     def answering(self, *replies: Reply | str) -> list[Callable[[RecordedRequest], Reply]]:
         """Return a script for `ScriptedServer`: the replies, with the usage of each request."""
-        return [self._billed(reply if isinstance(reply, Reply) else Reply(reply)) for reply in replies]
+        return [
+            self._billed(reply if isinstance(reply, Reply) else Reply(reply)) for reply in replies
+        ]
 
     def _billed(self, reply: Reply) -> Callable[[RecordedRequest], Reply]:
         def answer(request: RecordedRequest) -> Reply:
@@ -72,7 +82,9 @@ class Billing:
     def _bill(self, body: Any) -> Bill:
         pieces = list(_pieces(body))
         whole = b"".join(piece for piece, _ in pieces)
-        bill = self._automatic(whole) if self.step else self._marked(body, pieces, len(whole) // TOKEN)
+        bill = (
+            self._automatic(whole) if self.step else self._marked(body, pieces, len(whole) // TOKEN)
+        )
         if not self.guaranteed:
             bill = Bill(bill.input)
         self.perfect.append(self._perfect([piece for piece, _ in pieces]))
@@ -106,7 +118,11 @@ class Billing:
                 marks.append(prefix)
                 hour = mark.get("ttl") == "1h"
         assert sum(mark is not None for _, mark in pieces) <= MOST_MARKS, "too many marks"
-        if "messages" in body and body["model"].startswith("gpt-") and "prompt_cache_options" not in body:
+        if (
+            "messages" in body
+            and body["model"].startswith("gpt-")
+            and "prompt_cache_options" not in body
+        ):
             marks.append(prefix)  # OpenAI's own mark
         read = max((len(mark) // TOKEN for mark in marks if mark in self._entries), default=0)
         written = max((len(mark) // TOKEN - read for mark in marks), default=0)
@@ -118,7 +134,10 @@ def _kept_for_an_hour(reply: Reply, bill: Bill, model: str) -> Reply:
     """Return Anthropic's reply with the kinds of written tokens."""
     usage = Usage(bill.input, 5, cache_read=bill.read, cache_write=bill.written)
     body = json.loads(answer_of("anthropic", replace(reply, usage=usage), model=model)[1])
-    kinds = {"ephemeral_5m_input_tokens": bill.written - bill.hour, "ephemeral_1h_input_tokens": bill.hour}
+    kinds = {
+        "ephemeral_5m_input_tokens": bill.written - bill.hour,
+        "ephemeral_1h_input_tokens": bill.hour,
+    }
     body["usage"]["cache_creation"] = kinds
     return Reply(body=json.dumps(body).encode())
 
@@ -139,7 +158,9 @@ def _pieces(body: Any) -> Iterator[tuple[bytes, Any]]:
     system = body.get("system", (body.get("systemInstruction") or {}).get("parts", ""))
     yield from _content(system)
     for message in body.get("messages", body.get("contents", [])):
-        others = {name: value for name, value in message.items() if name not in {"content", "parts"}}
+        others = {
+            name: value for name, value in message.items() if name not in {"content", "parts"}
+        }
         yield _canonical(others), None
         yield from _content(message.get("content", message.get("parts", "")))
 
@@ -153,7 +174,10 @@ def _content(content: Any) -> Iterator[tuple[bytes, Any]]:
         if isinstance(part.get("text"), str):
             yield part["text"].encode(), mark
         else:
-            yield _canonical({name: value for name, value in part.items() if name != ANTHROPIC_MARK}), mark
+            yield (
+                _canonical({name: value for name, value in part.items() if name != ANTHROPIC_MARK}),
+                mark,
+            )
 
 
 def _canonical(value: Any) -> bytes:

@@ -59,7 +59,8 @@ class Project:
         rollup: str | None = "files",
         gitignore: str = "/agent-config\n",
     ) -> Project:
-        """Create a project below `folder`: commit `files`, write `query` and `rollup` to `agent-config`.
+        """Create a project below `folder`: commit `files`, write `query` and `rollup` to
+        `agent-config`.
 
         The rollup "files" has all of `files`; None writes none.
         """
@@ -68,7 +69,9 @@ class Project:
         project = cls(root, home)
         files = {"a.txt": "old\n"} if files is None else files
         if rollup == "files":
-            rollup = "".join(f"--- {path} ---\n{files[path]}" for path in sorted(files)) or "no files\n"
+            rollup = (
+                "".join(f"--- {path} ---\n{files[path]}" for path in sorted(files)) or "no files\n"
+            )
         committed = {".gitignore": gitignore, "build.sh": build, **files}
         project.write(committed)
         project._commit_start(tuple(sorted(committed.items())))
@@ -77,7 +80,9 @@ class Project:
         return project
 
     def _commit_start(self, files: tuple[tuple[str, str], ...]) -> None:
-        """Commit the files, or copy the repository of the project that had the same ones: git takes long to start."""
+        """Commit the files, or copy the repository of the project that had the same ones: git takes
+        long to start.
+        """
         git = self.root / ".git"
         for path, (mode, content) in _repositories.get(files, {}).items():
             if content is None:
@@ -88,25 +93,33 @@ class Project:
         if git.exists():
             self._refresh_index(git / "index")
             return
-        self.git("init", "-q", "--template=")  # without the sample hooks, which cost a third of the time
+        # Without the sample hooks, which cost a third of the time.
+        self.git("init", "-q", "--template=")
         for part in ("hooks", "info"):
             (git / part).mkdir()
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "start")
         _repositories[files] = {
-            path.relative_to(git): (path.stat().st_mode & 0o777, path.read_bytes() if path.is_file() else None)
+            path.relative_to(git): (
+                path.stat().st_mode & 0o777,
+                path.read_bytes() if path.is_file() else None,
+            )
             for path in [git, *sorted(git.rglob("*"))]
         }
 
     def _refresh_index(self, index: Path) -> None:
-        """Write times and inodes of the files to the index, as `git add` does: an entry, its path, zeros up to 8."""
+        """Write times and inodes of the files to the index, as `git add` does: an entry, its path,
+        zeros up to 8.
+        """
         text = bytearray(index.read_bytes())
         at = 12
         for _ in range(int.from_bytes(text[8:at])):
             end = text.index(0, at + 62)
             seen = (self.root / text[at + 62 : end].decode()).lstat()
             times = *divmod(seen.st_ctime_ns, 10**9), *divmod(seen.st_mtime_ns, 10**9)
-            struct.pack_into(">6I", text, at, *times, seen.st_dev & 0xFFFFFFFF, seen.st_ino & 0xFFFFFFFF)
+            struct.pack_into(
+                ">6I", text, at, *times, seen.st_dev & 0xFFFFFFFF, seen.st_ino & 0xFFFFFFFF
+            )
             at = end + 8 - (end - at) % 8
         text[-20:] = hashlib.sha1(text[:-20], usedforsecurity=False).digest()
         index.write_bytes(text)
@@ -127,18 +140,29 @@ class Project:
         identity = ("-c", "user.name=author", "-c", "user.email=author@example.org")
         command = ["git", *identity, "-c", "maintenance.auto=false", *arguments]
         return subprocess.run(
-            command, cwd=self.root, env=self.environment(), check=True, capture_output=True, text=True
+            command,
+            cwd=self.root,
+            env=self.environment(),
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
 
     @property
     def run_folder(self) -> Path:
         """Return the folder of the latest run."""
-        return max((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns).parent
+        return max(
+            (self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns
+        ).parent
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment without the user's own variables, plus `environ`."""
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        home = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config"), "GIT_CONFIG_NOSYSTEM": "1"}
+        home = {
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
         return {**kept, **home, **(environ or {})}
 
     def command(
@@ -153,11 +177,13 @@ class Project:
     ) -> Finished:
         """Run `code-commit` here and wait for it.
 
-        `plugins` are folders with one distribution each (see `install_plugin`), `timeout` is in seconds. For `cold`
-        see `start`.
+        `plugins` are folders with one distribution each (see `install_plugin`), `timeout` is in
+        seconds. For `cold` see `start`.
         """
         typed = stdin.encode() if isinstance(stdin, str) else stdin
-        with self.start(*arguments, environ=environ, plugins=plugins, cwd=cwd, cold=cold) as process:
+        with self.start(
+            *arguments, environ=environ, plugins=plugins, cwd=cwd, cold=cold
+        ) as process:
             stdout, stderr = process.communicate(typed, timeout)
         return Finished(process.returncode, stdout.decode(), stderr.decode("utf-8", "replace"))
 
@@ -172,14 +198,18 @@ class Project:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
-        """Start `code-commit` here and return at once, by default with pipes for `stdin`, `stdout` and `stderr`.
+        """Start `code-commit` here and return at once, by default with pipes for `stdin`, `stdout`
+        and `stderr`.
 
-        For tests that answer or interrupt a workflow; use it in a `with` statement. On Linux the process is a fork of
-        one that has imported the libraries, which is faster. Pass `cold` to start a new interpreter, if the test is
-        about imports, memory or the start itself.
+        For tests that answer or interrupt a workflow; use it in a `with` statement. On Linux the
+        process is a fork of one that has imported the libraries, which is faster. Pass `cold` to
+        start a new interpreter, if the test is about imports, memory or the start itself.
         """
-        environ = self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})})
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and children inherit
+        environ = self.environment(
+            {"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}
+        )
+        # A shell starts background jobs so, and children inherit.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         start = ChildProcess if cold else fastest_start(environ)
         return start(
@@ -211,6 +241,8 @@ def install_plugin(
     (folder / f"{module}.py").write_text(code, "utf-8")
     info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n", "utf-8")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n", "utf-8"
+    )
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n", "utf-8")
     return folder

@@ -11,7 +11,8 @@
         def answer(self, reply):
             return 200, {}, my_json_of(reply)
 
-A provider with one of the three known protocols sets `protocol`, such as "openai", instead of `answer`.
+A provider with one of the three known protocols sets `protocol`, such as "openai", instead of
+`answer`.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ ToolChoice = Literal["auto", "none", "required"]
 class ProviderConformance(CountConformance, StreamHttpConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
-    `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express, `tools` is
-    whether it offers tools, `tool_choices` the choices among them. `thinks` is whether it returns thinking that must go
-    back, `reports_cache` whether its usage reports cached input.
+    `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot
+    express, `tools` is whether it offers tools, `tool_choices` the choices among them. `thinks` is
+    whether it returns thinking that must go back, `reports_cache` whether its usage reports cached
+    input.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -79,7 +81,10 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     reports_cache: ClassVar[bool] = True
 
     def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body of `reply` as the service sends it. Override it for your own protocol."""
+        """Return status, headers and body of `reply` as the service sends it.
+
+        Override it for your own protocol.
+        """
         if self.protocol is None:
             raise NotImplementedError("set `protocol`, or override `answer`")
         status, body = answer_of(self.protocol, reply)
@@ -117,17 +122,24 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert name
         assert template.format(key="k") != template
         assert not definition.base_url.endswith("/")
-        names = [*definition.models, *(alias for aliases in definition.models.values() for alias in aliases)]
+        names = [
+            *definition.models,
+            *(alias for aliases in definition.models.values() for alias in aliases),
+        ]
         assert len(names) == len(set(names))
 
     def test_configuration_refuses_unknown_fields(self) -> None:
         with pytest.raises(ValueError, match="no_such_field"):
-            import_object(self.definition.config).model_validate({**self.settings, "no_such_field": 1})
+            import_object(self.definition.config).model_validate(
+                {**self.settings, "no_such_field": 1}
+            )
 
     # --- requests
 
     def test_request_contains_system_tools_and_limit(self, wire: Wire) -> None:
-        request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345)
+        request = Request(
+            QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345
+        )
         sent = json.dumps(wire.encode(request).body)
         for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "12345"):
             assert expected in sent
@@ -137,7 +149,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     @pytest.mark.usefixtures("offers_tools")
     def test_tool_choices_differ(self, wire: Wire) -> None:
         sent = {
-            json.dumps(wire.encode(Request(QUESTION.messages, tools=(READ,), tool_choice=choice)).body)
+            json.dumps(
+                wire.encode(Request(QUESTION.messages, tools=(READ,), tool_choice=choice)).body
+            )
             for choice in self.tool_choices
         }
         assert len(sent) == len(self.tool_choices)
@@ -173,7 +187,11 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert completion.text == "\ud83d"
 
     def test_usage_counts_everything(self, wire: Wire) -> None:
-        reported = Usage(input=100, output=40, cache_read=60) if self.reports_cache else Usage(input=100, output=40)
+        reported = (
+            Usage(input=100, output=40, cache_read=60)
+            if self.reports_cache
+            else Usage(input=100, output=40)
+        )
         usage = self.decoded(wire, Reply(text="hi", usage=reported)).usage
         assert (usage.input, usage.output, usage.cache_read) == (100, 40, reported.cache_read)
 
@@ -187,7 +205,10 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert completion.finish is Finish.TOOL_CALLS
         assert completion.text == "Let me look."
         assert [call.name for call in completion.tool_calls] == ["read_file", "read_file"]
-        assert [call.arguments for call in completion.tool_calls] == [{"path": "a.txt"}, {"path": "b.txt"}]
+        assert [call.arguments for call in completion.tool_calls] == [
+            {"path": "a.txt"},
+            {"path": "b.txt"},
+        ]
         assert len({call.id for call in completion.tool_calls if call.id}) == len(TWO_CALLS)
 
     @pytest.mark.usefixtures("offers_tools")
@@ -198,14 +219,24 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     @pytest.mark.usefixtures("offers_tools")
     @pytest.mark.parametrize("raw", ['{"path": "a.t', "[1]", '"a.txt"', "{'path': 1}", "{" * 5000])
     def test_malformed_arguments_are_data(self, wire: Wire, raw: str) -> None:
-        completion = self.decoded(wire, Reply(tool_calls=(ToolCall("c1", "read_file", None, raw=raw), TWO_CALLS[1])))
+        completion = self.decoded(
+            wire, Reply(tool_calls=(ToolCall("c1", "read_file", None, raw=raw), TWO_CALLS[1]))
+        )
         broken, sound = completion.tool_calls
         assert broken.arguments is None
-        assert raw in {broken.raw, json.loads(broken.raw) if broken.raw.startswith('"') else broken.raw}
+        assert raw in {
+            broken.raw,
+            json.loads(broken.raw) if broken.raw.startswith('"') else broken.raw,
+        }
         assert sound.arguments == {"path": "b.txt"}
-        answered = (ToolResult(call.id, call.name, "no JSON", is_error=True) for call in completion.tool_calls)
+        answered = (
+            ToolResult(call.id, call.name, "no JSON", is_error=True)
+            for call in completion.tool_calls
+        )
         sent = json.dumps(
-            wire.encode(Request((*QUESTION.messages, completion.message, Message("user", tuple(answered))))).body
+            wire.encode(
+                Request((*QUESTION.messages, completion.message, Message("user", tuple(answered))))
+            ).body
         )
         assert sent.count("no JSON") == len(completion.tool_calls)
 
@@ -215,7 +246,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     def test_results_go_back_with_their_calls(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
         sent = json.dumps(
-            wire.encode(self._after_two_calls(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))).body
+            wire.encode(
+                self._after_two_calls(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
+            ).body
         )
         assert sent.index("result of a.txt") < sent.index("result of b.txt")
         assert sent.index("Let me look.") < sent.index("result of a.txt")
@@ -234,7 +267,14 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
                         (
                             *QUESTION.messages,
                             completion.message,
-                            Message("user", (ToolResult(call.id, call.name, "no such file", is_error=is_error),)),
+                            Message(
+                                "user",
+                                (
+                                    ToolResult(
+                                        call.id, call.name, "no such file", is_error=is_error
+                                    ),
+                                ),
+                            ),
                         )
                     )
                 ).body
@@ -255,7 +295,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             assert sent.count("c2lnbmVkIQ==") == 1
 
     def test_thinking_of_another_provider_is_dropped(self, wire: Wire) -> None:
-        foreign = Opaque("another", {"type": "thinking", "thinking": "not for you", "text": "not for you"})
+        foreign = Opaque(
+            "another", {"type": "thinking", "thinking": "not for you", "text": "not for you"}
+        )
         words = Message("assistant", (foreign, Text("I see.")))
         calls = Message("assistant", (foreign, TWO_CALLS[0]))
         results = Message("user", (ToolResult("call_one", "read_file", "text of a"),))
@@ -266,10 +308,19 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     @pytest.mark.usefixtures("offers_tools")
     def test_a_conversation_of_another_provider_can_continue(self, wire: Wire) -> None:
-        foreign = Opaque("another", {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"})
-        calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo=foreign),))
-        results = Message("user", (ToolResult("functions.read:0", "read_file", "text of a"), Text("And now?")))
-        sent = json.dumps(wire.encode(Request((*QUESTION.messages, calls, results), tools=(READ,))).body)
+        foreign = Opaque(
+            "another",
+            {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"},
+        )
+        calls = Message(
+            "assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo=foreign),)
+        )
+        results = Message(
+            "user", (ToolResult("functions.read:0", "read_file", "text of a"), Text("And now?"))
+        )
+        sent = json.dumps(
+            wire.encode(Request((*QUESTION.messages, calls, results), tools=(READ,))).body
+        )
         assert sent.index("text of a") < sent.index("And now?")
         assert "not for you" not in sent
 
@@ -290,7 +341,10 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert (completion.finish, completion.finish_detail) == (UNKNOWN_WORDS[word], word)
 
     def test_incomplete_calls_have_the_finish_length(self, wire: Wire) -> None:
-        assert self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish is Finish.LENGTH
+        assert (
+            self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish
+            is Finish.LENGTH
+        )
 
     def test_an_empty_answer_is_a_completion_without_text(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(text=""))
@@ -318,7 +372,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     def test_an_authentication_error_is_not_quoted(self, wire: Wire) -> None:
         with pytest.raises(ProviderError) as caught:
-            self.decoded(wire, Reply.error(401, f"Incorrect key {KEY[:6]}*******{KEY[-4:]}, that is {KEY}"))
+            self.decoded(
+                wire, Reply.error(401, f"Incorrect key {KEY[:6]}*******{KEY[-4:]}, that is {KEY}")
+            )
         assert KEY[-4:] not in str(caught.value)
 
     @pytest.mark.parametrize("what", INVALID_ANSWERS)
@@ -329,7 +385,12 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     def test_a_web_page_is_invalid_or_a_server_error(self, wire: Wire) -> None:
         page = Reply.html().body or b""
-        for status, kind in ((200, "invalid_response"), (502, "server"), (404, "rejected"), (403, "auth")):
+        for status, kind in (
+            (200, "invalid_response"),
+            (502, "server"),
+            (404, "rejected"),
+            (403, "auth"),
+        ):
             with pytest.raises(ProviderError) as caught:
                 wire.decode(status, {"content-type": "text/html"}, page)
             assert caught.value.kind == kind
@@ -345,7 +406,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     # --- with the host's HTTP, on a real connection
 
-    def test_the_key_is_only_in_its_header(self, provider: HttpProvider, server: ScriptedServer) -> None:
+    def test_the_key_is_only_in_its_header(
+        self, provider: HttpProvider, server: ScriptedServer
+    ) -> None:
         server.script(self.as_bytes(Reply(text="hello")))
         assert provider.complete(model_call(QUESTION)).text == "hello"
         (request,) = server.requests
@@ -354,10 +417,13 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert headers.pop(name.lower()) == template.format(key=KEY)
         assert KEY not in json.dumps([request.path, headers, request.body.decode()])
 
-    def test_a_temporary_failure_is_retried(self, provider: HttpProvider, server: ScriptedServer) -> None:
+    def test_a_temporary_failure_is_retried(
+        self, provider: HttpProvider, server: ScriptedServer
+    ) -> None:
         failure = self.as_bytes(Reply.error(429, "slow down"))
         server.script(
-            Reply(status=429, headers={"retry-after": "0"}, body=failure.body), self.as_bytes(Reply(text="hello"))
+            Reply(status=429, headers={"retry-after": "0"}, body=failure.body),
+            self.as_bytes(Reply(text="hello")),
         )
         retried: list[str] = []
         completion = retry(
@@ -370,13 +436,17 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         assert len(retried) == 1
 
     @pytest.mark.parametrize("status", [400, 401, 429, 500])
-    def test_a_key_in_an_error_is_removed(self, provider: HttpProvider, server: ScriptedServer, status: int) -> None:
+    def test_a_key_in_an_error_is_removed(
+        self, provider: HttpProvider, server: ScriptedServer, status: int
+    ) -> None:
         server.script(self.as_bytes(Reply.error(status, f"what you sent was {KEY}")))
         with pytest.raises(ProviderError) as caught:
             provider.complete(model_call(QUESTION))
         assert KEY not in f"{caught.value!r} {caught.value.body}"
 
-    def test_a_redirect_is_not_followed(self, provider: HttpProvider, server: ScriptedServer) -> None:
+    def test_a_redirect_is_not_followed(
+        self, provider: HttpProvider, server: ScriptedServer
+    ) -> None:
         with ScriptedServer() as elsewhere:
             server.script(Reply.redirect(elsewhere.address + "/take-it"))
             with pytest.raises(ProviderError) as caught:
@@ -384,7 +454,9 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             assert elsewhere.requests == []
         assert caught.value.kind == "rejected"
 
-    def test_half_an_answer_is_a_network_error(self, provider: HttpProvider, server: ScriptedServer) -> None:
+    def test_half_an_answer_is_a_network_error(
+        self, provider: HttpProvider, server: ScriptedServer
+    ) -> None:
         server.script(self.as_bytes(Reply(text="hello " * 50, fault="half")))
         with pytest.raises(ProviderError) as caught:
             provider.complete(model_call(QUESTION))
@@ -393,14 +465,20 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     def _after_two_calls(self, wire: Wire, reply: Reply) -> Request:
         completion = self.decoded(wire, reply)
         results = tuple(
-            ToolResult(call.id, call.name, f"result of {call.arguments['path']}" if call.arguments else "?")
+            ToolResult(
+                call.id, call.name, f"result of {call.arguments['path']}" if call.arguments else "?"
+            )
             for call in completion.tool_calls
         )
-        return Request((*QUESTION.messages, completion.message, Message("user", results)), tools=(READ,))
+        return Request(
+            (*QUESTION.messages, completion.message, Message("user", results)), tools=(READ,)
+        )
 
 
 def wire_of(definition: ProviderDefinition, settings: Mapping[str, Any]) -> Wire:
     """Return the wire that the factory of `definition` makes."""
-    made: Wire = import_object(definition.factory)(import_object(definition.config).model_validate(dict(settings)))
+    made: Wire = import_object(definition.factory)(
+        import_object(definition.config).model_validate(dict(settings))
+    )
     assert hasattr(made, "encode"), "this is a Provider, not a Wire: use CompleteConformance"
     return made

@@ -22,7 +22,10 @@ class CountConformance:
     tools: ClassVar[bool] = True
 
     def count_answer(self, tokens: int) -> bytes:
-        """Return the body of the service's answer to `encode_count`. Override it for your own protocol."""
+        """Return the body of the service's answer to `encode_count`.
+
+        Override it for your own protocol.
+        """
         if self.protocol not in _MEMBERS:
             raise NotImplementedError("override `count_answer`")
         return json.dumps({_MEMBERS[self.protocol]: tokens}).encode()
@@ -34,14 +37,20 @@ class CountConformance:
             pytest.skip("this service counts no tokens")
         return wire
 
-    def test_the_question_for_a_count_holds_the_whole_prompt(self, counting_wire: CountingWire) -> None:
+    def test_the_question_for_a_count_holds_the_whole_prompt(
+        self, counting_wire: CountingWire
+    ) -> None:
         request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,))
         call = counting_wire.encode_count(request)
         assert call.path.startswith("/")
         assert json.loads(json.dumps(call.body, allow_nan=False)) == call.body
         assert self.definition.key_header[0].lower() not in {name.lower() for name in call.headers}
         assert call == counting_wire.encode_count(request)
-        for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "Reads a file." if self.tools else ""):
+        for expected in (
+            "What is in a.txt and b.txt?",
+            "Be brief & kind.",
+            "Reads a file." if self.tools else "",
+        ):
             assert expected in json.dumps(call.body)
 
     def test_a_count_is_decoded(self, counting_wire: CountingWire) -> None:

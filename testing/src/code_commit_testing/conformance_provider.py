@@ -13,7 +13,8 @@
         def answer(self, reply):
             return reply.status, reply.headers, my_json_of(reply)
 
-A service that is not reached over HTTP overrides the fixture `service` with an object like `ScriptedService`.
+A service that is not reached over HTTP overrides the fixture `service` with an object like
+`ScriptedService`.
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ _HELLO = Reply("hello " * 20)
 class CompleteConformance:
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
-    `environ` is the environment of the provider. `secrets` are the texts that no error and no file may show. `tools`
-    is whether the service offers tools, `streams` whether the provider streams, `unspoken` the finishes that the
-    service cannot report. `stream_headers` are the headers of a streamed reply.
+    `environ` is the environment of the provider. `secrets` are the texts that no error and no file
+    may show. `tools` is whether the service offers tools, `streams` whether the provider streams,
+    `unspoken` the finishes that the service cannot report. `stream_headers` are the headers of a
+    streamed reply.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -81,7 +83,8 @@ class CompleteConformance:
         raise NotImplementedError("override `answer`")
 
     def stream_events(self, reply: Reply, piece: int) -> Iterable[StreamEvent | bytes]:
-        """Return `reply` as the service streams it, with up to `piece` characters of text in an event.
+        """Return `reply` as the service streams it, with up to `piece` characters of text in an
+        event.
 
         Bytes are sent unchanged. `reply` is no error.
         """
@@ -92,11 +95,17 @@ class CompleteConformance:
         pytest.skip("`stream_error` is not overridden: this service sends no error as an event")
 
     def asks_to_stream(self, request: RecordedRequest) -> bool:
-        """Return whether a request asks for a streamed reply. Override it if the body has no `stream: true`."""
+        """Return whether a request asks for a streamed reply.
+
+        Override it if the body has no `stream: true`.
+        """
         return request.streams
 
     def respond(self, request: RecordedRequest, reply: Reply) -> Reply:
-        """Return `reply` as the service answers `request`. Override it to check the request, such as its signature."""
+        """Return `reply` as the service answers `request`.
+
+        Override it to check the request, such as its signature.
+        """
         if reply.body is not None:
             return replace(reply, stream=None)
         if reply.status < 400 and self.asks_to_stream(request):  # noqa: PLR2004 - the HTTP errors
@@ -114,12 +123,16 @@ class CompleteConformance:
             yield service
 
     @pytest.fixture
-    def provider(self, service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    def provider(
+        self, service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[Provider]:
         """Yield the provider, created as the host creates it, with an empty home folder."""
         for name, value in {"HOME": str(tmp_path), **self.environ}.items():
             monkeypatch.setenv(name, value)
         factory = import_object(self.definition.factory)
-        config = import_object(self.definition.config).model_validate(dict(self.settings_for(service.address)))
+        config = import_object(self.definition.config).model_validate(
+            dict(self.settings_for(service.address))
+        )
         root = {"root": tmp_path} if "root" in inspect.signature(factory).parameters else {}
         provider: Provider = factory(config, **root)
         yield provider
@@ -127,7 +140,10 @@ class CompleteConformance:
 
     @pytest.fixture
     def plugins(self) -> Sequence[Path]:
-        """Return the folders of `install_plugin` that a run of the command needs. Override it if yours is one."""
+        """Return the folders of `install_plugin` that a run of the command needs.
+
+        Override it if yours is one.
+        """
         return ()
 
     @pytest.fixture
@@ -143,7 +159,10 @@ class CompleteConformance:
         definition = self.definition
         assert definition.name == definition.name.lower().strip()
         assert not definition.base_url, "the host passes no address to a Provider"
-        names = [*definition.models, *(alias for aliases in definition.models.values() for alias in aliases)]
+        names = [
+            *definition.models,
+            *(alias for aliases in definition.models.values() for alias in aliases),
+        ]
         assert len(names) == len(set(names))
 
     def test_configuration_refuses_unknown_fields(self) -> None:
@@ -162,9 +181,13 @@ class CompleteConformance:
         assert completion.finish_detail
         assert completion.model
 
-    def test_the_request_contains_system_text_and_limit(self, provider: Provider, service: ScriptedService) -> None:
+    def test_the_request_contains_system_text_and_limit(
+        self, provider: Provider, service: ScriptedService
+    ) -> None:
         service.script(_HELLO)
-        provider.complete(model_call(Request(QUESTION.messages, system="Be brief & kind.", max_tokens=12345)))
+        provider.complete(
+            model_call(Request(QUESTION.messages, system="Be brief & kind.", max_tokens=12345))
+        )
         (request,) = service.requests
         for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "12345"):
             assert expected in request
@@ -181,7 +204,9 @@ class CompleteConformance:
             service.script(Reply("as far as I got", finish=finish))
             assert provider.complete(model_call(QUESTION)).finish is finish
 
-    def test_a_missing_finish_is_that_of_a_whole_reply(self, provider: Provider, service: ScriptedService) -> None:
+    def test_a_missing_finish_is_that_of_a_whole_reply(
+        self, provider: Provider, service: ScriptedService
+    ) -> None:
         for stream in (False, True) if self.streams else (False,):
             service.script(Reply("all of it", finish=""))
             completion = provider.complete(model_call(QUESTION, stream=stream))
@@ -214,7 +239,11 @@ class CompleteConformance:
         assert provider.complete(model_call(Request(messages, tools=(READ,)))).text == "I see."
         first, second = service.requests
         assert "Reads a file." in first
-        assert second.index("Let me look.") < second.index("result of a.txt") < second.index("result of b.txt")
+        assert (
+            second.index("Let me look.")
+            < second.index("result of a.txt")
+            < second.index("result of b.txt")
+        )
 
     def test_several_threads_may_call(self, provider: Provider, service: ScriptedService) -> None:
         texts = {f"reply {number}" for number in range(4)}
@@ -226,14 +255,23 @@ class CompleteConformance:
 
     @pytest.mark.parametrize(
         ("status", "kind"),
-        [(401, "auth"), (403, "auth"), (429, "rate"), (500, "server"), (503, "server"), (400, "rejected")],
+        [
+            (401, "auth"),
+            (403, "auth"),
+            (429, "rate"),
+            (500, "server"),
+            (503, "server"),
+            (400, "rejected"),
+        ],
     )
     def test_errors_by_status(
         self, provider: Provider, service: ScriptedService, status: int, kind: ProviderErrorKind
     ) -> None:
         service.script(*[Reply.error(status, "the reason")] * 9)
         error = RunningCall(provider, model_call(QUESTION)).error()
-        assert (error.kind, len(service.requests)) == (kind, 1), "a Provider makes one try: the host retries"
+        assert (error.kind, len(service.requests)) == (kind, 1), (
+            "a Provider makes one try: the host retries"
+        )
 
     def test_the_time_to_wait_is_known(self, provider: Provider, service: ScriptedService) -> None:
         service.script(Reply.error(429, "slow down", retry_after="7"))
@@ -247,18 +285,24 @@ class CompleteConformance:
         assert RunningCall(provider, model_call(QUESTION)).error().kind == "network"
         assert provider.complete(model_call(QUESTION)).text == _HELLO.text
 
-    def test_without_a_service_there_is_a_network_error(self, provider: Provider, service: ScriptedService) -> None:
+    def test_without_a_service_there_is_a_network_error(
+        self, provider: Provider, service: ScriptedService
+    ) -> None:
         service.close()
         assert RunningCall(provider, model_call(QUESTION)).error().kind == "network"
 
     @pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"<html>Welcome</html>", b'{"a":' * 5000])
-    def test_an_unreadable_reply_is_an_error(self, provider: Provider, service: ScriptedService, body: bytes) -> None:
+    def test_an_unreadable_reply_is_an_error(
+        self, provider: Provider, service: ScriptedService, body: bytes
+    ) -> None:
         service.script(Reply(body=body))
         with pytest.raises(ProviderError):
             provider.complete(model_call(QUESTION))
 
     @pytest.mark.parametrize("status", [401, 403])
-    def test_no_error_shows_a_secret(self, provider: Provider, service: ScriptedService, status: int) -> None:
+    def test_no_error_shows_a_secret(
+        self, provider: Provider, service: ScriptedService, status: int
+    ) -> None:
         service.script(Reply.error(status, f"invalid: {' '.join(self.secrets)}"))
         error = RunningCall(provider, model_call(QUESTION)).error()
         assert not any(secret in f"{error!r} {error.body} {provider!r}" for secret in self.secrets)
@@ -266,7 +310,9 @@ class CompleteConformance:
     # --- time
 
     @pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
-    def test_the_deadline_ends_a_call(self, provider: Provider, service: ScriptedService, fault: Any) -> None:
+    def test_the_deadline_ends_a_call(
+        self, provider: Provider, service: ScriptedService, fault: Any
+    ) -> None:
         service.script(replace(_HELLO, text="hello " * 1000, fault=fault))
         assert RunningCall(provider, model_call(QUESTION, seconds=0.3)).error().kind == "network"
 
@@ -289,16 +335,24 @@ class CompleteConformance:
         service.script(reply, reply)
         whole = streaming_provider.complete(model_call(QUESTION))
         arrived: list[StreamEvent | Delta] = []
-        streamed = streaming_provider.complete(model_call(QUESTION, stream=True, progress=arrived.append))
+        streamed = streaming_provider.complete(
+            model_call(QUESTION, stream=True, progress=arrived.append)
+        )
         assert_same(streamed, whole, self.answer(reply)[2])
         deltas = [each for each in arrived if isinstance(each, Delta)]
         assert "".join(delta.text for delta in deltas if delta.kind == "text") == reply.text
-        assert len([delta for delta in deltas if delta.kind == "text"]) > 1 or piece >= len(reply.text)
+        assert len([delta for delta in deltas if delta.kind == "text"]) > 1 or piece >= len(
+            reply.text
+        )
 
-    def test_a_delta_is_passed_on_as_it_arrives(self, streaming_provider: Provider, service: ScriptedService) -> None:
+    def test_a_delta_is_passed_on_as_it_arrives(
+        self, streaming_provider: Provider, service: ScriptedService
+    ) -> None:
         gate, heard = threading.Semaphore(0), threading.Semaphore(0)
         service.script(replace(_HELLO, stream=Stream(gate=gate)))
-        call = model_call(QUESTION, stream=True, progress=lambda each: heard.release() if _is_text(each) else None)
+        call = model_call(
+            QUESTION, stream=True, progress=lambda each: heard.release() if _is_text(each) else None
+        )
         running = RunningCall(streaming_provider, call)
         gate.release(12)  # of more than twenty events
         assert heard.acquire(timeout=AT_ONCE), "no text arrives before the end of the reply"
@@ -314,7 +368,9 @@ class CompleteConformance:
         service.script(replace(_HELLO, stream=Stream(after=after, then=then)))
         assert _streaming(streaming_provider).error().kind == "network"
 
-    def test_an_error_in_the_middle_of_a_stream(self, streaming_provider: Provider, service: ScriptedService) -> None:
+    def test_an_error_in_the_middle_of_a_stream(
+        self, streaming_provider: Provider, service: ScriptedService
+    ) -> None:
         events = [*self.stream_events(_HELLO, 5)]
         error = self.stream_error(Reply.error(500, "the reason"))
         service.script(replace(_HELLO, stream=Stream(events=(*events[: len(events) // 2], error))))
@@ -327,7 +383,9 @@ class CompleteConformance:
         service.script(replace(_HELLO, fault=fault, stream=Stream(after=5, then="stall")))
         assert _streaming(streaming_provider, seconds=0.3).error().kind == "network"
 
-    def test_close_ends_a_stream(self, streaming_provider: Provider, service: ScriptedService) -> None:
+    def test_close_ends_a_stream(
+        self, streaming_provider: Provider, service: ScriptedService
+    ) -> None:
         heard = threading.Event()
         service.script(replace(_HELLO, stream=Stream(after=9, then="stall")))
         call = _streaming(streaming_provider, seconds=3600, progress=lambda _: heard.set())
@@ -367,7 +425,11 @@ class CompleteConformance:
         service.script(Reply.error(400, f"you sent {' '.join(self.secrets)}"))
         project, finished = self._run(service, tmp_path, plugins)
         assert finished.exit_code == 4, finished.stderr  # noqa: PLR2004 - provider_failed
-        written = [file.read_text("utf-8", "replace") for file in (project.root / "logs").rglob("*") if file.is_file()]
+        written = [
+            file.read_text("utf-8", "replace")
+            for file in (project.root / "logs").rglob("*")
+            if file.is_file()
+        ]
         assert written
         for secret in self.secrets:
             assert not any(secret in text for text in (finished.stdout, finished.stderr, *written))
@@ -379,17 +441,24 @@ class CompleteConformance:
             pytest.skip("the default workflow is not installed")
         project = Project.create(folder)
         settings = self.settings_for(service.address).items()
-        lines = [f"[providers.{self.definition.name}.conformance]", *(f"{k} = {json.dumps(v)}" for k, v in settings)]
+        lines = [
+            f"[providers.{self.definition.name}.conformance]",
+            *(f"{k} = {json.dumps(v)}" for k, v in settings),
+        ]
         project.write({"agent-config/config.toml": "\n".join(lines) + "\n"})
         model = f"{self.definition.name}.conformance"
         environ = {**self.environ, "CODE_COMMIT_STREAM": stream}
-        return project, project.command("--model", model, "--json", environ=environ, plugins=plugins)
+        return project, project.command(
+            "--model", model, "--json", environ=environ, plugins=plugins
+        )
 
 
 def _streaming(
     provider: Provider, *, seconds: float = 60, progress: Callable[[object], None] = lambda _: None
 ) -> RunningCall:
-    return RunningCall(provider, model_call(QUESTION, seconds=seconds, stream=True, progress=progress))
+    return RunningCall(
+        provider, model_call(QUESTION, seconds=seconds, stream=True, progress=progress)
+    )
 
 
 def _is_text(arrived: StreamEvent | Delta) -> bool:

@@ -42,13 +42,20 @@ INVALID_ANSWERS = {
 def with_each_value_replaced_in(body: bytes) -> Iterator[bytes]:
     """Yield copies of a reply in JSON, each with one place replaced by a value of another type.
 
-    The reply is one document, or lines with one each, which may begin with `data:`. Other lines stay as they are.
+    The reply is one document, or lines with one each, which may begin with `data:`. Other lines
+    stay as they are.
     """
     lines = body.splitlines() if _json(body) is None else [body]
     for index, line in enumerate(lines):
         prefix = b"data:" * line.startswith(b"data:")
-        for changed in _with_each_value_replaced(document) if (document := _json(line.removeprefix(prefix))) else ():
-            yield b"\n".join([*lines[:index], prefix + json.dumps(changed).encode(), *lines[index + 1 :]])
+        for changed in (
+            _with_each_value_replaced(document)
+            if (document := _json(line.removeprefix(prefix)))
+            else ()
+        ):
+            yield b"\n".join(
+                [*lines[:index], prefix + json.dumps(changed).encode(), *lines[index + 1 :]]
+            )
 
 
 def _json(text: bytes) -> Any:

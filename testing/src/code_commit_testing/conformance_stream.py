@@ -42,7 +42,9 @@ _SAMPLES = {
     "no text": Reply(""),
     "thinking": Reply("I see.", thinking="a private\nthought", signature="c2lnbmVkIQ=="),
     "calls": Reply("Let me look.", tool_calls=TWO_CALLS),
-    "thinking and calls": Reply(thinking="a private thought", signature="c2lnbmVkIQ==", tool_calls=TWO_CALLS),
+    "thinking and calls": Reply(
+        thinking="a private thought", signature="c2lnbmVkIQ==", tool_calls=TWO_CALLS
+    ),
     "a call without arguments": Reply(tool_calls=(ToolCall("c1", "now", {}), TWO_CALLS[1])),
     "no usage": Reply("hi", usage=None),
     "input from the cache": Reply("hi", usage=Usage(input=100, output=40, cache_read=60)),
@@ -52,8 +54,8 @@ _SAMPLES = {
 class StreamConformance:
     """A part of `ProviderConformance`.
 
-    `ends_with_finish` is whether nothing but its finish reason tells the end of a streamed reply from
-    a lost connection.
+    `ends_with_finish` is whether nothing but its finish reason tells the end of a streamed reply
+    from a lost connection.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -67,7 +69,8 @@ class StreamConformance:
         raise NotImplementedError
 
     def stream_events(self, reply: Reply, piece: int) -> Iterable[StreamEvent]:
-        """Return `reply` as the service streams it, with up to `piece` characters of text in an event.
+        """Return `reply` as the service streams it, with up to `piece` characters of text in an
+        event.
 
         Override it for your own protocol. `reply` is no error.
         """
@@ -104,7 +107,9 @@ class StreamConformance:
     # --- requests
 
     def test_a_request_to_stream_can_be_sent(self, streaming_wire: StreamingWire) -> None:
-        request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345)
+        request = Request(
+            QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345
+        )
         call, whole = streaming_wire.encode_stream(request), streaming_wire.encode(request)
         assert call.path.startswith("/")
         assert json.loads(json.dumps(call.body, allow_nan=False)) == call.body
@@ -120,7 +125,9 @@ class StreamConformance:
 
     @pytest.mark.parametrize("piece", [1, 3, 1000])
     @pytest.mark.parametrize("sample", _SAMPLES)
-    def test_streamed_and_whole_are_the_same(self, streaming_wire: StreamingWire, sample: str, piece: int) -> None:
+    def test_streamed_and_whole_are_the_same(
+        self, streaming_wire: StreamingWire, sample: str, piece: int
+    ) -> None:
         status, headers, body = self.answer(_SAMPLES[sample])
         whole = streaming_wire.decode(status, headers, body)
         assert_same(self.streamed(streaming_wire, _SAMPLES[sample], piece=piece), whole, body)
@@ -137,25 +144,37 @@ class StreamConformance:
     def test_streamed_malformed_arguments_are_data(self, streaming_wire: StreamingWire) -> None:
         for raw in ('{"path": "a.t', "[1]", "{" * 5000):
             calls = (ToolCall("c1", "read_file", None, raw=raw), TWO_CALLS[1])
-            broken, sound = self.streamed(streaming_wire, Reply(tool_calls=calls), piece=700).tool_calls
+            broken, sound = self.streamed(
+                streaming_wire, Reply(tool_calls=calls), piece=700
+            ).tool_calls
             assert broken.arguments is None
             assert sound.arguments == TWO_CALLS[1].arguments
 
     def test_deltas_are_the_pieces_of_the_reply(self, streaming_wire: StreamingWire) -> None:
-        reply = Reply("Let me look.", thinking="a private thought", tool_calls=TWO_CALLS if self.tools else ())
+        reply = Reply(
+            "Let me look.", thinking="a private thought", tool_calls=TWO_CALLS if self.tools else ()
+        )
         decoder = streaming_wire.stream()
         deltas = [delta for event in self.stream_events(reply, 4) for delta in decoder.feed(event)]
         completion = decoder.finish()
         assert {delta.kind for delta in deltas} <= {"text", "thinking", "tool"}
-        assert "".join(delta.text for delta in deltas if delta.kind == "text") == completion.text == reply.text
+        assert (
+            "".join(delta.text for delta in deltas if delta.kind == "text")
+            == completion.text
+            == reply.text
+        )
         thinking = "".join(delta.text for delta in deltas if delta.kind == "thinking")
         assert thinking in {"", reply.thinking}
         tools: dict[int, list[Delta]] = {}
         for delta in deltas:
             if delta.kind == "tool":
                 tools.setdefault(delta.index, []).append(delta)
-        assert [written[0].name for written in tools.values()] == [call.name for call in reply.tool_calls]
-        arguments = [json.loads("".join(delta.text for delta in written)) for written in tools.values()]
+        assert [written[0].name for written in tools.values()] == [
+            call.name for call in reply.tool_calls
+        ]
+        arguments = [
+            json.loads("".join(delta.text for delta in written)) for written in tools.values()
+        ]
         assert arguments == [call.arguments for call in reply.tool_calls]
 
     def test_what_arrived_is_known_at_every_event(self, streaming_wire: StreamingWire) -> None:
@@ -179,25 +198,34 @@ class StreamConformance:
     # --- incomplete replies
 
     @pytest.mark.parametrize("sample", ["text", "thinking and calls", "calls"])
-    def test_without_its_end_a_reply_is_a_network_error(self, streaming_wire: StreamingWire, sample: str) -> None:
+    def test_without_its_end_a_reply_is_a_network_error(
+        self, streaming_wire: StreamingWire, sample: str
+    ) -> None:
         events = [*self.stream_events(_SAMPLES[sample], 6)]
         whole = _decoded(streaming_wire.stream(), events)
         for number in range(len(events)):
             early = _completion_or_kind(streaming_wire, events[:number])
             if isinstance(early, Completion):  # the service's own end had arrived
-                assert (_text_and_calls(early), early.finish) == (_text_and_calls(whole), whole.finish)
+                assert (_text_and_calls(early), early.finish) == (
+                    _text_and_calls(whole),
+                    whole.finish,
+                )
             else:
                 assert early == "network", f"{early} after {number} of {len(events)} events"
         assert _completion_or_kind(streaming_wire, []) == "network"
 
-    def test_a_stream_without_a_finish_is_as_the_whole_reply(self, streaming_wire: StreamingWire) -> None:
+    def test_a_stream_without_a_finish_is_as_the_whole_reply(
+        self, streaming_wire: StreamingWire
+    ) -> None:
         reply = Reply("all of it", finish="")
         status, headers, body = self.answer(reply)
         streamed = _completion_or_kind(streaming_wire, self.stream_events(reply, 5))
         if self.ends_with_finish:
             assert streamed == "network"
         else:
-            assert isinstance(streamed, Completion), "the service's own end came, but no finish reason: it is whole"
+            assert isinstance(streamed, Completion), (
+                "the service's own end came, but no finish reason: it is whole"
+            )
             assert_same(streamed, streaming_wire.decode(status, headers, body), body)
 
     @pytest.mark.parametrize("word", UNKNOWN_WORDS)
@@ -210,7 +238,9 @@ class StreamConformance:
         assert_same(streamed, streaming_wire.decode(status, headers, body), body)
         assert streamed.finish is UNKNOWN_WORDS[word]
 
-    def test_an_event_that_was_cut_on_its_way_is_an_error(self, streaming_wire: StreamingWire) -> None:
+    def test_an_event_that_was_cut_on_its_way_is_an_error(
+        self, streaming_wire: StreamingWire
+    ) -> None:
         events = [*self.stream_events(Reply("as far as I got"), 5)]
         for number, event in enumerate(events):
             if event.data[:1] == b"{":
@@ -230,7 +260,9 @@ class StreamConformance:
             assert "the reason" in str(caught.value)
 
     @pytest.mark.parametrize("what", INVALID_ANSWERS)
-    def test_an_unreadable_event_is_an_error(self, streaming_wire: StreamingWire, what: str) -> None:
+    def test_an_unreadable_event_is_an_error(
+        self, streaming_wire: StreamingWire, what: str
+    ) -> None:
         events = [*self.stream_events(Reply("as far as I got"), 5)]
         for name in {event.name for event in events}:
             invalid = StreamEvent(name, INVALID_ANSWERS[what])
@@ -244,7 +276,8 @@ class StreamConformance:
         for number, event in enumerate(events):
             for data in with_each_value_replaced_in(event.data) if event.data[:1] == b"{" else ():
                 _assert_no_crash(
-                    streaming_wire, [*events[:number], StreamEvent(event.name, data), *events[number + 1 :]]
+                    streaming_wire,
+                    [*events[:number], StreamEvent(event.name, data), *events[number + 1 :]],
                 )
 
     def test_events_in_any_order_do_not_crash(self, streaming_wire: StreamingWire) -> None:
@@ -278,21 +311,33 @@ def _assert_no_crash(wire: StreamingWire, events: Sequence[StreamEvent]) -> None
 def assert_valid(completion: Completion) -> None:
     """Check the types in a completion, which a service may have sent with others."""
     assert all(isinstance(part, Text | ToolCall | Opaque) for part in completion.message.parts)
-    assert all(isinstance(part.text, str) for part in completion.message.parts if isinstance(part, Text))
-    assert all(isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw))
+    assert all(
+        isinstance(part.text, str) for part in completion.message.parts if isinstance(part, Text)
+    )
+    assert all(
+        isinstance(field, str)
+        for call in completion.tool_calls
+        for field in (call.id, call.name, call.raw)
+    )
 
 
 def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
     """Check that a streamed completion is the same as the whole one, whose body is `body`."""
     assert _comparable(streamed, body) == _comparable(whole, body)
-    assert len({call.id for call in streamed.tool_calls if call.id}) == len([*filter(_id, whole.tool_calls)])
+    assert len({call.id for call in streamed.tool_calls if call.id}) == len(
+        [*filter(_id, whole.tool_calls)]
+    )
     assert json.loads(json.dumps(streamed.raw))
 
 
 def _comparable(completion: Completion, body: bytes) -> Completion:
-    """Return a completion without its body, and without the ids of calls that the service does not send."""
+    """Return a completion without its body, and without the ids of calls that the service does not
+    send.
+    """
     parts = tuple(
-        replace(part, id="") if isinstance(part, ToolCall) and json.dumps(part.id).encode() not in body else part
+        replace(part, id="")
+        if isinstance(part, ToolCall) and json.dumps(part.id).encode() not in body
+        else part
         for part in completion.message.parts
     )
     return replace(completion, message=Message(completion.message.role, parts), raw={})

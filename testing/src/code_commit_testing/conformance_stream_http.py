@@ -1,4 +1,6 @@
-"""The conformance tests for a `Wire` that streams, with the host's HTTP on a real connection; they skip others."""
+"""The conformance tests for a `Wire` that streams, with the host's HTTP on a real connection; they
+skip others.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from code_commit_testing.scripted_server import ScriptedServer
 
 
 class StreamHttpConformance(StreamConformance):
-    """A part of `ProviderConformance`. `stream_lines` is whether events are lines of JSON, not server-sent events."""
+    """A part of `ProviderConformance`.
+
+    `stream_lines` is whether events are lines of JSON, not server-sent events.
+    """
 
     stream_lines: ClassVar[bool] = False
 
@@ -35,12 +40,16 @@ class StreamHttpConformance(StreamConformance):
         return Reply(stream=Stream(events=events, lines=self.stream_lines, **how))
 
     @pytest.fixture
-    def streaming_provider(self, streaming_wire: StreamingWire, provider: HttpProvider) -> HttpProvider:
+    def streaming_provider(
+        self, streaming_wire: StreamingWire, provider: HttpProvider
+    ) -> HttpProvider:
         """Return the wire with the host's HTTP, if it streams."""
         assert streaming_wire is not None
         return provider
 
-    @pytest.mark.parametrize("how", [{}, {"newline": "\r\n", "keep_alives": 2}, {"newline": "\r"}, {"gzip": True}])
+    @pytest.mark.parametrize(
+        "how", [{}, {"newline": "\r\n", "keep_alives": 2}, {"newline": "\r"}, {"gzip": True}]
+    )
     def test_a_stream_arrives(
         self,
         streaming_provider: HttpProvider,
@@ -52,7 +61,9 @@ class StreamHttpConformance(StreamConformance):
         status, headers, body = self.answer(reply)
         server.script(self.as_stream(reply, **how))
         arrived: list[StreamEvent | Delta] = []
-        completion = streaming_provider.complete(model_call(QUESTION, stream=True, progress=arrived.append))
+        completion = streaming_provider.complete(
+            model_call(QUESTION, stream=True, progress=arrived.append)
+        )
         assert_same(completion, streaming_wire.decode(status, headers, body), body)
         texts = [each.text for each in arrived if isinstance(each, Delta) and each.kind == "text"]
         assert "".join(texts) == reply.text
@@ -72,7 +83,9 @@ class StreamHttpConformance(StreamConformance):
             streaming_provider.complete(model_call(QUESTION, stream=True))
         assert caught.value.kind == "network"
 
-    def test_a_service_may_answer_as_a_whole(self, streaming_provider: HttpProvider, server: ScriptedServer) -> None:
+    def test_a_service_may_answer_as_a_whole(
+        self, streaming_provider: HttpProvider, server: ScriptedServer
+    ) -> None:
         server.script(*map(self.as_bytes, (Reply("hello"), Reply.error(429, "slow down"))))
         assert streaming_provider.complete(model_call(QUESTION, stream=True)).text == "hello"
         with pytest.raises(ProviderError) as caught:
@@ -80,22 +93,31 @@ class StreamHttpConformance(StreamConformance):
         assert caught.value.kind == "rate"
 
     def test_a_service_that_refuses_to_stream_is_asked_for_the_whole(
-        self, streaming_provider: HttpProvider, streaming_wire: StreamingWire, server: ScriptedServer
+        self,
+        streaming_provider: HttpProvider,
+        streaming_wire: StreamingWire,
+        server: ScriptedServer,
     ) -> None:
-        refusals = [Reply.error(400, "unknown: stream")] * (2 if streaming_wire.encode_stream(QUESTION).optional else 1)
+        refusals = [Reply.error(400, "unknown: stream")] * (
+            2 if streaming_wire.encode_stream(QUESTION).optional else 1
+        )
         server.script(*map(self.as_bytes, [*refusals, Reply("one"), Reply("two")]))
         warned: list[str] = []
         call = model_call(QUESTION, stream=True, warn=warned.append)
         assert [streaming_provider.complete(call).text for _ in range(2)] == ["one", "two"]
         assert len(warned) == 1
         whole = server.requests[-1]
-        assert json.loads(whole.body) == json.loads(json.dumps(streaming_wire.encode(QUESTION).body))
+        assert json.loads(whole.body) == json.loads(
+            json.dumps(streaming_wire.encode(QUESTION).body)
+        )
 
     def test_a_key_in_an_error_in_the_middle_is_removed(
         self, streaming_provider: HttpProvider, server: ScriptedServer
     ) -> None:
         events = [*self.stream_events(Reply("hello " * 20), 5)]
-        server.script(self._sent(*events[:4], self.stream_error(Reply.error(500, f"what you sent was {KEY}"))))
+        server.script(
+            self._sent(*events[:4], self.stream_error(Reply.error(500, f"what you sent was {KEY}")))
+        )
         with pytest.raises(ProviderError) as caught:
             streaming_provider.complete(model_call(QUESTION, stream=True))
         assert KEY not in f"{caught.value!r} {caught.value.body}"

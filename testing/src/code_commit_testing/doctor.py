@@ -45,7 +45,10 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     """
     sources = discover()
     seconds = load_times(sources)
-    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in unusable_dependents()]
+    failures = [
+        Problem(each.plugin, each.distribution, each.stage, each.error)
+        for each in unusable_dependents()
+    ]
     examined = problems(host.registry, host.configuration)
     found = [
         Problem(each.plugin, each.distribution, each.stage, host.out.redacted(each.error))
@@ -59,13 +62,18 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
             "group": source.group,
             "entry_point": source.value,
             "load_ms": round(seconds[source] * 1000, 1),
-            "sound": not any((each.plugin, each.distribution) == (source.name, source.distribution) for each in found),
+            "sound": not any(
+                (each.plugin, each.distribution) == (source.name, source.distribution)
+                for each in found
+            ),
         }
         for source in sources
     ]
     if arguments.json:
         versions = {"code-commit": __version__, "python": platform.python_version()}
-        host.out.document({"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]})
+        host.out.document(
+            {"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]}
+        )
     else:
         count = count_of(len(rows), "plugin")
         host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
@@ -81,7 +89,10 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
 
 
 def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
-    """Import each plugin in the order of a start; return seconds. A shared import counts for the first plugin."""
+    """Import each plugin in the order of a start; return seconds.
+
+    A shared import counts for the first plugin.
+    """
     import_object("code_commit.plugin_api")
     seconds = {}
     with stdout_aside():
@@ -98,10 +109,14 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
 
 
 def without_plugins() -> Iterator[Problem]:
-    """Find distributions that depend on the host and have neither a plugin nor a program of their own."""
+    """Find distributions that depend on the host and have neither a plugin nor a program of their
+    own.
+    """
     for each in distributions_naming_host():
         groups = {entry.group for entry in each.entry_points}
-        if any(required_hosts(each)) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
+        if any(required_hosts(each)) and not (
+            groups & {*GROUPS, "console_scripts"} or wrong_groups(each)
+        ):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
             name = name_of(each) or "a distribution without a name"
             yield Problem(name.removeprefix(f"{HOST}-"), name, "entry points", error)

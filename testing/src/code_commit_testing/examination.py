@@ -1,4 +1,6 @@
-"""Examine loaded plugins as `plugins doctor` does: their settings, their definitions, and what their hooks give."""
+"""Examine loaded plugins as `plugins doctor` does: their settings, their definitions, and what
+their hooks give.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ def problems(registry: Registry, settings: Settings) -> list[Problem]:
             _events(plugin),
         ):
             found += _run_check(plugin, check)
-    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in plugin_host.failures]
+    failures = [
+        Problem(each.plugin, each.distribution, each.stage, each.error)
+        for each in plugin_host.failures
+    ]
     return list(dict.fromkeys([*failures, *found]))
 
 
@@ -113,7 +118,9 @@ def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings
     for kind in examine:
         for owner, definition in getattr(registry, f"{kind}s").values():
             if owner is plugin:
-                yield from ((f"{kind} {definition.name}", error) for error in examine[kind](definition))
+                yield from (
+                    (f"{kind} {definition.name}", error) for error in examine[kind](definition)
+                )
 
 
 def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
@@ -122,7 +129,9 @@ def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
     for field in CODE[type(definition)]:
         try:
             code[field] = import_code(definition, field)
-            if inspect.isgeneratorfunction(code[field]) and not isinstance(definition, CheckDefinition):
+            if inspect.isgeneratorfunction(code[field]) and not isinstance(
+                definition, CheckDefinition
+            ):
                 faults.append(f"{field} {getattr(definition, field)!r} {GENERATOR}")
         except UsageError as error:
             faults.append(error.message)
@@ -152,8 +161,13 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
         yield from _faults_of_factory(settings, definition, code["config"], code["factory"])
 
 
-def _faults_of_factory(settings: Settings, definition: ProviderDefinition, config: Any, factory: Any) -> Iterator[str]:
-    """Check what the factory makes, with the default config. Without one that is valid, check a class by itself."""
+def _faults_of_factory(
+    settings: Settings, definition: ProviderDefinition, config: Any, factory: Any
+) -> Iterator[str]:
+    """Check what the factory makes, with the default config.
+
+    Without one that is valid, check a class by itself.
+    """
     made: Any = factory if inspect.isclass(factory) else None
     try:
         table = dict(settings.connection(definition.name, "default"))
@@ -161,7 +175,10 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
         section.setdefault("model", next(iter(definition.models), "model"))
         given = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
         made = require_sync(factory(config.model_validate(section), **given))
-    except (ValidationError, CodeCommitError):  # the config needs more, or the provider cannot start
+    except (
+        ValidationError,
+        CodeCommitError,
+    ):  # the config needs more, or the provider cannot start
         pass
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         yield f"factory {definition.factory!r} failed: {describe(error)}"
@@ -191,7 +208,9 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
         if name not in fields and not is_selector(flag):
             where = definition.options or "`options`, which the definition does not name"
             yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
-    settable = {field_of(flag.names[0]) for flag in definition.flags} | getattr(section, "model_fields", {}).keys()
+    settable = {field_of(flag.names[0]) for flag in definition.flags} | getattr(
+        section, "model_fields", {}
+    ).keys()
     for name, field in dict(fields).items():
         if field.is_required() and name not in settable:
             yield f"the field {name!r} of {definition.options} is required, but no flag sets it"
@@ -199,8 +218,14 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
 
 
 def _misfits(section: Any, options: Any) -> Iterator[str]:
-    """Find settings whose default is no value of the option of the same name: no run starts without the flag."""
-    fields = {name: each for name, each in getattr(section, "model_fields", {}).items() if not each.is_required()}
+    """Find settings whose default is no value of the option of the same name: no run starts without
+    the flag.
+    """
+    fields = {
+        name: each
+        for name, each in getattr(section, "model_fields", {}).items()
+        if not each.is_required()
+    }
     shared = [name for name in getattr(options, "model_fields", ()) if name in fields]
     defaults = {name: fields[name].get_default(call_default_factory=True) for name in shared}
     if not defaults:
@@ -208,7 +233,9 @@ def _misfits(section: Any, options: Any) -> Iterator[str]:
     try:
         options.model_validate(defaults)
     except ValidationError as error:
-        for name, wrong in ((str(each["loc"][0]), each["msg"]) for each in error.errors() if each["loc"]):
+        for name, wrong in (
+            (str(each["loc"][0]), each["msg"]) for each in error.errors() if each["loc"]
+        ):
             if name in defaults:
                 yield f"the default {defaults[name]!r:.100} of the setting {name!r} does not fit its flag: {wrong}"
 
@@ -224,12 +251,19 @@ def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
 
 
 def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings:
-    """Check that the plugin implements hooks by plain functions. The host reports what is wrong with their items."""
+    """Check that the plugin implements hooks by plain functions.
+
+    The host reports what is wrong with their items.
+    """
     hooks = plugin_host.hooks_of(plugin)
     for hook in [each for each in hooks if each in CODE]:
         given = list(collect_objects(plugin_host, hook, arguments, only=plugin))
-        yield from ((hook, fault) for fault in _faults_of_methods(hook, [each for _, each in given], plugin))
-        if hook == PATH_RULES and not any(each.plugin == plugin.name for each in plugin_host.failures):
+        yield from (
+            (hook, fault) for fault in _faults_of_methods(hook, [each for _, each in given], plugin)
+        )
+        if hook == PATH_RULES and not any(
+            each.plugin == plugin.name for each in plugin_host.failures
+        ):
             for _, rule in given:
                 yield from ((hook, fault) for fault in _faults_of_judging(rule))
     failed = [each.stage for each in plugin_host.failures if each.plugin == plugin.name]
@@ -252,11 +286,16 @@ def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
 def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Iterator[str]:
     """Find methods that do nothing when called.
 
-    If the hook gave no objects, such as no sink without a file, look at the plugin's classes that have its methods.
+    If the hook gave no objects, such as no sink without a file, look at the plugin's classes that
+    have its methods.
     """
     if "__call__" in CODE[hook]:
         functions = [each if inspect.isfunction(each) else type(each).__call__ for each in given]
-        yield from (f"{each.__qualname__} {GENERATOR}" for each in functions if inspect.isgeneratorfunction(each))
+        yield from (
+            f"{each.__qualname__} {GENERATOR}"
+            for each in functions
+            if inspect.isgeneratorfunction(each)
+        )
         return
     methods = {name: int(count or 0) for name, count in CODE[hook].items()}
     unmade = _classes_of(plugin) if methods and not given else []
@@ -274,7 +313,9 @@ def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Itera
 def _classes_of(plugin: Plugin) -> list[type]:
     """Return the classes in the plugin's package, of those modules that are imported by now."""
     package = _package_of(plugin)
-    modules = [each for name, each in sorted(sys.modules.items()) if name.partition(".")[0] == package]
+    modules = [
+        each for name, each in sorted(sys.modules.items()) if name.partition(".")[0] == package
+    ]
     found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
     return [each for each in dict.fromkeys(found) if each.__module__.partition(".")[0] == package]
 
@@ -282,7 +323,11 @@ def _classes_of(plugin: Plugin) -> list[type]:
 _TREE = {"plugins-doctor-old.txt": b"an old file\n"}
 _NEW = Change("plugins-doctor.txt", b"a new file\n")
 _DELETED = Change("plugins-doctor-old.txt", None)
-_CHANGES = {"a new file": (_NEW,), "a deleted file": (_DELETED,), "two files at once": (_NEW, _DELETED)}
+_CHANGES = {
+    "a new file": (_NEW,),
+    "a deleted file": (_DELETED,),
+    "two files at once": (_NEW, _DELETED),
+}
 
 
 class _SmallTree:
@@ -305,13 +350,20 @@ class _SmallTree:
 
 
 def _faults_of_judging(rule: Any) -> Iterator[str]:
-    """Let a rule judge a new file, a deleted one, and both. The host refuses everything if the answer is malformed."""
+    """Let a rule judge a new file, a deleted one, and both.
+
+    The host refuses everything if the answer is malformed.
+    """
     name = f"{type(rule).__name__}.judge"
     if rule.name == "":
         yield f"the `name` of {type(rule).__name__} is empty"
     for what, changes in _CHANGES.items():
         try:
-            list(checked_refusals(rule.judge(changes, _SmallTree()), {each.path for each in changes}, ""))
+            list(
+                checked_refusals(
+                    rule.judge(changes, _SmallTree()), {each.path for each in changes}, ""
+                )
+            )
         except WrongAnswer as error:
             yield f"{name} must return Refusals of changed paths, but it {error}"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
@@ -323,7 +375,9 @@ def _faults_of_judging(rule: Any) -> Iterator[str]:
 
 def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
     """Check the hooks that the plugin specifies: their names and arguments."""
-    if ADDHOOKS not in plugin_host.hooks_of(plugin) or any(each.stage == ADDHOOKS for each in plugin_host.failures):
+    if ADDHOOKS not in plugin_host.hooks_of(plugin) or any(
+        each.stage == ADDHOOKS for each in plugin_host.failures
+    ):
         return
     manager = pluggy.PluginManager("code_commit")
     getattr(plugin.code, ADDHOOKS)(manager)
@@ -333,16 +387,23 @@ def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
         if not name.startswith(PREFIX):
             yield ADDHOOKS, f"the name of the hook {name} must begin with {PREFIX}"
         if wrong := [each for each in caller.spec.argnames if each != "settings"]:
-            yield ADDHOOKS, f"the hook {name} gets no {' and no '.join(wrong)}: its only argument is `settings`"
+            yield (
+                ADDHOOKS,
+                f"the hook {name} gets no {' and no '.join(wrong)}: its only argument is `settings`",
+            )
 
 
 def _events(plugin: Plugin) -> _Findings:
     """Check the events in the plugin's package, of those modules that are imported by now."""
     package = _package_of(plugin)
     own = [each for each in _subclasses(Event) if each.__module__.partition(".")[0] == package]
-    for name in sorted({each.__qualname__ for each in own if "__dataclass_params__" not in vars(each)}):
+    for name in sorted(
+        {each.__qualname__ for each in own if "__dataclass_params__" not in vars(each)}
+    ):
         yield f"event {name}", "it must be a frozen dataclass: the fields are its data"
-    for name, kind in sorted({(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}):
+    for name, kind in sorted(
+        {(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}
+    ):
         if not kind.startswith(f"{plugin.name}."):
             yield f"event {name}", f"its kind must be `{plugin.name}.<what>`, not {kind!r}"
 

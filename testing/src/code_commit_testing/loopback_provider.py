@@ -1,10 +1,13 @@
-"""An HTTP provider without a provider's distribution, for tests of a workflow in a separate environment.
+"""An HTTP provider without a provider's distribution, for tests of a workflow in a separate
+environment.
 
-It calls a `ScriptedServer` with OpenAI's protocol, with text only. This module is the plugin; a test installs it with:
+It calls a `ScriptedServer` with OpenAI's protocol, with text only. This module is the plugin; a
+test installs it with:
 
     install_plugin(folder, "loopback", "from code_commit_testing.loopback_provider import code_commit_providers")
 
-The model is `loopback-1`; set `LOOPBACK_BASE_URL` to `server.url("openai")`, and `LOOPBACK_API_KEY` to a key.
+The model is `loopback-1`; set `LOOPBACK_BASE_URL` to `server.url("openai")`, and `LOOPBACK_API_KEY`
+to a key.
 """
 
 from __future__ import annotations

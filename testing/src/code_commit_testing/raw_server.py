@@ -13,7 +13,10 @@ Step = bytes | Callable[["RawServer"], object]
 
 
 class RawServer:
-    """Answers each request with the next script, then closes the connection. Requests have a JSON body."""
+    """Answers each request with the next script, then closes the connection.
+
+    Requests have a JSON body.
+    """
 
     def __init__(self, *scripts: Sequence[Step]) -> None:
         """Listen on loopback. Requests are answered inside of a `with` statement."""
@@ -46,7 +49,9 @@ class RawServer:
             with suppress(OSError):
                 connection, _ = self._listener.accept()
                 self._connections.append(connection)
-                threading.Thread(target=self._answer, args=(connection, script), daemon=True).start()
+                threading.Thread(
+                    target=self._answer, args=(connection, script), daemon=True
+                ).start()
 
     def _answer(self, connection: socket.socket, script: Sequence[Step]) -> None:
         with connection, suppress(OSError):

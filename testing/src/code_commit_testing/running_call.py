@@ -1,4 +1,6 @@
-"""A call of a provider in a thread of its own: one that does not end fails its test, and nothing more."""
+"""A call of a provider in a thread of its own: one that does not end fails its test, and nothing
+more.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""`code-commit plugins new NAME --kind KIND`: create a distribution with a plugin of that kind, and tests that pass.
+"""`code-commit plugins new NAME --kind KIND`: create a distribution with a plugin of that kind, and
+tests that pass.
 
-The files are in `templates`: those of the kind, and the ones of every kind. They are valid code for a plugin called
-`new-name`; `create` replaces that name.
+The files are in `templates`: those of the kind, and the ones of every kind. They are valid code for
+a plugin called `new-name`; `create` replaces that name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _LONGEST_NAME = 30
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of plugin: its words in a text, how to use it, an example of its settings, its entry point group."""
+    """A kind of plugin: its words in a text, how to use it, an example of its settings, its entry
+    point group.
+    """
 
     words: str
     usage: str = "code-commit"
@@ -49,10 +52,18 @@ KINDS: Mapping[str, Kind] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Create the folder code-commit-NAME with a working plugin, its tests and a README."
-    parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and -, such as rate-limit")
-    parser.add_argument("--kind", required=True, choices=KINDS, metavar="KIND", help=f"one of {', '.join(KINDS)}")
-    parser.add_argument("--folder", default=".", metavar="DIR", help="where to create it (default: here)")
+    parser.description = (
+        "Create the folder code-commit-NAME with a working plugin, its tests and a README."
+    )
+    parser.add_argument(
+        "name", metavar="NAME", help="lower-case letters, digits and -, such as rate-limit"
+    )
+    parser.add_argument(
+        "--kind", required=True, choices=KINDS, metavar="KIND", help=f"one of {', '.join(KINDS)}"
+    )
+    parser.add_argument(
+        "--folder", default=".", metavar="DIR", help="where to create it (default: here)"
+    )
 
 
 def create(host: CommandHost, arguments: Namespace) -> int:
@@ -85,7 +96,9 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
     words = {
         "KIND": facts.words,
         "USAGE": facts.usage,
-        "SETTINGS\n": f"\nIts settings are in `agent-config/config.toml`:\n{settings}" if facts.setting else "",
+        "SETTINGS\n": f"\nIts settings are in `agent-config/config.toml`:\n{settings}"
+        if facts.setting
+        else "",
         "GROUP": facts.group,
         "VERSION": ".".join(__version__.split(".")[:2]),
         "new-name": name,
@@ -94,7 +107,9 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
         "NewName": "".join(part.capitalize() for part in name.split("-")),
     }
     for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
-        for file in sorted(each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"):
+        for file in sorted(
+            each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"
+        ):
             path, text = file.relative_to(folder).as_posix(), file.read_text("utf-8")
             for placeholder, word in words.items():
                 path, text = path.replace(placeholder, word), text.replace(placeholder, word)
@@ -104,7 +119,10 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
 def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
     module = name.replace("-", "_")
     if name.startswith("code-commit"):
-        raise UsageError(f"the name is without code-commit: {name!r}", hint="the distribution is code-commit-NAME")
+        raise UsageError(
+            f"the name is without code-commit: {name!r}",
+            hint="the distribution is code-commit-NAME",
+        )
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or iskeyword(name):
         raise UsageError(
             f"{name!r} cannot be the name of a plugin",
@@ -117,6 +135,10 @@ def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
     taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
     taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
     if name in taken or find_spec(f"code_commit_{module}"):
-        raise UsageError(f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name")
+        raise UsageError(
+            f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name"
+        )
     if kind == "workflow" and hasattr(BaseModel, module):
-        raise UsageError(f"{name!r} is a method of pydantic: no flag can have this name", hint="use another name")
+        raise UsageError(
+            f"{name!r} is a method of pydantic: no flag can have this name", hint="use another name"
+        )

@@ -21,7 +21,9 @@ def events_of(protocol: Protocol, answer: Answer, *, piece: int = 5) -> Iterator
 
 
 def error_event(protocol: Protocol, body: bytes) -> StreamEvent:
-    """Return the event of an error in the middle of a stream; `body` is that of the error's own reply."""
+    """Return the event of an error in the middle of a stream; `body` is that of the error's own
+    reply.
+    """
     return StreamEvent("error" if protocol == "anthropic" else "", body)
 
 
@@ -47,10 +49,20 @@ def _openai_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
     nothing = {"usage": None} if "usage" in answer else {}
     for choice in answer["choices"]:
         for delta in _openai_deltas(choice["message"], piece):
-            part = {"index": choice["index"], "delta": delta, "logprobs": None, "finish_reason": None}
+            part = {
+                "index": choice["index"],
+                "delta": delta,
+                "logprobs": None,
+                "finish_reason": None,
+            }
             yield _event({**head, "choices": [part], **nothing})
         if choice.get("finish_reason") is not None:
-            part = {"index": choice["index"], "delta": {}, "logprobs": None, "finish_reason": choice["finish_reason"]}
+            part = {
+                "index": choice["index"],
+                "delta": {},
+                "logprobs": None,
+                "finish_reason": choice["finish_reason"],
+            }
             yield _event({**head, "choices": [part], **nothing})
     if "usage" in answer:
         yield _event({**head, "choices": [], "usage": answer["usage"]})
@@ -111,17 +123,28 @@ def _thinking_deltas(block: Answer, piece: int) -> Iterator[dict[str, Any]]:
 
 
 def _input_deltas(value: Any, piece: int) -> Iterator[dict[str, Any]]:
-    """Yield a tool's input. A text is what the model wrote instead of an object; an empty object is never written."""
+    """Yield a tool's input.
+
+    A text is what the model wrote instead of an object; an empty object is never written.
+    """
     yield {"type": "input_json_delta", "partial_json": ""}
-    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+    written = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+    )
     for text in _pieces(written, piece):
         yield {"type": "input_json_delta", "partial_json": text}
 
 
 def _gemini_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
     usage = answer.get("usageMetadata")
-    head = {name: value for name, value in answer.items() if name not in {"candidates", "usageMetadata"}}
-    so_far = {} if usage is None else {"usageMetadata": {"promptTokenCount": usage.get("promptTokenCount")}}
+    head = {
+        name: value for name, value in answer.items() if name not in {"candidates", "usageMetadata"}
+    }
+    so_far = (
+        {}
+        if usage is None
+        else {"usageMetadata": {"promptTokenCount": usage.get("promptTokenCount")}}
+    )
     at_the_end = {} if usage is None else {"usageMetadata": usage}
     if not answer.get("candidates"):
         yield _event(answer)
@@ -136,7 +159,10 @@ def _gemini_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
 
 
 def _gemini_parts(part: Answer, piece: int) -> Iterator[Answer]:
-    """Yield the pieces of a part; its signature comes with the last one. A function call comes whole."""
+    """Yield the pieces of a part; its signature comes with the last one.
+
+    A function call comes whole.
+    """
     texts = [*_pieces(part.get("text", ""), piece)]
     if not texts:
         yield part

@@ -1,7 +1,7 @@
 """A provider that answers from a list, without HTTP. This module is also a plugin.
 
-In a unit test, use `ScriptedProvider([...])`. For a whole run, register this module as an entry point
-(`scripted = "code_commit_testing.scripted_provider"`) and configure it:
+In a unit test, use `ScriptedProvider([...])`. For a whole run, register this module as an entry
+point (`scripted = "code_commit_testing.scripted_provider"`) and configure it:
 
     default_provider = "scripted.default"
     [providers.scripted.default]
@@ -38,7 +38,13 @@ from code_commit.plugin_api import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Answer = Completion | ProviderError | ToolCall | str | Callable[[Request], Completion | ProviderError | str]
+Answer = (
+    Completion
+    | ProviderError
+    | ToolCall
+    | str
+    | Callable[[Request], Completion | ProviderError | str]
+)
 
 SCRIPTED = ProviderDefinition(
     name="scripted",
@@ -61,8 +67,9 @@ def code_commit_providers() -> Iterable[ProviderDefinition]:
 class ScriptedProvider:
     """Answers each request with the next of `answers`; `requests` records the requests.
 
-    An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to raise, or a function of the request
-    that returns one. If the call streams, a text arrives word by word. When all are used up, requests are rejected.
+    An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to raise, or a
+    function of the request that returns one. If the call streams, a text arrives word by word. When
+    all are used up, requests are rejected.
     """
 
     def __init__(self, answers: Iterable[Answer], *, model: str = "scripted") -> None:
@@ -99,7 +106,13 @@ class ScriptedProvider:
             finish_detail="scripted",
             usage=Usage(input=10, output=5),
             model=self._model,
-            raw={"scripted": answer if isinstance(answer, str) else part.name if isinstance(part, ToolCall) else ""},
+            raw={
+                "scripted": answer
+                if isinstance(answer, str)
+                else part.name
+                if isinstance(part, ToolCall)
+                else ""
+            },
         )
 
     def close(self) -> None:
@@ -108,7 +121,9 @@ class ScriptedProvider:
 
 
 def model_call(request: Request | str, *, seconds: float = 60, **fields: Any) -> ModelCall:
-    """Return a call of a model, for tests of a provider or a layer. A text becomes a request of one message.
+    """Return a call of a model, for tests of a provider or a layer.
+
+    A text becomes a request of one message.
 
     The deadline is `seconds` from now. `fields` override fields of `ModelCall`.
     """
@@ -140,5 +155,8 @@ def __getattr__(name: str) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 
     return create_model(
-        "ScriptedConfig", __config__=ConfigDict(extra="forbid"), model=(str, "scripted"), replies=(list[str], [])
+        "ScriptedConfig",
+        __config__=ConfigDict(extra="forbid"),
+        model=(str, "scripted"),
+        replies=(list[str], []),
     )

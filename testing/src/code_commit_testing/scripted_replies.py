@@ -20,14 +20,16 @@ Break = Literal["end", "drop", "reset", "stall"]
 class Stream:
     """How a reply is sent to a request that asks to stream.
 
-    Each event has at most `piece` characters of text. With a `gate`, each `release` of it sends one event; `seconds`
-    pass before each event. After `after` events, or after `after_bytes` bytes, the reply breaks off. What follows is
-    `then`: an error `Reply` as an event, after `after` events; "end", the regular end of the body; "drop" or "reset" of
-    the connection; or "stall", until the server ends.
+    Each event has at most `piece` characters of text. With a `gate`, each `release` of it sends one
+    event; `seconds` pass before each event. After `after` events, or after `after_bytes` bytes, the
+    reply breaks off. What follows is `then`: an error `Reply` as an event, after `after` events;
+    "end", the regular end of the body; "drop" or "reset" of the connection; or "stall", until the
+    server ends.
 
-    `keep_alives` is the number of pings (Anthropic) or comments before each event. `gzip` compresses the reply.
-    `newline` ends a line; "" is the service's own. `events` replaces the service's events, on any path and whatever the
-    request asks for; bytes are sent unchanged. `lines` sends events as lines of JSON instead of server-sent events.
+    `keep_alives` is the number of pings (Anthropic) or comments before each event. `gzip`
+    compresses the reply. `newline` ends a line; "" is the service's own. `events` replaces the
+    service's events, on any path and whatever the request asks for; bytes are sent unchanged.
+    `lines` sends events as lines of JSON instead of server-sent events.
     """
 
     piece: int = 5
@@ -52,17 +54,18 @@ class Stream:
 class Reply:
     """One answer of a service.
 
-    The first fields are the model's output, which each protocol encodes differently. `finish` is a `Finish`, the
-    service's own word, or None to derive it from the other fields; "" sends none. `usage` None reports none. With a
-    `status` of 400 or more, the answer is an error with the message `text` and the machine-readable reason `code`.
-    `body` replaces all of that with bytes. The `echo` of a tool call is sent only in its own protocol. `delay` is in
-    seconds.
+    The first fields are the model's output, which each protocol encodes differently. `finish` is a
+    `Finish`, the service's own word, or None to derive it from the other fields; "" sends none.
+    `usage` None reports none. With a `status` of 400 or more, the answer is an error with the
+    message `text` and the machine-readable reason `code`. `body` replaces all of that with bytes.
+    The `echo` of a tool call is sent only in its own protocol. `delay` is in seconds.
 
-    A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection, `half` closes after
-    half of the answer, `stall` stops there, `trickle` sends one byte at a time, `hang` never answers. `stall` and
-    `hang` end with the server.
+    A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection,
+    `half` closes after half of the answer, `stall` stops there, `trickle` sends one byte at a time,
+    `hang` never answers. `stall` and `hang` end with the server.
 
-    If the request asks to stream, `stream` is how; with None, the service sends this reply as a whole.
+    If the request asks to stream, `stream` is how; with None, the service sends this reply as a
+    whole.
     """
 
     text: str = ""
@@ -81,7 +84,9 @@ class Reply:
     stream: Stream | None = field(default_factory=Stream)
 
     @classmethod
-    def error(cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str) -> Reply:
+    def error(
+        cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str
+    ) -> Reply:
         """Return a failure; write `headers` with underscores: `Reply.error(429, retry_after="1")`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls(text=message, status=status, code=code, headers=named)
@@ -98,7 +103,9 @@ class Reply:
         return cls(status=status, headers={"location": location}, body=b"")
 
 
-def answer_of(protocol: Protocol, reply: Reply, *, model: str = "scripted-model") -> tuple[int, bytes]:
+def answer_of(
+    protocol: Protocol, reply: Reply, *, model: str = "scripted-model"
+) -> tuple[int, bytes]:
     """Return status and body of `reply` in `protocol`; `model` is the requested one.
 
     Raises:
@@ -160,12 +167,26 @@ def _openai_answer(reply: Reply, model: str) -> dict[str, Any]:
         message["reasoning_content"] = reply.thinking
     if reply.tool_calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _raw(call)}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _raw(call)},
+            }
             | _echo("openai", call)
             for call in reply.tool_calls
         ]
-    choice = {"index": 0, "message": message, "finish_reason": _finish_word("openai", reply), "logprobs": None}
-    answer: dict[str, Any] = {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 1, "model": model}
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": _finish_word("openai", reply),
+        "logprobs": None,
+    }
+    answer: dict[str, Any] = {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+    }
     answer["choices"] = [choice]
     if reply.usage is not None:
         answer["usage"] = {
@@ -183,16 +204,32 @@ def _openai_answer(reply: Reply, model: str) -> dict[str, Any]:
 def _anthropic_answer(reply: Reply, model: str) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if reply.thinking:
-        content.append({"type": "thinking", "thinking": reply.thinking, "signature": reply.signature})
+        content.append(
+            {"type": "thinking", "thinking": reply.thinking, "signature": reply.signature}
+        )
     if reply.text:
         content.append({"type": "text", "text": reply.text})
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)} for call in reply.tool_calls
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)}
+        for call in reply.tool_calls
     ]
-    answer: dict[str, Any] = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": model}
-    answer |= {"content": content, "stop_reason": _finish_word("anthropic", reply), "stop_sequence": None}
+    answer: dict[str, Any] = {
+        "id": "msg_scripted",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+    }
+    answer |= {
+        "content": content,
+        "stop_reason": _finish_word("anthropic", reply),
+        "stop_sequence": None,
+    }
     if reply.usage is not None:
-        fresh = (reply.usage.input or 0) - (reply.usage.cache_read or 0) - (reply.usage.cache_write or 0)
+        fresh = (
+            (reply.usage.input or 0)
+            - (reply.usage.cache_read or 0)
+            - (reply.usage.cache_write or 0)
+        )
         answer["usage"] = {
             "input_tokens": fresh,
             "output_tokens": reply.usage.output,
@@ -211,7 +248,9 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
     for call in reply.tool_calls:
         signed = _echo("gemini", call)
         call_id = {"id": signed.pop("id")} if "id" in signed else {}
-        parts.append({"functionCall": {"name": call.name, "args": _object(call)} | call_id} | signed)
+        parts.append(
+            {"functionCall": {"name": call.name, "args": _object(call)} | call_id} | signed
+        )
     if reply.thinking and len(parts) > 1:
         first_call = next((part for part in parts if "functionCall" in part), parts[-1])
         first_call["thoughtSignature"] = reply.signature
@@ -219,7 +258,11 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
     word = _finish_word("gemini", reply)
     if word is not None:
         candidate["finishReason"] = word
-    answer: dict[str, Any] = {"candidates": [candidate], "modelVersion": model, "responseId": "scripted"}
+    answer: dict[str, Any] = {
+        "candidates": [candidate],
+        "modelVersion": model,
+        "responseId": "scripted",
+    }
     if reply.usage is not None:
         answer["usageMetadata"] = {
             "promptTokenCount": reply.usage.input,
@@ -231,9 +274,16 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def _openai_error(reply: Reply) -> dict[str, Any]:
-    kinds = {401: "invalid_request_error", 429: "rate_limit_exceeded", 500: "server_error", 503: "server_error"}
+    kinds = {
+        401: "invalid_request_error",
+        429: "rate_limit_exceeded",
+        500: "server_error",
+        503: "server_error",
+    }
     kind = reply.code or kinds.get(reply.status, "invalid_request_error")
-    return {"error": {"message": reply.text, "type": kind, "param": None, "code": reply.code or None}}
+    return {
+        "error": {"message": reply.text, "type": kind, "param": None, "code": reply.code or None}
+    }
 
 
 def _anthropic_error(reply: Reply) -> dict[str, Any]:
@@ -248,7 +298,11 @@ def _anthropic_error(reply: Reply) -> dict[str, Any]:
         529: "overloaded_error",
     }
     kind = reply.code or kinds.get(reply.status, "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": reply.text}, "request_id": "req_scripted"}
+    return {
+        "type": "error",
+        "error": {"type": kind, "message": reply.text},
+        "request_id": "req_scripted",
+    }
 
 
 def _gemini_error(reply: Reply) -> dict[str, Any]:
@@ -263,7 +317,11 @@ def _gemini_error(reply: Reply) -> dict[str, Any]:
     error: dict[str, Any] = {"code": reply.status, "message": reply.text}
     error["status"] = names.get(reply.status, "INVALID_ARGUMENT")
     if reply.code:
-        detail = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reply.code, "domain": "googleapis.com"}
+        detail = {
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": reply.code,
+            "domain": "googleapis.com",
+        }
         error["details"] = [detail]
     return {"error": error}
 

@@ -26,7 +26,9 @@ from code_commit_testing.scripted_replies import Break, Protocol, Reply, answer_
 from code_commit_testing.scripted_stream import StreamedReply, deliver, streamed
 
 _TRICKLE_SECONDS = 0.05
-_GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?$")
+_GEMINI_PATH = re.compile(
+    r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?$"
+)
 _SUFFIX: dict[Protocol, str] = {"gemini": "", "openai": "/v1", "anthropic": ""}
 
 
@@ -79,20 +81,27 @@ class RecordedRequest:
         if self.protocol == "gemini":
             return "".join(part.get("text", "") for part in self.json["contents"][-1]["parts"])
         content = self.json["messages"][-1]["content"]
-        return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        return (
+            content
+            if isinstance(content, str)
+            else "".join(part.get("text", "") for part in content)
+        )
 
 
 Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
 
 
 class ScriptedServer:
-    """Answers each request with the next item of its script: a `Reply`, a text, or a function of the request.
+    """Answers each request with the next item of its script: a `Reply`, a text, or a function of
+    the request.
 
-    The requested path selects the protocol of the reply; a request that asks to stream gets the same reply as events.
-    A script that is used up answers 400. `requests` records the requests in order. With `ssl_context`, it uses TLS.
+    The requested path selects the protocol of the reply; a request that asks to stream gets the
+    same reply as events. A script that is used up answers 400. `requests` records the requests in
+    order. With `ssl_context`, it uses TLS.
 
-    `refuses` names what the server does not know: "stream_options", "stream", "streamGenerateContent". A request with
-    one of them is answered with an error that names it, and uses nothing of the script.
+    `refuses` names what the server does not know: "stream_options", "stream",
+    "streamGenerateContent". A request with one of them is answered with an error that names it, and
+    uses nothing of the script.
     """
 
     def __init__(
@@ -109,14 +118,19 @@ class ScriptedServer:
         self._closing = threading.Event()
         self._scheme = "http" if ssl_context is None else "https"
         self._server = _Server(self, ssl_context)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -138,7 +152,9 @@ class ScriptedServer:
 
     def url(self, provider: str) -> str:
         """Return the base URL for a provider of that protocol; for any other name, the address."""
-        return self.address + next((suffix for name, suffix in _SUFFIX.items() if name == provider), "")
+        return self.address + next(
+            (suffix for name, suffix in _SUFFIX.items() if name == provider), ""
+        )
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point the first-party providers to this server."""
@@ -162,7 +178,11 @@ class ScriptedServer:
             if unknown := request.names(self.refuses):
                 status = 404 if f":{unknown}" in request.path else 400
                 return Reply.error(status, f"Unknown parameter: '{unknown}'.")
-            item: Scripted = self._script.popleft() if self._script else Reply.error(400, "the script is used up")
+            item: Scripted = (
+                self._script.popleft()
+                if self._script
+                else Reply.error(400, "the script is used up")
+            )
         if callable(item):
             item = item(request)
         return Reply(text=item) if isinstance(item, str) else item
@@ -184,7 +204,8 @@ class _Server(ThreadingHTTPServer):
             self._open.add(request)
         try:
             if self.ssl_context is not None:
-                # In the connection's thread: a client that rejects the certificate must not block others.
+                # In the connection's thread: a client that rejects the certificate must not block
+                # others.
                 request = self.ssl_context.wrap_socket(request, server_side=True)
                 with self._guard:
                     self._open.add(request)
@@ -207,7 +228,8 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else the body waits 40 ms, until the client has acknowledged the head
+    # Else the body waits 40 ms, until the client has acknowledged the head.
+    disable_nagle_algorithm = True
     server: _Server
 
     def do_POST(self) -> None:
@@ -244,18 +266,29 @@ class _Handler(BaseHTTPRequestHandler):
             status, body = 404, b'{"error": "no such path"}'
         else:
             status, body = answer_of(request.protocol or "openai", reply, model=_model_of(request))
-        self._send_head(status, {"content-type": "application/json", "content-length": str(len(body))}, reply)
+        self._send_head(
+            status, {"content-type": "application/json", "content-length": str(len(body))}, reply
+        )
         self._send_body(body, reply, closing)
 
     def _send_head(self, status: int, head: Mapping[str, str], reply: Reply) -> None:
         self.send_response(status)
-        for name, value in {**head, **{name.lower(): value for name, value in reply.headers.items()}}.items():
+        for name, value in {
+            **head,
+            **{name.lower(): value for name, value in reply.headers.items()},
+        }.items():
             self.send_header(name, value)
         self.end_headers()
 
     def _stream(self, stream: StreamedReply, reply: Reply, closing: threading.Event) -> None:
-        head = {"content-type": stream.content_type, "transfer-encoding": "chunked", "cache-control": "no-cache"}
-        self._send_head(reply.status, head | ({"content-encoding": "gzip"} if stream.stream.gzip else {}), reply)
+        head = {
+            "content-type": stream.content_type,
+            "transfer-encoding": "chunked",
+            "cache-control": "no-cache",
+        }
+        self._send_head(
+            reply.status, head | ({"content-encoding": "gzip"} if stream.stream.gzip else {}), reply
+        )
         then: Break = stream.then
         if not deliver(stream, self.wfile.write, closing, slow=reply.fault == "trickle"):
             then = "drop"
@@ -286,7 +319,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         with suppress(OSError):
             if reset:
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
                 self.connection.close()
             else:
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -297,7 +332,9 @@ def _streamed(request: RecordedRequest, reply: Reply) -> StreamedReply | None:
     if reply.stream is None or not (asked or reply.stream.events is not None):
         return None
     options = request._member("stream_options")  # noqa: SLF001 - both belong to the server
-    if request.protocol == "openai" and not (isinstance(options, dict) and options.get("include_usage") is True):
+    if request.protocol == "openai" and not (
+        isinstance(options, dict) and options.get("include_usage") is True
+    ):
         reply = replace(reply, usage=None)
     sse = request.protocol != "gemini" or "alt=sse" in request.path
     return streamed(reply, request.protocol or "openai", model=_model_of(request), sse=sse)

@@ -14,7 +14,8 @@ from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
 class ScriptedService:
     """A server on loopback that answers each request with the next reply, as `respond` writes it.
 
-    `respond(request, reply)` runs in the server's thread. `asked` is set as soon as a request has arrived.
+    `respond(request, reply)` runs in the server's thread. `asked` is set as soon as a request has
+    arrived.
     """
 
     def __init__(self, respond: Callable[[RecordedRequest, Reply], Reply]) -> None:

@@ -54,10 +54,19 @@ def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> Stre
         pieces = _cut(pieces, stream.after_bytes)
     if reply.fault in {"half", "stall"}:
         whole = b"".join(piece for piece, _ in pieces)
-        pieces, then = iter([(whole[: len(whole) // 2], False)]), "drop" if reply.fault == "half" else "stall"
+        pieces, then = (
+            iter([(whole[: len(whole) // 2], False)]),
+            "drop" if reply.fault == "half" else "stall",
+        )
     elif reply.fault == "trickle":
         pieces = ((bytes([byte]), False) for piece, _ in pieces for byte in piece)
-    kind = "application/json" if not sse else "application/x-ndjson" if stream.lines else "text/event-stream"
+    kind = (
+        "application/json"
+        if not sse
+        else "application/x-ndjson"
+        if stream.lines
+        else "text/event-stream"
+    )
     return StreamedReply(stream, pieces, kind, then)
 
 
@@ -73,7 +82,9 @@ def _broken_off(
     return events, "end"
 
 
-def deliver(answer: StreamedReply, write: Callable[[bytes], object], closing: threading.Event, *, slow: bool) -> bool:
+def deliver(
+    answer: StreamedReply, write: Callable[[bytes], object], closing: threading.Event, *, slow: bool
+) -> bool:
     """Write the pieces as HTTP chunks, and return whether all were sent before the server ended."""
     for piece, is_event in answer.pieces:
         if is_event and not _may_send(answer.stream, closing):
@@ -92,7 +103,9 @@ def _may_send(stream: Stream, closing: threading.Event) -> bool:
     return not closing.wait(stream.seconds)
 
 
-def _with_keep_alives(events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol) -> Pieces:
+def _with_keep_alives(
+    events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol
+) -> Pieces:
     newline = stream.newline or ("\r\n" if protocol == "gemini" else "\n")
     if stream.lines:
         keep_alive = newline.encode()
@@ -106,7 +119,10 @@ def _with_keep_alives(events: Iterator[StreamEvent | bytes], stream: Stream, pro
         if isinstance(event, bytes):
             yield event, True
         else:
-            yield (event.data + newline.encode() if stream.lines else event_bytes(event, newline)), True
+            yield (
+                (event.data + newline.encode() if stream.lines else event_bytes(event, newline)),
+                True,
+            )
 
 
 def _listed(events: Iterator[StreamEvent | bytes]) -> Pieces:

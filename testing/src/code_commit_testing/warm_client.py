@@ -1,8 +1,8 @@
 """Ask a server of `warm_start` for a process of the command, and end as it ends.
 
-For scripts that start the command themselves. A file for `python -I -S`, because the start of this program should cost
-nothing. Its first argument is the descriptor of the server's socket, or `@` and an address that
-leads there. The others are those of Python: `-P -m code_commit …`.
+For scripts that start the command themselves. A file for `python -I -S`, because the start of this
+program should cost nothing. Its first argument is the descriptor of the server's socket, or `@` and
+an address that leads there. The others are those of Python: `-P -m code_commit …`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ esac
 def warm_python(folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the path of a new `python` in `folder`; `environ` is that of `fastest_start`.
 
-    The end of its process does not end the command, only Ctrl-C is passed on: for tests of kills, use `sys.executable`.
+    The end of its process does not end the command, only Ctrl-C is passed on: for tests of kills,
+    use `sys.executable`.
     """
     server = shared_server(environ)
     if server is None:
@@ -42,7 +43,10 @@ def warm_python(folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
         listener.listen()
         address = "@" + listener.getsockname()[1:].decode()
         path = folder / "python"
-        python, client = shlex.quote(sys.executable), shlex.join(isolated_python("-S", warm_client.__file__))
+        python, client = (
+            shlex.quote(sys.executable),
+            shlex.join(isolated_python("-S", warm_client.__file__)),
+        )
         path.write_text(_SCRIPT.format(python=python, client=client, address=address), "utf-8")
         path.chmod(0o755)
         threading.Thread(target=_pass_on, args=(listener, server), daemon=True).start()

@@ -1,6 +1,7 @@
 """The server of `warm_start`: import what commands need, and fork for each request.
 
-A fork shares the imported modules and nothing else: it sets up the rest as the interpreter does at its start.
+A fork shares the imported modules and nothing else: it sets up the rest as the interpreter does at
+its start.
 """
 
 from __future__ import annotations
@@ -31,9 +32,29 @@ _GROUPS = ("code_commit", "code_commit.path_rules")
 # Imported inside of functions, or by the plugins of tests.
 _LATE = (
     *("_strptime", "ctypes"),
-    *("anyio", "certifi", "deno", "difflib", "encodings.ascii", "encodings.idna", "encodings.utf_16_be"),
-    *("encodings.utf_16_le", "genai_prices.data", "genai_prices.decompose", "genai_prices.validation", "httpcore"),
-    *("importlib.resources.readers", "jsonschema.validators", "packaging.requirements", "packaging.tags", "pathspec"),
+    *(
+        "anyio",
+        "certifi",
+        "deno",
+        "difflib",
+        "encodings.ascii",
+        "encodings.idna",
+        "encodings.utf_16_be",
+    ),
+    *(
+        "encodings.utf_16_le",
+        "genai_prices.data",
+        "genai_prices.decompose",
+        "genai_prices.validation",
+        "httpcore",
+    ),
+    *(
+        "importlib.resources.readers",
+        "jsonschema.validators",
+        "packaging.requirements",
+        "packaging.tags",
+        "pathspec",
+    ),
     *("platformdirs", "pprint", "pygments.lexers.special", "tomllib"),
     *("code_commit_testing.doctor", "code_commit_testing.scaffold"),
     *("code_commit_testing.loopback_provider", "code_commit_testing.scripted_provider"),
@@ -42,7 +63,9 @@ _OF_INTERPRETER = {"sitecustomize", "usercustomize"}
 
 
 def preload(left_out: Sequence[str]) -> None:
-    """Import the host, first-party plugins, their libraries but for some, and the modules of other entry points."""
+    """Import the host, first-party plugins, their libraries but for some, and the modules of other
+    entry points.
+    """
     for name in left_out:
         sys.modules[name] = None  # type: ignore[assignment] # so that its import fails
     for name in _HOST:
@@ -50,7 +73,12 @@ def preload(left_out: Sequence[str]) -> None:
     first_party = _import("code_commit.plugins.first_party")
     for plugin in (plugin for group in _GROUPS for plugin in entry_points(group=group)):
         package = plugin.module.partition(".")[0]
-        if first_party and plugin.dist and plugin.dist.name in first_party.offers() and package != __package__:
+        if (
+            first_party
+            and plugin.dist
+            and plugin.dist.name in first_party.offers()
+            and package != __package__
+        ):
             _import_all(package)
         else:
             _import(plugin.module)
@@ -68,7 +96,9 @@ def preload(left_out: Sequence[str]) -> None:
 
 
 def _leave_out_flushes() -> None:
-    """Leave out what only a loss of power would show: waiting for the disk would be half of the time of a short run."""
+    """Leave out what only a loss of power would show: waiting for the disk would be half of the
+    time of a short run.
+    """
     os.fsync = _flushed
     if disk := _import("code_commit_workspace.transaction.disk"):
         disk.flush_file_system = _flushed  # type: ignore[attr-defined]
@@ -94,7 +124,10 @@ def _import(name: str) -> ModuleType | None:
 
 
 def serve(control: socket.socket) -> tuple[int, list[int]]:
-    """Fork for each request. Return in the fork, with the descriptors of the request and of the three streams."""
+    """Fork for each request.
+
+    Return in the fork, with the descriptors of the request and of the three streams.
+    """
     running: dict[int, tuple[int, int]] = {}  # pidfd -> pid, where its wait status is reported
     events = select.poll()
     events.register(control, select.POLLIN)
@@ -132,7 +165,9 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-def become(command: list[str], folder: str, environ: dict[str, str], streams: Sequence[int]) -> None:
+def become(
+    command: list[str], folder: str, environ: dict[str, str], streams: Sequence[int]
+) -> None:
     """Set up this process like a new interpreter for `command`."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
@@ -141,7 +176,11 @@ def become(command: list[str], folder: str, environ: dict[str, str], streams: Se
     os.environ.clear()
     os.environ.update(environ)
     time.tzset()
-    folders = [*dict.fromkeys(map(os.path.abspath, filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))))]
+    folders = [
+        *dict.fromkeys(
+            map(os.path.abspath, filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)))
+        )
+    ]
     if not all(map(_has_only_new_modules, folders)):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.execv(sys.executable, [sys.executable, *command[1:]])  # noqa: S606 - no shell wanted
@@ -169,7 +208,9 @@ def _open(number: int, like: Any) -> io.TextIOWrapper:
     """Open a standard stream as the interpreter does."""
     buffer = open(number, "rb" if number == 0 else "wb", closefd=False)  # noqa: SIM115 - a descriptor, for good
     by_line = number == 2 or os.isatty(number)  # noqa: PLR2004
-    return io.TextIOWrapper(buffer, like.encoding, like.errors, newline="\n", line_buffering=by_line)
+    return io.TextIOWrapper(
+        buffer, like.encoding, like.errors, newline="\n", line_buffering=by_line
+    )
 
 
 def run(module: str) -> None:
@@ -179,7 +220,8 @@ def run(module: str) -> None:
     except SystemExit as end:
         if not isinstance(end.code, int):
             raise
-        # As the interpreter does, but for taking all modules apart, which would cost more than the imports saved.
+        # As the interpreter does, but for taking all modules apart, which would cost more than the
+        # imports saved.
         threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001
         atexit._run_exitfuncs()  # noqa: SLF001
         sys.stdout.flush()
@@ -188,7 +230,10 @@ def run(module: str) -> None:
 
 
 def main() -> None:
-    """Serve the socket whose descriptor is the first argument. The others are libraries not to import before."""
+    """Serve the socket whose descriptor is the first argument.
+
+    The others are libraries not to import before.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the forks
     descriptor, *left_out = sys.argv[1:]
     preload(left_out)

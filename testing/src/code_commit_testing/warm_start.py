@@ -1,8 +1,9 @@
 """Start the command in a process that has imported its libraries before.
 
-Imports are most of the time of a short run. On Linux a server, one for each test process, imports the host and its
-libraries once, and forks for each start. The fork takes over arguments, environment, working directory and standard
-streams, and runs the command: a process of its own, with its own pid, signals and exit code.
+Imports are most of the time of a short run. On Linux a server, one for each test process, imports
+the host and its libraries once, and forks for each start. The fork takes over arguments,
+environment, working directory and standard streams, and runs the command: a process of its own,
+with its own pid, signals and exit code.
 """
 
 from __future__ import annotations
@@ -22,22 +23,37 @@ from typing import Any
 
 from code_commit_workspace import python_command
 
-_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")  # what the interpreter reads at its start, and only then
-# Libraries that few tests need, and what those tests import: pages that are mapped make each fork slower.
-_LARGE = {"dask": "code_commit_fleet", "distributed": "code_commit_fleet", "mcp": "mcp", "mcp_types": "mcp"}
+# What the interpreter reads at its start, and only then.
+_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")
+# Libraries that few tests need, and what those tests import: pages that are mapped make each fork
+# slower.
+_LARGE = {
+    "dask": "code_commit_fleet",
+    "distributed": "code_commit_fleet",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+}
 _lock = threading.Lock()
 _started: list[WarmServer] = []
 
 
 def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
-    """Return the fastest constructor of a `Popen` whose process acts like a new interpreter with `environ`."""
+    """Return the fastest constructor of a `Popen` whose process acts like a new interpreter with
+    `environ`.
+    """
     server = shared_server(environ)
     return partial(_WarmProcess, server) if server else ChildProcess
 
 
 def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
-    """Return the server of this test process, if its forks can act like a new interpreter with `environ`."""
-    at_start = {name: text for name, text in environ.items() if name.startswith(_AT_START) and name != "PYTHONPATH"}
+    """Return the server of this test process, if its forks can act like a new interpreter with
+    `environ`.
+    """
+    at_start = {
+        name: text
+        for name, text in environ.items()
+        if name.startswith(_AT_START) and name != "PYTHONPATH"
+    }
     if not hasattr(os, "pidfd_open") or any(name.startswith("COVERAGE_") for name in at_start):
         return None
     with _lock:
@@ -50,7 +66,10 @@ class WarmServer:
     """A server that forks. A script, which gets its `descriptor`, asks it with `warm_client.py`."""
 
     def __init__(self, environ: Mapping[str, str], python: str = "") -> None:
-        """Start the server with `python`, by default this one. Its interpreter sees `environ` alone."""
+        """Start the server with `python`, by default this one.
+
+        Its interpreter sees `environ` alone.
+        """
         self.environ = environ
         left_out = [library for library, user in _LARGE.items() if user not in sys.modules]
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -77,7 +96,9 @@ class WarmServer:
         self._server.wait()
 
     def fork(self, request: Mapping[str, Any], streams: Sequence[int]) -> tuple[int, int]:
-        """Return the pid of a new process, and a descriptor that has its wait status when it has ended."""
+        """Return the pid of a new process, and a descriptor that has its wait status when it has
+        ended.
+        """
         message = os.memfd_create("request")
         status, theirs = os.pipe()
         try:
@@ -100,7 +121,10 @@ class ChildProcess(subprocess.Popen[bytes]):
 
 
 class _WarmProcess(ChildProcess):
-    """A process of `python -P -m MODULE ...`. Choose `cwd`, `env` and the standard streams, nothing else."""
+    """A process of `python -P -m MODULE ...`.
+
+    Choose `cwd`, `env` and the standard streams, nothing else.
+    """
 
     def __init__(self, starts: WarmServer, command: Sequence[str], **options: Any) -> None:
         self._starts = starts
@@ -108,8 +132,15 @@ class _WarmProcess(ChildProcess):
 
     def _execute_child(self, *given: Any) -> None:
         command, cwd, env, pipes = given[0], given[5], given[6], given[10:16]
-        streams = [end if end != -1 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))]
-        request = {"command": [*map(os.fspath, command)], "folder": os.fspath(cwd), "environ": dict(env)}
+        streams = [
+            end if end != -1 else number
+            for number, end in enumerate((pipes[0], pipes[3], pipes[5]))
+        ]
+        request = {
+            "command": [*map(os.fspath, command)],
+            "folder": os.fspath(cwd),
+            "environ": dict(env),
+        }
         try:
             self.pid, self._status = self._starts.fork(request, streams)
             self._child_created = True
@@ -120,7 +151,8 @@ class _WarmProcess(ChildProcess):
         with self._waitpid_lock:  # type: ignore[attr-defined] # Popen's own
             if self.returncode is not None:
                 return self.returncode
-            status = os.dup(self._status)  # a thread that waits, too, may close ours, and its number be used again
+            # A thread that waits, too, may close ours, and its number be used again.
+            status = os.dup(self._status)
         ended = select.poll()
         ended.register(status)
         try:

@@ -24,7 +24,10 @@ _REQUEST = Request((Message("user", (Text("a question"),)),), system="Be brief."
 
 
 def faults_of_provider(made: Any) -> Iterator[str]:
-    """Find functions that the host cannot call, and pure ones whose result it cannot use. `made` may be a class."""
+    """Find functions that the host cannot call, and pure ones whose result it cannot use.
+
+    `made` may be a class.
+    """
     if not callable(getattr(made, "encode", None)):
         yield from _faults_of_methods(made, _PROVIDER)
         return

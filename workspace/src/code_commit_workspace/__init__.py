@@ -12,7 +12,8 @@ import importlib
 
 __version__ = "0.1.0"
 
-# By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
+# By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
+# checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints", "Writers"),
     "errors": (
@@ -60,7 +61,13 @@ _PUBLIC = {
     ),
     "keys.redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
-    "files.small_file": ("is_locked", "parse_toml", "read_anywhere", "read_in_project", "require_no_link_out"),
+    "files.small_file": (
+        "is_locked",
+        "parse_toml",
+        "read_anywhere",
+        "read_in_project",
+        "require_no_link_out",
+    ),
     "sync_result": ("require_sync",),
     "files.tree_removal": ("remove_tree",),
     "files.way_of_path": ("replaceable_places",),

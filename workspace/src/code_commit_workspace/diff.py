@@ -13,37 +13,63 @@ from code_commit_workspace.git import NO_REPOSITORY, Git
 from code_commit_workspace.records import Change
 
 # The prefixes are the names of the two folders.
-_DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
+_DIFF = (
+    "diff",
+    "--no-index",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--src-prefix=",
+    "--dst-prefix=",
+)
 _ORDINARY = 0o644  # permission bits
 _BLOCK = 4096  # bytes on disk of the smallest file
 
 
 def unified_diff(
-    tree: ProjectTree, changes: Sequence[Change], writable: Sequence[Path] = (), *, most: int | None = None
+    tree: ProjectTree,
+    changes: Sequence[Change],
+    writable: Sequence[Path] = (),
+    *,
+    most: int | None = None,
 ) -> str:
     """Return a unified diff from the files of `tree` to `changes`. The project stays as it is.
 
-    The old content is left out where a file and a folder swap places, or a file is unreadable. `writable`: see `Git`.
+    The old content is left out where a file and a folder swap places, or a file is unreadable.
+    `writable`: see `Git`.
 
     Raises:
-        NotReady: the old and new files have more than `most` bytes, git fails, or the temporary folder is full.
+        NotReady: the old and new files have more than `most` bytes, git fails, or the temporary
+            folder is full.
     """
-    if most is not None and sum(_BLOCK + len(each.content or b"") + _size(tree, each.path) for each in changes) > most:
+    if (
+        most is not None
+        and sum(_BLOCK + len(each.content or b"") + _size(tree, each.path) for each in changes)
+        > most
+    ):
         raise too_large(most)
     try:
         with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
             for change in changes:
                 with suppress(OSError):
-                    _put(Path(scratch, "a", change.path), tree.read(change.path), mode=_mode(tree, change.path))
+                    _put(
+                        Path(scratch, "a", change.path),
+                        tree.read(change.path),
+                        mode=_mode(tree, change.path),
+                    )
                 mode = _mode(tree, change.path) if change.mode is None else change.mode
                 _put(Path(scratch, "b", change.path), change.content, mode=mode)
             for side in ("a", "b"):
                 Path(scratch, side).mkdir(exist_ok=True)
             git = Git(tree.root, writable=writable)
             # git exits with 1 when there is a difference.
-            return git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY).decode("utf-8", "replace")
+            return git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY).decode(
+                "utf-8", "replace"
+            )
     except OSError as error:
-        raise NotReady(f"the diff cannot be made: {error}", hint="free space in the temporary folder") from error
+        raise NotReady(
+            f"the diff cannot be made: {error}", hint="free space in the temporary folder"
+        ) from error
 
 
 def too_large(most: int) -> NotReady:

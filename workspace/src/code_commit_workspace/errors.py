@@ -45,10 +45,16 @@ class Interrupted(CodeCommitError):  # noqa: N818 - the name of the outcome
 
 def no_room(error: BaseException) -> NotReady | None:
     """Return a `NotReady` if `error` means that the disk is full or read-only, else None."""
-    if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+    if not isinstance(error, OSError) or error.errno not in {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+    }:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return NotReady(f"cannot write: {where}{error.strerror}", hint="free some disk space, or make it writable")
+    return NotReady(
+        f"cannot write: {where}{error.strerror}", hint="free some disk space, or make it writable"
+    )
 
 
 def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
@@ -76,7 +82,9 @@ def traceback_of(error: BaseException) -> str:
 
 
 def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
-    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1), or None."""
+    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1),
+    or None.
+    """
     from difflib import get_close_matches
 
     folded = {name.casefold(): name for name in known}

@@ -19,10 +19,12 @@ _POLL = 0.2  # seconds; limits each wait: a signal just before it is only notice
 
 @contextmanager
 def uninterrupted(*, last: bool = False) -> Iterator[None]:
-    """Delay the signals until the end of the block. An ignored signal, as in a background job, stays ignored.
+    """Delay the signals until the end of the block.
 
-    With `last`, drop them: the block is the end of what they would interrupt. A signal mask is not enough: another
-    thread may take the signal, and Python still raises in the main thread.
+    An ignored signal, as in a background job, stays ignored.
+
+    With `last`, drop them: the block is the end of what they would interrupt. A signal mask is not
+    enough: another thread may take the signal, and Python still raises in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
@@ -50,9 +52,11 @@ def uninterrupted(*, last: bool = False) -> Iterator[None]:
 
 @contextmanager
 def call_on_interruption(end: Callable[[], object] = bool) -> Iterator[None]:
-    """On one of the signals, call `end` in another thread, and end any wait of this thread: the exception follows.
+    """On one of the signals, call `end` in another thread, and end any wait of this thread: the
+    exception follows.
 
-    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
+    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called
+    more than once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread handles signals
@@ -62,7 +66,9 @@ def call_on_interruption(end: Callable[[], object] = bool) -> Iterator[None]:
     nudge = signal.signal(_NUDGE, lambda *_: None)
     # Python writes to it before any handler runs. An ignored signal is not written.
     outer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=(reader, end, outer), name="code-commit interruption", daemon=True)
+    watch = threading.Thread(
+        target=_watch, args=(reader, end, outer), name="code-commit interruption", daemon=True
+    )
     try:
         watch.start()
         yield
@@ -73,7 +79,9 @@ def call_on_interruption(end: Callable[[], object] = bool) -> Iterator[None]:
 
 
 def _watch(reader: int, end: Callable[[], object], outer: int) -> None:
-    """Call `end`, and end waits of the main thread, which notices a signal just before a wait only after the wait."""
+    """Call `end`, and end waits of the main thread, which notices a signal just before a wait only
+    after the wait.
+    """
     nudges = 0
     while True:
         if not select.select([reader], [], [], _PAUSE if nudges else None)[0]:

@@ -1,4 +1,6 @@
-"""Steps before a workspace opens: find its state folder and repository, and recover from an interrupted run."""
+"""Steps before a workspace opens: find its state folder and repository, and recover from an
+interrupted run.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,21 @@ from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
-"""What to do if the root is not in a git repository: `required` refuses, `optional` goes on without one, `private` uses
-an empty repository in the state folder, `existing` does so only if an earlier workspace did."""
+"""What to do if the root is not in a git repository: `required` refuses, `optional` goes on without
+one, `private` uses an empty repository in the state folder, `existing` does so only if an earlier
+workspace did."""
 _OPEN_FILES = 64  # that a run needs, with its calls and processes
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
 def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
     above, _, name = state_folder.rpartition("/")
-    if not name or above != private_folder or "/" in private_folder or {private_folder, name} & {".", ".."}:
+    if (
+        not name
+        or above != private_folder
+        or "/" in private_folder
+        or {private_folder, name} & {".", ".."}
+    ):
         raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
     return root / private_folder / name
 
@@ -39,7 +47,10 @@ def require_open_files() -> None:
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < _OPEN_FILES:
-        raise NotReady(f"a process may open only {limit} files here, too few to run", hint="raise it: ulimit -n 256")
+        raise NotReady(
+            f"a process may open only {limit} files here, too few to run",
+            hint="raise it: ulimit -n 256",
+        )
 
 
 def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
@@ -53,7 +64,9 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     try:
         git.require_repository()
     except NoRepository:
-        if repository == "required" or (repository == "existing" and not is_folder(home / _PRIVATE_GIT)):
+        if repository == "required" or (
+            repository == "existing" and not is_folder(home / _PRIVATE_GIT)
+        ):
             raise
         return True
     return False
@@ -62,8 +75,9 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
 def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Path]) -> Git:
     """Return git in `root`, with a private repository in the state folder that stays empty.
 
-    With it, `.gitignore` files still decide which files a change may touch and a model may see. With `replace`, an old
-    one is replaced, because somebody may have edited it. `writable`: see `Git`.
+    With it, `.gitignore` files still decide which files a change may touch and a model may see.
+    With `replace`, an old one is replaced, because somebody may have edited it. `writable`: see
+    `Git`.
 
     Raises:
         NotReady: it cannot be created.
@@ -78,7 +92,9 @@ def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Pat
             if lexists(folder):
                 remove_tree(folder)
         except OSError as error:
-            raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
+            raise NotReady(
+                f"{folder} cannot be replaced: {error.strerror}", hint="remove it"
+            ) from error
         git.init()
     return git
 

@@ -17,9 +17,9 @@ _PERMISSIONS = 0o777
 class Change:
     """The whole new content of one file, or its removal. `content` None deletes.
 
-    `path` loses a leading `./`, so that `./a` and `a` are one file; `given` is the path as it was given, for messages.
-    `mode` are the permission bits of the file; with None, an existing file keeps its own, and the umask decides those
-    of a new one.
+    `path` loses a leading `./`, so that `./a` and `a` are one file; `given` is the path as it was
+    given, for messages. `mode` are the permission bits of the file; with None, an existing file
+    keeps its own, and the umask decides those of a new one.
     """
 
     path: str
@@ -28,10 +28,13 @@ class Change:
     given: str = field(default="", repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", self.given or self.path)  # as frozen dataclasses set fields
+        # As frozen dataclasses set fields.
+        object.__setattr__(self, "given", self.given or self.path)
         object.__setattr__(self, "path", normalise_path(self.path))
         if not isinstance(self.content, bytes | None):
-            raise TypeError(f"the content of a Change is bytes or None, not {type(self.content).__name__}")
+            raise TypeError(
+                f"the content of a Change is bytes or None, not {type(self.content).__name__}"
+            )
         if self.mode is not None and not 0 <= self.mode <= _PERMISSIONS:
             raise ValueError(f"the mode of a Change has permission bits only, not {self.mode:o}")
 
@@ -50,7 +53,9 @@ class Tree(Protocol):
         ...
 
     def size(self, path: str) -> int:
-        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path is a link."""
+        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path
+        is a link.
+        """
         ...
 
     def mode(self, path: str) -> int | None:
@@ -64,12 +69,15 @@ class Tree(Protocol):
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield each path with its content, faster than `read` for many sorted paths.
 
-        The content is None if the path is not a regular file, cannot be read, or has more than `limit` bytes.
+        The content is None if the path is not a regular file, cannot be read, or has more than
+        `limit` bytes.
         """
         ...
 
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the visible files, sorted: those that git tracks or does not ignore. See `Run.files`.
+        """Return the visible files, sorted: those that git tracks or does not ignore.
+
+        See `Run.files`.
 
         Each call asks git, so keep the result if you need it twice.
 
@@ -84,9 +92,9 @@ class Tree(Protocol):
 class Refusal:
     """Why a path is not allowed; the path `""` stands for the whole change set.
 
-    `then` "stop" ends the run, "repair" lets the model try again, "warn" refuses nothing and warns people. `plugin` is
-    the distribution whose rule refused, empty for a built-in rule; the guard sets it. `hint` is advice for people, such
-    as the name of a setting.
+    `then` "stop" ends the run, "repair" lets the model try again, "warn" refuses nothing and warns
+    people. `plugin` is the distribution whose rule refused, empty for a built-in rule; the guard
+    sets it. `hint` is advice for people, such as the name of a setting.
     """
 
     path: str
@@ -102,15 +110,19 @@ class Refusal:
 
 
 class PathRule(Protocol):
-    """Judges the changes of one response. It can refuse them; it can never allow what another rule refuses."""
+    """Judges the changes of one response.
+
+    It can refuse them; it can never allow what another rule refuses.
+    """
 
     name: str
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterable[Refusal]:
-        """Return a refusal for each path that is not allowed, or one with the path `""` to refuse all of `changes`.
+        """Return a refusal for each path that is not allowed, or one with the path `""` to refuse
+        all of `changes`.
 
-        `changes` holds each path once. `tree` shows the files as they are before the change.
-        An exception, a result of another type, or a path that is not in `changes` refuses everything.
+        `changes` holds each path once. `tree` shows the files as they are before the change. An
+        exception, a result of another type, or a path that is not in `changes` refuses everything.
         """
         ...
 
@@ -119,8 +131,9 @@ class PathRule(Protocol):
 class Protected:
     """A name that no response may change: the file itself, or anything below a folder of that name.
 
-    It is protected at the root of the project, or `anywhere`. A model may see it if it is `readable`. `description`
-    replaces the name in prompts and messages if the name alone is not clear.
+    It is protected at the root of the project, or `anywhere`. A model may see it if it is
+    `readable`. `description` replaces the name in prompts and messages if the name alone is not
+    clear.
     """
 
     name: str
@@ -137,13 +150,15 @@ class Protected:
 class SandboxSettings:
     """How processes run.
 
-    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. If `network`
-    is false, processes reach no network, which requires the sandbox. A sandboxed process cannot see the files and
-    folders `hidden`, and cannot change the names `read_only` below the root. `writable` are paths outside the project
-    that it can change, `readable` are paths that it can see although they would be hidden.
+    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never
+    uses it. If `network` is false, processes reach no network, which requires the sandbox. A
+    sandboxed process cannot see the files and folders `hidden`, and cannot change the names
+    `read_only` below the root. `writable` are paths outside the project that it can change,
+    `readable` are paths that it can see although they would be hidden.
 
-    Processes never see `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose
-    value contains a key. A result keeps `output_limit` bytes of the output; the log keeps `log_limit` bytes.
+    Processes never see `secret_variables`, nor a variable whose name begins with one of
+    `secret_prefixes` or whose value contains a key. A result keeps `output_limit` bytes of the
+    output; the log keeps `log_limit` bytes.
     """
 
     mode: Literal["auto", "require", "off"] = "auto"
@@ -163,7 +178,8 @@ LEAST_FILE, LEAST_TOTAL = 1024 * 1024, 64 * 1024 * 1024  # what every `Checkpoin
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
-    """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does not have.
+    """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does
+    not have.
 
     Sparse files count as if they had no holes.
     """
@@ -179,14 +195,15 @@ _LONGEST_LINE = 400  # characters of a line for people
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
 
-    `output` is stdout and stderr in the order of arrival, as a terminal would show it: of text that overwrote other
-    text, such as a progress bar, the last state. A long output is reduced to its head and tail, with a line between
-    that gives the number of bytes left out. `log` has more of it, as it was written.
+    `output` is stdout and stderr in the order of arrival, as a terminal would show it: of text that
+    overwrote other text, such as a progress bar, the last state. A long output is reduced to its
+    head and tail, with a line between that gives the number of bytes left out. `log` has more of
+    it, as it was written.
 
-    `signal` is the number of the signal that ended the process, None also where the sandbox reports 128 + N instead.
-    `time_limit` is in seconds, None if it was not reached. `tampered` names the files that check the project and that
-    the process altered: such a process has failed, even with exit code 0. `advice` is one line for people if the build
-    failed because of the sandbox.
+    `signal` is the number of the signal that ended the process, None also where the sandbox reports
+    128 + N instead. `time_limit` is in seconds, None if it was not reached. `tampered` names the
+    files that check the project and that the process altered: such a process has failed, even with
+    exit code 0. `advice` is one line for people if the build failed because of the sandbox.
     """
 
     exit_code: int | None
@@ -200,7 +217,9 @@ class ProcessResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is 0 (what is on stderr does not count) and the integrity check found nothing."""
+        """Whether the exit code is 0 (what is on stderr does not count) and the integrity check
+        found nothing.
+        """
         return self.exit_code == 0 and not self.tampered
 
     @property
@@ -210,18 +229,22 @@ class ProcessResult:
 
     @property
     def ending(self) -> str:
-        """How the process ended, to follow its name: "ended with exit code 1", "was ended by signal 9 (SIGKILL)", "ran
-        into its time limit of 60 s".
+        """How the process ended, to follow its name: "ended with exit code 1", "was ended by signal
+        9 (SIGKILL)", "ran into its time limit of 60 s".
         """
         return describe_ending(self.exit_code, self.signal, self.time_limit)
 
     def last_lines(self, most: int = 10) -> str:
         """Return the last `most` lines of the output, without blank lines; long lines are cut."""
-        lines = [line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [
+            line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()
+        ]
         return "\n".join(map(_cut, lines[len(lines) - min(most, len(lines)) :]))
 
 
-def describe_ending(exit_code: int | None, signal: int | None = None, time_limit: float | None = None) -> str:
+def describe_ending(
+    exit_code: int | None, signal: int | None = None, time_limit: float | None = None
+) -> str:
     """Return `ProcessResult.ending` for these values."""
     if time_limit is not None:
         return f"ran into its time limit of {time_limit:g} s"

@@ -1,4 +1,6 @@
-"""Raise KeyboardInterrupt on SIGINT, SIGTERM and SIGHUP, at a moment when it ends what the main thread does."""
+"""Raise KeyboardInterrupt on SIGINT, SIGTERM and SIGHUP, at a moment when it ends what the main
+thread does.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Code that an exception between two of its steps would leave half done: a lock locked, a process unknown, the end of a
-# block skipped, the handlers of `uninterrupted` half set (which is why `enum` is here: `signal` calls it).
+# Code that an exception between two of its steps would leave half done: a lock locked, a process
+# unknown, the end of a block skipped, the handlers of `uninterrupted` half set (which is why `enum`
+# is here: `signal` calls it).
 _LIBRARY = ("contextlib", "enum", "queue", "signal", "subprocess", "threading", "weakref")
 _NOT_IN = {
     "<frozen importlib._bootstrap>",
     *(f"{os.path.dirname(os.__file__)}/{name}.py" for name in _LIBRARY),  # noqa: PTH120 - pathlib costs
     *(f"{os.path.dirname(__file__)}/{name}.py" for name in ("signals", "interruption")),  # noqa: PTH120
 }
-_INTERRUPTIBLE = {"wait", "join", "_wait_for_tstate_lock", "inner"}  # functions there that leave nothing half done
+# Functions there that leave nothing half done.
+_INTERRUPTIBLE = {"wait", "join", "_wait_for_tstate_lock", "inner"}
 _PAUSE, _PAUSES = 0.002, 500  # seconds before the next try, and tries
 _CONSEQUENCES = 2.0  # seconds
 
@@ -29,11 +33,13 @@ _latest = -math.inf  # the same, also where it is held back
 
 
 def raise_on_signals(before: Callable[[], object]) -> None:
-    """From now on, call `before` and raise KeyboardInterrupt on each signal. An ignored signal stays ignored.
+    """From now on, call `before` and raise KeyboardInterrupt on each signal.
 
-    Between two steps of the import system or of a library's lock, the exception would leave the lock locked, and other
-    threads would wait forever. In a callback or a `__del__`, it would be dropped. It is raised a little later instead,
-    or at once in a call that blocks.
+    An ignored signal stays ignored.
+
+    Between two steps of the import system or of a library's lock, the exception would leave the
+    lock locked, and other threads would wait forever. In a callback or a `__del__`, it would be
+    dropped. It is raised a little later instead, or at once in a call that blocks.
     """
     tries = 0
     latest: tuple[FrameType, int] | None = None  # the frame and the instruction of the latest try
@@ -44,7 +50,11 @@ def raise_on_signals(before: Callable[[], object]) -> None:
         before()
         note_signal()
         _arrived, tries = time.monotonic(), tries + 1
-        here = (frame, frame.f_lasti) if frame is not None and _is_between_steps(frame.f_code) else None
+        here = (
+            (frame, frame.f_lasti)
+            if frame is not None and _is_between_steps(frame.f_code)
+            else None
+        )
         if here and here != latest and tries < _PAUSES:
             latest = here
             _repeat(number)
@@ -61,13 +71,16 @@ def raise_on_signals(before: Callable[[], object]) -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, interrupt)
-            atexit.register(signal.signal, number, signal.SIG_IGN)  # later, Python restores the default
+            # Later, Python restores the default.
+            atexit.register(signal.signal, number, signal.SIG_IGN)
     atexit.register(signal.signal, signal.SIGALRM, signal.SIG_IGN)  # of `_repeat`
     report, sys.unraisablehook = sys.unraisablehook, dropped
 
 
 def signaled() -> bool:
-    """Whether a signal came so recently that an error now is its consequence: libraries replace its exception."""
+    """Whether a signal came so recently that an error now is its consequence: libraries replace its
+    exception.
+    """
     return time.monotonic() - _arrived < _CONSEQUENCES
 
 
@@ -83,7 +96,10 @@ def latest_signal() -> float:
 
 
 def forget_partial_imports() -> None:
-    """Forget the submodules of packages whose import failed. Otherwise, the next import would not bind their names."""
+    """Forget the submodules of packages whose import failed.
+
+    Otherwise, the next import would not bind their names.
+    """
     for name in list(sys.modules):
         if "." in name and name.rpartition(".")[0] not in sys.modules:
             del sys.modules[name]

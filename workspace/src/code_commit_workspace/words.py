@@ -22,9 +22,9 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 def printable(text: str, *, newlines: bool = True) -> str:
     """Return `text` with control and invisible characters escaped: `\\x1b`, `\\u202e`.
 
-    These are control characters (which start ANSI and OSC sequences), carriage returns, characters that change the
-    writing direction, invisible characters and lone surrogates. With `newlines`, newlines and tabs stay. Escaping twice
-    changes nothing more.
+    These are control characters (which start ANSI and OSC sequences), carriage returns, characters
+    that change the writing direction, invisible characters and lone surrogates. With `newlines`,
+    newlines and tabs stay. Escaping twice changes nothing more.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
 
@@ -36,12 +36,17 @@ def join_paths(paths: Sequence[str], most: int = 10) -> str:
 
 
 def count_of(number: int, noun: str, nouns: str = "") -> str:
-    """Return a number with its noun: "1 file", "1,000 files". `nouns` is the plural if it is not `noun` plus "s"."""
+    """Return a number with its noun: "1 file", "1,000 files".
+
+    `nouns` is the plural if it is not `noun` plus "s".
+    """
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
-    """Yield the sorted `paths`; for a top-level folder with more than `most`, yield the folder and their number."""
+    """Yield the sorted `paths`; for a top-level folder with more than `most`, yield the folder and
+    their number.
+    """
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
         yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]

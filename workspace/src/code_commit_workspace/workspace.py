@@ -30,11 +30,17 @@ from code_commit_workspace.opening import (
     require_open_files,
 )
 from code_commit_workspace.records import LEAST_FILE, CheckpointLimits, Protected, SandboxSettings
-from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
+from code_commit_workspace.transaction.home import (
+    PRIVATE_FOLDER,
+    STATE_FOLDER,
+    open_folder,
+    open_home,
+)
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
-if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no changes
+# Imported on first use: a command that only reads starts no process and checks no changes.
+if TYPE_CHECKING:
     from code_commit_workspace.checkpoint import Checkpoints
     from code_commit_workspace.guard import Guard, VisibleTree
     from code_commit_workspace.process.runner import ProcessRunner
@@ -49,11 +55,14 @@ Rules = Sequence[tuple[str, "PathRule"]]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Workspace:
-    """A project folder without a half-applied change set. Open it with `Workspace.open`, in a `with` statement.
+    """A project folder without a half-applied change set.
 
-    `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens files and folders
-    through handles, so that no link is followed. `recovered` describes what was rolled back after an interrupted run;
-    None if nothing was. `started` are the processes of `start_process`.
+    Open it with `Workspace.open`, in a `with` statement.
+
+    `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens
+    files and folders through handles, so that no link is followed. `recovered` describes what was
+    rolled back after an interrupted run; None if nothing was. `started` are the processes of
+    `start_process`.
     """
 
     root: Path
@@ -92,12 +101,12 @@ class Workspace:
     ) -> Workspace:
         """Open the project at `root`, and roll back the change set of an interrupted run.
 
-        With `writes`, hold the project's lock until the workspace is closed. Otherwise, never hold it, but do not open
-        while another run is changing files.
+        With `writes`, hold the project's lock until the workspace is closed. Otherwise, never hold
+        it, but do not open while another run is changing files.
 
-        No process and no model may see the `private_folder`; `state_folder` is directly in it. No change may touch the
-        names `protected`, and no change set may have more than `max_files`. `checkpoint_limits` is called if there are
-        large files.
+        No process and no model may see the `private_folder`; `state_folder` is directly in it. No
+        change may touch the names `protected`, and no change set may have more than `max_files`.
+        `checkpoint_limits` is called if there are large files.
 
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
@@ -161,8 +170,9 @@ class Workspace:
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or does not ignore and that a model may see, sorted.
 
-        `patterns` have the syntax of a `.gitignore` file in the root; without patterns, return all files. If
-        `recursive`, a plain name matches at any depth; otherwise nothing below a pattern's own folder matches.
+        `patterns` have the syntax of a `.gitignore` file in the root; without patterns, return all
+        files. If `recursive`, a plain name matches at any depth; otherwise nothing below a
+        pattern's own folder matches.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -173,7 +183,8 @@ class Workspace:
     def select(
         self, patterns: Sequence[str] = (), *, among: AbstractSet[str]
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `listed`, and for each other path that matches, why it is left out.
+        """Return the `files` in a result of `listed`, and for each other path that matches, why it
+        is left out.
 
         Raises:
             ValueError: a pattern is malformed.
@@ -181,7 +192,8 @@ class Workspace:
         return self._guard.select(patterns, among=among)
 
     def listed(self) -> AbstractSet[str]:
-        """Return the paths that git tracks or does not ignore, including those that a model may not see.
+        """Return the paths that git tracks or does not ignore, including those that a model may not
+        see.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -200,20 +212,34 @@ class Workspace:
         return self._guard.traces
 
     def check(
-        self, changes: Sequence[Change], rules: Rules = (), *, warn: Callable[[str], None] | None = None
+        self,
+        changes: Sequence[Change],
+        rules: Rules = (),
+        *,
+        warn: Callable[[str], None] | None = None,
     ) -> tuple[Refusal, ...]:
-        """Check `changes` with every path rule; return the refusals, none if all are allowed. `warn` gets warnings."""
+        """Check `changes` with every path rule; return the refusals, none if all are allowed.
+
+        `warn` gets warnings.
+        """
         found = self._guard.check(changes, rules)
         refusals = tuple(each for each in found if each.then != "warn")
         if warn:
             # A refusal refuses all changes: then nothing is written.
-            written = [change.path for change in changes if change.content is not None and not refusals]
-            for text in (*(str(each) for each in found if each.then == "warn"), *self.executed(written)):
+            written = [
+                change.path for change in changes if change.content is not None and not refusals
+            ]
+            for text in (
+                *(str(each) for each in found if each.then == "warn"),
+                *self.executed(written),
+            ):
                 warn(text)
         return refusals
 
     def executed(self, written: Collection[str]) -> list[str]:
-        """Return a warning for each of the files `written` that other programs execute, but each warning only once."""
+        """Return a warning for each of the files `written` that other programs execute, but each
+        warning only once.
+        """
         from code_commit_workspace.guard.executed import executed
 
         texts = [text for text in executed(written, self.project) if text not in self._warnings]
@@ -221,9 +247,15 @@ class Workspace:
         return texts
 
     def apply(
-        self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None
+        self,
+        changes: Sequence[Change],
+        rules: Rules = (),
+        *,
+        around: AbstractContextManager[object] | None = None,
     ) -> None:
-        """Check `changes` again, then put all of them on disk, or none. Ctrl-C takes effect after that.
+        """Check `changes` again, then put all of them on disk, or none.
+
+        Ctrl-C takes effect after that.
 
         The context `around` begins between the check and the first write.
 
@@ -297,19 +329,24 @@ class Workspace:
         return self._runner.sandbox_in_use
 
     def sandbox_warning(self) -> str:
-        """Return what processes can reach because the mode "auto" found no full sandbox; "" if none or asked before."""
+        """Return what processes can reach because the mode "auto" found no full sandbox; "" if none
+        or asked before.
+        """
         return self._runner.sandbox_warning()
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
-        """Run the project's build script as its first line says; see `build_command` and `run_command`."""
+        """Run the project's build script as its first line says; see `build_command` and
+        `run_command`.
+        """
         return self.run_command(self.build_command(), log=log, timeout=timeout)
 
     def build_command(self) -> tuple[str, ...]:
-        """Return the command line of `run_build`: the interpreter that the build script's first line names, or bash.
+        """Return the command line of `run_build`: the interpreter that the build script's first
+        line names, or bash.
 
         Raises:
-            NotReady: the build script is missing, is a link or not a text with LF line ends; or its interpreter is
-                missing, hidden by the sandbox, or cannot start.
+            NotReady: the build script is missing, is a link or not a text with LF line ends; or its
+                interpreter is missing, hidden by the sandbox, or cannot start.
         """
         from code_commit_workspace.process.build_command import build_command
 
@@ -321,16 +358,25 @@ class Workspace:
         )
 
     def run_command(
-        self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        log: Path,
+        timeout: float,
+        stdin: bytes = b"",
+        isolation_required: bool = False,
     ) -> ProcessResult:
-        """Run `argv` in the root until it ends or `timeout` seconds pass; nothing that it started keeps running.
+        """Run `argv` in the root until it ends or `timeout` seconds pass; nothing that it started
+        keeps running.
 
         Raises:
             NotReady: the root is gone, or isolation is required but does not work here.
             OSError: the log cannot be written.
             Interrupted: the workspace was closed meanwhile.
         """
-        return self._runner.run(argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required)
+        return self._runner.run(
+            argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
+        )
 
     def start_process(
         self,
@@ -339,7 +385,9 @@ class Workspace:
         env: Mapping[str, str] | None = None,
         isolation_required: bool = False,
     ) -> RunningProcess:
-        """Start `argv` in the root and return it with pipes. It ends with the workspace at the latest.
+        """Start `argv` in the root and return it with pipes.
+
+        It ends with the workspace at the latest.
 
         It gets the sandbox and the environment of `run_command`, plus `env`.
 
@@ -357,7 +405,9 @@ class Workspace:
             self._runner.close()
 
     def wait_until_over(self, seconds: float) -> bool:
-        """After `end_processes`, wait until no process is running; return False if that takes longer."""
+        """After `end_processes`, wait until no process is running; return False if that takes
+        longer.
+        """
         for process in self.started:
             process.close()
         return "_runner" not in self.__dict__ or self._runner.wait_until_over(seconds)
@@ -365,7 +415,9 @@ class Workspace:
     # --- state ------------------------------------------------------------------------------------------------------
 
     def state(self, name: str) -> Path:
-        """Return the folder `name` for state between runs; create it if missing. No process and no model sees it.
+        """Return the folder `name` for state between runs; create it if missing.
+
+        No process and no model sees it.
 
         Raises:
             NotReady: it cannot be created, or a link is in its place.
@@ -387,7 +439,9 @@ class Workspace:
     def _guard(self) -> Guard:
         from code_commit_workspace.guard import Guard
 
-        private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
+        private = Protected(
+            self.private_folder, f"anything in the {self.private_folder} folder", readable=False
+        )
         return Guard(
             self.project,
             self.git,
@@ -410,10 +464,16 @@ class Workspace:
             raise NotReady("this workspace was opened for reading only")
 
     def _checked_elsewhere(self) -> tuple[Path, ...]:
-        """Return what checks the project from outside: git's folders and `.gitignore` files of a repository above."""
+        """Return what checks the project from outside: git's folders and `.gitignore` files of a
+        repository above.
+        """
         try:
             layout = self.git.layout()
         except GitError:
             return ()  # a reader may run without git
-        rules = (parent / ".gitignore" for parent in self.root.parents if parent.is_relative_to(layout.top))
+        rules = (
+            parent / ".gitignore"
+            for parent in self.root.parents
+            if parent.is_relative_to(layout.top)
+        )
         return (*(folder for folder in layout.folders if folder != self.root / ".git"), *rules)

@@ -25,7 +25,9 @@ def git() -> Callable[..., bytes]:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
 
     def run(root: Path, *args: str) -> bytes:
-        return subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True).stdout
+        return subprocess.run(
+            ["git", *identity, *args], cwd=root, check=True, capture_output=True
+        ).stdout
 
     return run
 
@@ -56,7 +58,9 @@ def root(tmp_path: Path, git_init: Callable[[Path], Path]) -> Path:
 @pytest.fixture
 def of() -> Callable[[ProjectTree], Checkpoints]:
     """Return the checkpoints of a tree."""
-    return lambda tree: Checkpoints(tree, Git(tree.root), tree.root / "agent-config" / ".code-commit")
+    return lambda tree: Checkpoints(
+        tree, Git(tree.root), tree.root / "agent-config" / ".code-commit"
+    )
 
 
 @pytest.fixture

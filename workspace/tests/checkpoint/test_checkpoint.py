@@ -24,7 +24,11 @@ def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
         if path.is_symlink():
             seen[os.fsencode(short)] = ("link", path.readlink())
         elif path.is_file():
-            seen[os.fsencode(short)] = ("file", path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+            seen[os.fsencode(short)] = (
+                "file",
+                path.read_bytes(),
+                stat.S_IMODE(path.stat().st_mode),
+            )
     return seen
 
 
@@ -111,9 +115,19 @@ def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path,
             "empty": b"",
         },
     )
-    for name in ("filter.spy.clean", "filter.spy.smudge", "filter.lfs.clean", "diff.spy.textconv", "diff.spy.command"):
+    for name in (
+        "filter.spy.clean",
+        "filter.spy.smudge",
+        "filter.lfs.clean",
+        "diff.spy.textconv",
+        "diff.spy.command",
+    ):
         git(root, "config", name, f"touch {evidence}; cat")
-    for name, value in {"filter.spy.required": "true", "core.autocrlf": "true", "core.safecrlf": "true"}.items():
+    for name, value in {
+        "filter.spy.required": "true",
+        "core.autocrlf": "true",
+        "core.safecrlf": "true",
+    }.items():
         git(root, "config", name, value)
     (root / ".git/info/attributes").write_text("* filter=spy\n")
     before = picture(root)
@@ -218,7 +232,9 @@ def test_undo_of_an_unknown_run(checkpoints):
     assert error.value.hint == "runs with checkpoints: one"
 
 
-def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(root, checkpoints, git, plant):
+def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(
+    root, checkpoints, git, plant
+):
     plant(root, {"kept.o": b"1", "nested/file": b"theirs"})
     git(root, "add", "--force", "kept.o")
     git(root / "nested", "init", "--quiet")
@@ -228,7 +244,10 @@ def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(ro
     shutil.copytree(root / "nested", sub)
     git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "module")
     start = checkpoints.take(RUN, "start")
-    plant(root, {"kept.o": b"2", "nested/file": b"built", "module/file": b"built", "module/new": b"built"})
+    plant(
+        root,
+        {"kept.o": b"2", "nested/file": b"built", "module/file": b"built", "module/new": b"built"},
+    )
     end = checkpoints.take(RUN, "end")
     assert checkpoints.changes(start, end) == ("kept.o",)
     checkpoints.undo(RUN)
@@ -251,7 +270,13 @@ def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path, git, of, p
 
 def test_a_root_below_the_top_of_its_repository(tmp_path, git, of, plant):
     plant(
-        tmp_path, {"above.txt": b"1", ".gitignore": b"/low/agent-config\n*.log\n", "low/a.txt": b"1", "low/a.log": b"1"}
+        tmp_path,
+        {
+            "above.txt": b"1",
+            ".gitignore": b"/low/agent-config\n*.log\n",
+            "low/a.txt": b"1",
+            "low/a.log": b"1",
+        },
     )
     (tmp_path / "low/agent-config").mkdir()
     git(tmp_path, "init", "--quiet")
@@ -263,7 +288,11 @@ def test_a_root_below_the_top_of_its_repository(tmp_path, git, of, plant):
         plant(tmp_path, {"above.txt": b"2", "low/a.txt": b"2", "low/a.log": b"2"})
         assert checkpoints.changes(start, checkpoints.take(RUN, "end")) == ("a.txt",)
         checkpoints.undo(RUN)
-    assert [(tmp_path / path).read_bytes() for path in ("above.txt", "low/a.txt", "low/a.log")] == [b"2", b"1", b"2"]
+    assert [(tmp_path / path).read_bytes() for path in ("above.txt", "low/a.txt", "low/a.log")] == [
+        b"2",
+        b"1",
+        b"2",
+    ]
 
 
 def test_a_build_that_changes_the_ignore_rules_makes_nothing_lost(root, checkpoints, plant):
@@ -287,7 +316,9 @@ def test_what_a_changed_ignore_rule_hides_is_seen_again(root, checkpoints, plant
     assert picture(root) == before
 
 
-def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(root, checkpoints, tmp_path, git, plant):
+def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(
+    root, checkpoints, tmp_path, git, plant
+):
     plant(root, {"d/a": b"1", "d/b": b"1"})
     git(root, "add", "d")
     outside = tmp_path / "outside"

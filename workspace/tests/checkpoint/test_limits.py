@@ -1,4 +1,6 @@
-"""Files that are too large for a checkpoint: they are named, and nothing puts them back, deletes or truncates them."""
+"""Files that are too large for a checkpoint: they are named, and nothing puts them back, deletes or
+truncates them.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,13 @@ def test_a_sparse_terabyte_is_named_and_takes_neither_time_nor_space(root, small
     warnings: list[str] = []
     small.take(RUN, "start", warn=warnings.append)
     small.take(RUN, "end", warn=warnings.append)
-    assert warnings == ["too large to save, so `undo` cannot bring it back: huge.bin (1,099,512 MB)"]
+    assert warnings == [
+        "too large to save, so `undo` cannot bring it back: huge.bin (1,099,512 MB)"
+    ]
     assert small.is_left_out("huge.bin")
-    stored = sum(path.stat().st_size for path in (root / "agent-config").rglob("*") if path.is_file())
+    stored = sum(
+        path.stat().st_size for path in (root / "agent-config").rglob("*") if path.is_file()
+    )
     assert stored < MIB
 
 
@@ -65,7 +71,9 @@ def test_undo_says_what_it_leaves_and_neither_deletes_nor_truncates_it(root, sma
     there = sizes(root)
     end = small.take(RUN, "end", writers=PROCESS)
     assert small.changes(start, end) == ("a.txt",)
-    assert b"huge" not in small.diff(start, end) + small.patch(start, end) + small.written_diff(start, end)
+    assert b"huge" not in small.diff(start, end) + small.patch(start, end) + small.written_diff(
+        start, end
+    )
     assert small.left_out(start, end) == ("huge.bin",)
     put_back = small.undo(RUN)
     assert (put_back.paths, put_back.left_out) == (("a.txt",), ("huge.bin",))
@@ -88,7 +96,11 @@ def test_a_file_of_a_response_that_a_build_made_too_large_is_put_aside(root, sma
 
     put_back = small.undo(RUN) if reason == "undo" else small.put_back(RUN, reason)
 
-    assert ((root / "a.txt").read_text(), put_back.paths, put_back.left_out) == ("old", ("a.txt",), ())
+    assert ((root / "a.txt").read_text(), put_back.paths, put_back.left_out) == (
+        "old",
+        ("a.txt",),
+        (),
+    )
     ((path, place),) = put_back.moved
     assert (path, (root / place).stat().st_size) == ("a.txt", TERABYTE)
 
@@ -134,7 +146,9 @@ def test_of_too_many_files_the_largest_are_left_out_and_git_keeps_its_own(root, 
     saved = small.listing(small.take(RUN, "end", warn=warnings.append)).keys()
     left_out = [path for path in sizes(root) if path not in saved]
     assert sorted(left_out) == ["new-0.bin", "new-1.bin"]
-    assert warnings == ["too large to save, so `undo` cannot bring it back: new-0.bin (2 MB), new-1.bin (2 MB)"]
+    assert warnings == [
+        "too large to save, so `undo` cannot bring it back: new-0.bin (2 MB), new-1.bin (2 MB)"
+    ]
 
 
 def test_the_trees_of_incomplete_checkpoints_are_never_known_as_green(root, small):

@@ -104,7 +104,9 @@ def test_undo_puts_the_file_back(root, checkpoints, plant: Callable[[Path], None
 
 
 @pytest.mark.parametrize("closed_folder", ["", "d"])
-def test_a_folder_that_a_build_closed_is_written_again(root, checkpoints, closed_folder, plant, no_privileges):
+def test_a_folder_that_a_build_closed_is_written_again(
+    root, checkpoints, closed_folder, plant, no_privileges
+):
     plant(root, {"a.txt": b"old", "d/b.txt": b"old"})
     checkpoints.take(RUN, "start")
     plant(root, {"a.txt": b"new", "d/b.txt": b"new"})
@@ -174,7 +176,9 @@ def test_what_a_person_put_there_stays(root, checkpoints, plant, there):
     (root / "d/e").rmdir()
     (root / "d").rmdir()
     checkpoints.take(
-        RUN, "end", writers=Writers({"d/e/a.txt": None, "b.txt": checkpoints.blob_of(b"new")}, process=False)
+        RUN,
+        "end",
+        writers=Writers({"d/e/a.txt": None, "b.txt": checkpoints.blob_of(b"new")}, process=False),
     )
     plant(root, {there: b"own", f"{there}.o": b"ignored"})
     with pytest.raises(NotReady, match="cannot be changed"):

@@ -1,4 +1,6 @@
-"""The private repository of checkpoints: what it stores, for any kind of project, and whoever edited it meanwhile."""
+"""The private repository of checkpoints: what it stores, for any kind of project, and whoever
+edited it meanwhile.
+"""
 
 import errno
 import os
@@ -14,7 +16,9 @@ from code_commit_workspace.files.project_tree import ProjectTree
 RUN = "2025-01-02-03-04-05-committing-code"
 
 
-def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, tmp_path, of, plant):
+def test_a_repository_that_was_edited_meanwhile_is_set_right(
+    root, checkpoints, tmp_path, of, plant
+):
     plant(root, {"a.txt": b"1\r\n"})
     start = checkpoints.take(RUN, "start")
     evidence = tmp_path / "ran"
@@ -91,7 +95,9 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git
     assert (root / "a.txt").read_bytes() == b"committed\n"
 
 
-def test_an_object_that_vanished_since_the_latest_checkpoint_is_stored(root, checkpoints, git, plant):
+def test_an_object_that_vanished_since_the_latest_checkpoint_is_stored(
+    root, checkpoints, git, plant
+):
     plant(root, {"a.txt": b"staged\n"})
     git(root, "add", "a.txt")
     checkpoints.take(RUN, "start")
@@ -121,9 +127,14 @@ def test_runs_are_forgotten(checkpoints, root):
     assert checkpoints.runs() == ["r1"]
 
 
-def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(root, checkpoints, plant, monkeypatch):
+def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(
+    root, checkpoints, plant, monkeypatch
+):
     def objects():
-        return sum(path.is_file() for path in (root / "agent-config/.code-commit/checkpoint.git/objects").glob("??/*"))
+        return sum(
+            path.is_file()
+            for path in (root / "agent-config/.code-commit/checkpoint.git/objects").glob("??/*")
+        )
 
     for run in ("zero", "one", "two"):
         plant(root, {f"{number}.txt": f"{run} {number}".encode() for number in range(20)})
@@ -133,7 +144,8 @@ def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(roo
     assert stored > 60
     checkpoints.forget(["zero"])
     assert objects() == stored  # few: pruning does not pay
-    checkpoints.take("four", "start")  # before the count: the id of its commit, and so its folder, is another each time
+    # Before the count: the id of its commit, and so its folder, is another each time.
+    checkpoints.take("four", "start")
     folder = len([*(root / "agent-config/.code-commit/checkpoint.git/objects/17").iterdir()])
     monkeypatch.setattr(saved, "_MANY_OBJECTS", folder)
     checkpoints.forget(["unknown"])
@@ -166,7 +178,13 @@ def test_a_full_disk_leaves_nothing_half_written(root, checkpoints, monkeypatch,
 
 
 def test_invalid_names_are_refused(checkpoints):
-    for run, label in (("../x", "start"), ("run", "a/b"), ("run", ""), ("run", "x.lock"), ("-x", "start")):
+    for run, label in (
+        ("../x", "start"),
+        ("run", "a/b"),
+        ("run", ""),
+        ("run", "x.lock"),
+        ("-x", "start"),
+    ):
         with pytest.raises(ValueError, match="not a valid name for a checkpoint"):
             checkpoints.take(run, label)
     for commit in ("--output=x", "HEAD", ""):
@@ -196,7 +214,9 @@ def test_other_kinds_of_repositories(root, tmp_path, kind, git, of, plant):
         assert of(tree).undo(RUN).paths == ("a",)
     assert (root / "a").read_bytes() == b"1"
     stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
-    assert len(stored) == 5, "three commits, the changed file and its tree: the rest is read from the user's objects"
+    assert len(stored) == 5, (
+        "three commits, the changed file and its tree: the rest is read from the user's objects"
+    )
 
 
 @pytest.fixture
@@ -209,7 +229,9 @@ def slow_clock(monkeypatch):
 
     monkeypatch.setattr(snapshot, "statuses", statuses)
     clock = PrivateRepository.clock
-    monkeypatch.setattr(PrivateRepository, "clock", lambda repository: clock(repository) // tick * tick)
+    monkeypatch.setattr(
+        PrivateRepository, "clock", lambda repository: clock(repository) // tick * tick
+    )
 
 
 class Dated:
@@ -228,10 +250,19 @@ class Dated:
 def test_a_later_run_saves_no_file_that_vanished_since(root, checkpoints, of, git, plant, by):
     plant(root, {"a.txt": b"1", "d/b.txt": b"2"})
     checkpoints.take("one", "start")
-    plant(root, {"d/b.txt": None, "c.txt": b"3"} if by == "deletion" else {".gitignore": b"/agent-config\nb.txt\n"})
+    plant(
+        root,
+        {"d/b.txt": None, "c.txt": b"3"}
+        if by == "deletion"
+        else {".gitignore": b"/agent-config\nb.txt\n"},
+    )
     with ProjectTree(root) as tree:
         commit = of(tree).take("two", "start")
-    assert set(checkpoints.listing(commit)) == {".gitignore", "a.txt", *(["c.txt"] if by == "deletion" else [])}
+    assert set(checkpoints.listing(commit)) == {
+        ".gitignore",
+        "a.txt",
+        *(["c.txt"] if by == "deletion" else []),
+    }
 
 
 @pytest.mark.usefixtures("slow_clock")
@@ -240,7 +271,9 @@ def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints, 
     checkpoints.take(RUN, "a")
     plant(root, {"a.txt": b"11"})  # the same file, with the same length and time
     commit = checkpoints.take(RUN, "b")
-    assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
+    assert (
+        git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
+    )
 
 
 def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints, plant):

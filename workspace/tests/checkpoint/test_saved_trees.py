@@ -31,7 +31,9 @@ def test_what_takes_long_to_save_is_announced_once(root, checkpoints, plant, mon
     for content in (b"1", b"2"):
         plant(root, {"small": content})
         checkpoints.take(RUN, "start", warn=announced.append)
-    assert announced == ["saving 0.0 GB for `undo`; the largest file that git does not ignore is large"]
+    assert announced == [
+        "saving 0.0 GB for `undo`; the largest file that git does not ignore is large"
+    ]
 
 
 def test_what_the_new_tree_has_of_the_changes(checkpoints, saved):
@@ -44,7 +46,9 @@ def test_what_the_new_tree_has_of_the_changes(checkpoints, saved):
 
 def test_a_listing_has_mode_and_content_by_path(checkpoints, saved):
     def of(content):
-        return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+        return hashlib.sha1(
+            b"blob %d\0%s" % (len(content), content), usedforsecurity=False
+        ).hexdigest()
 
     found = checkpoints.listing(saved[0])
     assert {path: found[path] for path in ("kept", "d/gone", "run.sh")} == {

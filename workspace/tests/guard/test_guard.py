@@ -89,30 +89,42 @@ def test_a_name_is_quoted_so_that_it_is_read(text, shown):
 def test_the_short_names_of_windows_stand_for_the_long_ones(root, tree, name, refused_too, allowed):
     guard = Guard(tree, Git(root), [Protected(name)])
     paths = [path for path in (name, refused_too) if path]
-    assert refused(guard.check(write(name, *([refused_too] if refused_too else []), allowed))) == dict.fromkeys(
-        paths, "protected"
-    )
+    assert refused(
+        guard.check(write(name, *([refused_too] if refused_too else []), allowed))
+    ) == dict.fromkeys(paths, "protected")
     assert not guard.check(write(f"below/{name}"))
 
 
 @pytest.mark.parametrize("anywhere", [True, False])
 def test_a_protected_name_may_look_like_a_short_one(root, tree, anywhere):
-    guard = Guard(tree, Git(root), [Protected("note~1", anywhere=anywhere), Protected("other-name.text")])
+    guard = Guard(
+        tree, Git(root), [Protected("note~1", anywhere=anywhere), Protected("other-name.text")]
+    )
     assert refused(
-        guard.check(write("note~1", "NOTE~1/x", "a/note~1", "other-~1.tex", "a/other-~1.tex", "other-~5.tex"))
-    ) == dict.fromkeys(("note~1", "NOTE~1/x", "other-~1.tex", *(["a/note~1"] if anywhere else [])), "protected")
+        guard.check(
+            write(
+                "note~1", "NOTE~1/x", "a/note~1", "other-~1.tex", "a/other-~1.tex", "other-~5.tex"
+            )
+        )
+    ) == dict.fromkeys(
+        ("note~1", "NOTE~1/x", "other-~1.tex", *(["a/note~1"] if anywhere else [])), "protected"
+    )
 
 
 @pytest.mark.parametrize("name", ["con", "CONOUT$", "conin$.txt", "lpt9", "com1.tar.gz", "aux .x"])
 def test_a_name_of_a_device_is_refused(guard, name):
-    assert refused(guard.check(write(f"a/{name}", "console", "com10", "lpt"))) == {f"a/{name}": "portable-name"}
+    assert refused(guard.check(write(f"a/{name}", "console", "com10", "lpt"))) == {
+        f"a/{name}": "portable-name"
+    }
 
 
 def test_what_is_in_the_way_is_named(root, guard):
     put(root, "file")
     for name in ("link", "other"):
         (root / name).symlink_to("file")
-    reasons = [refusal.reason for refusal in guard.check(write("file/below", "link/below", "other"))]
+    reasons = [
+        refusal.reason for refusal in guard.check(write("file/below", "link/below", "other"))
+    ]
     assert reasons == [
         "'file' in this path is a file, not a folder.",
         "'link' in this path is a symbolic link, not a folder.",
@@ -126,9 +138,12 @@ def test_names_that_differ_in_case_differ(guard):
 
 def test_names_that_differ_in_case_are_one_file_where_the_file_system_says_so(root):
     put(root, "project/probe")
-    (root / "project/PROBE").hardlink_to(root / "project/probe")  # what such a file system looks like
+    # What such a file system looks like.
+    (root / "project/PROBE").hardlink_to(root / "project/probe")
     with ProjectTree(root / "project") as tree:
-        assert refused(Guard(tree, Git(root / "project"), ()).check(write("a.txt", "A.txt"))) == {"A.txt": "one-tree"}
+        assert refused(Guard(tree, Git(root / "project"), ()).check(write("a.txt", "A.txt"))) == {
+            "A.txt": "one-tree"
+        }
 
 
 def test_a_file_becomes_a_folder_if_it_is_deleted(guard, root):
@@ -160,7 +175,12 @@ def test_deleting_what_is_absent_is_allowed(guard):
 def test_refusals_stand_in_the_order_of_the_changes(guard, root):
     put(root, "file")
     paths = ["ok", "logs/x", "file/x", "../x", "ok2", "build.sh"]
-    assert [refusal.path for refusal in guard.check(write(*paths))] == ["logs/x", "file/x", "../x", "build.sh"]
+    assert [refusal.path for refusal in guard.check(write(*paths))] == [
+        "logs/x",
+        "file/x",
+        "../x",
+        "build.sh",
+    ]
 
 
 @pytest.mark.parametrize("path", ["./d/a", "././d/a", ".//d/a", "././/./d/a"])
@@ -177,7 +197,9 @@ def test_everything_that_takes_a_path_ignores_a_leading_dot_slash(root, path):
 
 
 def test_a_refusal_names_the_path_as_given(guard):
-    assert [str(each) for each in guard.check(write(".//build.sh"))] == [".//build.sh: Responses cannot change it."]
+    assert [str(each) for each in guard.check(write(".//build.sh"))] == [
+        ".//build.sh: Responses cannot change it."
+    ]
 
 
 @pytest.mark.usefixtures("no_privileges")
@@ -188,8 +210,13 @@ def test_a_folder_that_cannot_be_entered_is_refused_in_words(guard, root):
         "'folder/closed/.git' cannot be read: Permission denied."
     ]
     refusals = guard.check([*write("folder"), *delete("folder/a", "folder/closed/b")])
-    assert "It is a folder, and 'folder/closed' would remain in it." in {refusal.reason for refusal in refusals}
-    assert guard.may_read("folder/closed/b").reason == "'folder/closed/.git' cannot be read: Permission denied."
+    assert "It is a folder, and 'folder/closed' would remain in it." in {
+        refusal.reason for refusal in refusals
+    }
+    assert (
+        guard.may_read("folder/closed/b").reason
+        == "'folder/closed/.git' cannot be read: Permission denied."
+    )
     assert guard.files() == ("folder/a",)
 
 
@@ -204,13 +231,19 @@ def test_a_file_outside_a_sparse_checkout_is_not_overwritten(guard, root):
     for command in ("add .", "commit -qm both", "sparse-checkout set near"):
         subprocess.run(["git", *command.split()], cwd=root, check=True)
     assert not (root / "far").exists()
-    assert refused(guard.check(write("near/a", "near/new", "far/b", "far/new", "new"))) == {"far/b": "place"}
+    assert refused(guard.check(write("near/a", "near/new", "far/b", "far/new", "new"))) == {
+        "far/b": "place"
+    }
 
 
 def test_an_empty_submodule_is_another_repository(guard, root):
     put(root, "lib/other")
     oid = "1" * 40
-    subprocess.run(["git", "update-index", "--add", "--cacheinfo", f"160000,{oid},lib/mod"], cwd=root, check=True)
+    subprocess.run(
+        ["git", "update-index", "--add", "--cacheinfo", f"160000,{oid},lib/mod"],
+        cwd=root,
+        check=True,
+    )
     assert refused(guard.check(write("lib/mod/x", "lib/mod/y/z", "lib/other", "lib/new"))) == {
         "lib/mod/x": "place",
         "lib/mod/y/z": "place",
@@ -222,7 +255,9 @@ def test_an_empty_submodule_is_another_repository(guard, root):
 def test_the_folder_of_git_is_closed_under_any_name(tmp_path, way):
     root = tmp_path / "project"
     (root / "hidden").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", "--separate-git-dir", root / "hidden/data", root], check=True)
+    subprocess.run(
+        ["git", "init", "-q", "--separate-git-dir", root / "hidden/data", root], check=True
+    )
     if way == "a .git link":
         (root / ".git").unlink()
         (root / ".git").symlink_to("hidden/data")
@@ -230,7 +265,9 @@ def test_the_folder_of_git_is_closed_under_any_name(tmp_path, way):
     paths = ["hidden/data/config", "hidden/data/hooks/pre-commit", "hidden/data/new/folder/x"]
     with ProjectTree(root) as tree:
         guard = Guard(tree, Git(root), ())
-        assert refused(guard.check(write(*paths, "hidden/other", "hidden/new"))) == dict.fromkeys(paths, "place")
+        assert refused(guard.check(write(*paths, "hidden/other", "hidden/new"))) == dict.fromkeys(
+            paths, "place"
+        )
         assert set(guard.unreadable([*paths, "hidden/other"])) == set(paths)
 
 
@@ -248,13 +285,21 @@ def test_protection_holds_in_a_project_below_the_top_of_its_repository(root, pro
     with ProjectTree(project) as tree:
         guard = Guard(tree, Git(project), protected)
         paths = ["agent-config/x", "build.sh", "a.o", "hidden", "project/hidden", "src/a.c"]
-        assert set(refused(guard.check(write(*paths)))) == {"agent-config/x", "build.sh", "a.o", "hidden"}
+        assert set(refused(guard.check(write(*paths)))) == {
+            "agent-config/x",
+            "build.sh",
+            "a.o",
+            "hidden",
+        }
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
-        st.text(st.sampled_from("ab./\\~:\0\n .g\u200d\u202e\ud800\uff0fİ") | st.characters(codec=None), max_size=12),
+        st.text(
+            st.sampled_from("ab./\\~:\0\n .g\u200d\u202e\ud800\uff0fİ") | st.characters(codec=None),
+            max_size=12,
+        ),
         max_size=6,
     )
 )
@@ -268,16 +313,40 @@ def test_any_text_gets_a_verdict_and_what_is_allowed_is_a_plain_path(guard, path
 
 
 def test_a_workspace_protects_its_private_folder_and_what_git_reads(root):
-    with Workspace.open(root, writes=False, private_folder="private", state_folder="private/state") as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="private", state_folder="private/state"
+    ) as workspace:
         paths = ["private/key.txt", "private/state/journal", ".git/config", "lib/.gitignore"]
-        assert refused(workspace.check(write(*paths, "agent-config/x"))) == dict.fromkeys(paths, "protected")
+        assert refused(workspace.check(write(*paths, "agent-config/x"))) == dict.fromkeys(
+            paths, "protected"
+        )
         assert [workspace.may_read(path) is None for path in paths] == [False, False, False, True]
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
-READABLE = ["src/a.rs", "./src/a.rs", "src", "UserSpecification.md", "build.sh", ".gitignore", "Cargo.lock", "absent/x"]
+READABLE = [
+    "src/a.rs",
+    "./src/a.rs",
+    "src",
+    "UserSpecification.md",
+    "build.sh",
+    ".gitignore",
+    "Cargo.lock",
+    "absent/x",
+]
 READABLE += ["src/aux.rs", "src/a:b", "src/agent-config/x", "src/logs"]
-CLOSED = ["", "/etc/passwd", "../x", "src/../a", "src//a", "a\nb", "a\udcffb", ".git/config", "src/.git/config", ".GIT"]
+CLOSED = [
+    "",
+    "/etc/passwd",
+    "../x",
+    "src/../a",
+    "src//a",
+    "a\nb",
+    "a\udcffb",
+    ".git/config",
+    "src/.git/config",
+    ".GIT",
+]
 CLOSED += [
     "agent-config/openai-key.txt",
     "Agent-Config/openai-key.txt",
@@ -299,7 +368,15 @@ CLOSED += [
 
 @pytest.fixture
 def shown_project(root, git_init):
-    put(root, "src/a.rs", "src/aux.rs", "src/a:b", "UserSpecification.md", "build.sh", "agent-config/openai-key.txt")
+    put(
+        root,
+        "src/a.rs",
+        "src/aux.rs",
+        "src/a:b",
+        "UserSpecification.md",
+        "build.sh",
+        "agent-config/openai-key.txt",
+    )
     put(root, "secret.env", "nested/x")
     (root / ".gitignore").write_text("*.env\nignored/\n")
     (root / "link").symlink_to("src/a.rs")
@@ -342,10 +419,13 @@ def test_reading_is_refused_where_git_fails(shown_project, guard):
 
 
 def test_a_response_of_very_deep_paths_costs_no_more_than_its_length(guard):
-    # Every prefix of such a path, kept or compared, would be gigabytes; the limit makes that an error.
+    # Every prefix of such a path, kept or compared, would be gigabytes; the limit makes that an
+    # error.
     import resource
 
-    paths = [f"{number}/" + "abcdefghijklmnopqrstuvwxyz012345678/" * 99 + "x" for number in range(50)]
+    paths = [
+        f"{number}/" + "abcdefghijklmnopqrstuvwxyz012345678/" * 99 + "x" for number in range(50)
+    ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert not guard.check(write(*paths))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

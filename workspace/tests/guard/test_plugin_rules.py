@@ -43,7 +43,12 @@ def test_a_plugins_rule_allows_by_refusing_nothing(guard, nothing):
 
 
 def test_a_plugins_rule_refuses_the_whole_change_set(guard):
-    rule = Says([Refusal("b", "says", "Not this one."), Refusal("", "says", "Too many files.", then="repair")])
+    rule = Says(
+        [
+            Refusal("b", "says", "Not this one."),
+            Refusal("", "says", "Too many files.", then="repair"),
+        ]
+    )
     assert guard.check(write("a", "b"), [("some-plugin", rule)]) == (
         Refusal("", "says", "Too many files.", then="repair", plugin="some-plugin"),
         Refusal("b", "says", "Not this one.", plugin="some-plugin"),
@@ -81,19 +86,29 @@ def _fails_halfway():
             "a refusal whose `then` is 'allow', not 'stop', 'repair' or 'warn'",
         ),
         ([Refusal("a", "says", "No.", then=["stop"])], "a refusal whose `then` is"),
-        ([Refusal("elsewhere", "says", "No.")], "refused 'elsewhere', which is not among the changes"),
+        (
+            [Refusal("elsewhere", "says", "No.")],
+            "refused 'elsewhere', which is not among the changes",
+        ),
         ([Refusal("./a", "says", "No.")], "refused './a', which is not among the changes"),
     ],
 )
 def test_a_plugins_rule_that_fails_refuses_everything_and_is_named(guard, answer, problem):
     broken, other = Says(answer), Says([])
     (refusal,) = guard.check(write("a", "b"), [("some-plugin", broken), ("other", other)])
-    assert (refusal.path, refusal.rule, refusal.then, refusal.plugin) == ("", "plugin", "stop", "some-plugin")
+    assert (refusal.path, refusal.rule, refusal.then, refusal.plugin) == (
+        "",
+        "plugin",
+        "stop",
+        "some-plugin",
+    )
     assert refusal.reason.startswith("The rule 'says' of some-plugin ")
     assert problem in refusal.reason
     assert refusal.reason.isprintable()
     assert other.asked == [["a", "b"]]
-    assert [trace.startswith("Traceback") for trace in guard.traces] == [True] * problem.startswith("failed")
+    assert [trace.startswith("Traceback") for trace in guard.traces] == [True] * problem.startswith(
+        "failed"
+    )
 
 
 async def _later():
@@ -108,13 +123,18 @@ async def _one_by_one():
 def test_an_async_rule_refuses_everything_and_is_named(guard, make):
     (refusal,) = guard.check(write("a"), [("some-plugin", Says(make()))])
     assert (refusal.path, refusal.rule) == ("", "plugin")
-    assert "The rule 'says' of some-plugin failed with 'TypeError: it is async; use a plain function'" in refusal.reason
+    assert (
+        "The rule 'says' of some-plugin failed with 'TypeError: it is async; use a plain function'"
+        in refusal.reason
+    )
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted("ended")])
 def test_ctrl_c_in_a_plugins_rule_is_no_verdict(guard, error):
     with pytest.raises(type(error) if isinstance(error, Interrupted) else error):
-        guard.check(write("a"), [("some-plugin", Says(error() if error is KeyboardInterrupt else error))])
+        guard.check(
+            write("a"), [("some-plugin", Says(error() if error is KeyboardInterrupt else error))]
+        )
 
 
 def test_a_plugins_rule_sees_the_tree_before_the_change(guard, root):

@@ -38,7 +38,10 @@ MISTAKEN = "can be mistaken for"
         ("^^^x", "The path looks like a fence of a response."),
         ("delete", "The path looks like a fence of a response."),
         (" x", "The path begins with a space."),
-        ("a\u200bb", "The path contains the invisible character U+200B, so its name is not what it looks like."),
+        (
+            "a\u200bb",
+            "The path contains the invisible character U+200B, so its name is not what it looks like.",
+        ),
         ("a/b./c", "The name 'b.' ends with a dot or a space, which Windows removes."),
         ("a/b ", "The name 'b ' ends with a dot or a space, which Windows removes."),
         ("nul.txt", "The name 'nul.txt' is the name of a device on Windows."),
@@ -61,7 +64,12 @@ def test_a_path_may_be_as_long_as_systems_allow(guard, root, letter):
     begin = ("a" * 99 + "/") * 39 + letter
     fits = begin + "b" * (most - len(os.fsencode(begin)))
     deep = "/".join("a" * 101)
-    paths = (fits, f"{fits}b", deep, "a/" + letter * (255 // len(letter.encode())) + "a" * (letter == "é"))
+    paths = (
+        fits,
+        f"{fits}b",
+        deep,
+        "a/" + letter * (255 // len(letter.encode())) + "a" * (letter == "é"),
+    )
     assert [refusal.reason for refusal in guard.check([Change(path, b"") for path in paths])] == [
         f"The path is {most + 1} bytes long; at most {most} are allowed."
     ]

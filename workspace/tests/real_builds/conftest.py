@@ -1,7 +1,8 @@
-"""Real build tools in the sandbox: with cold caches, then offline with the private caches that the first build left.
+"""Real build tools in the sandbox: with cold caches, then offline with the private caches that the
+first build left.
 
-Nothing is taken from the network: packages come from a registry on this machine or from folders. A tool that is not
-installed is skipped by name.
+Nothing is taken from the network: packages come from a registry on this machine or from folders. A
+tool that is not installed is skipped by name.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def write(sandbox_project: Path) -> Callable[[dict[str, str]], None]:
 
 
 @pytest.fixture
-def build(sandboxed: Callable[..., ProcessResult], sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+def build(
+    sandboxed: Callable[..., ProcessResult], sandbox_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Build:
     account = pwd.getpwuid(os.getuid()).pw_dir
     toolchains = os.environ.get("RUSTUP_HOME", f"{account}/.rustup")
     for name in [each for each in os.environ if each.lower().startswith(_TOOLS)]:
@@ -122,10 +125,17 @@ def _listing(home: Path) -> dict[str, tuple[int, int]]:
     """Return what is in the home folder, but for the project and the private folders."""
     found = {}
     for top, folders, files in os.walk(home):
-        folders[:] = [each for each in folders if Path(top, each) not in {home / "src", home / ".cache/code-commit"}]
+        folders[:] = [
+            each
+            for each in folders
+            if Path(top, each) not in {home / "src", home / ".cache/code-commit"}
+        ]
         for name in (*folders, *files):
             status = Path(top, name).lstat()
-            found[str(Path(top, name))] = (status.st_size, status.st_mtime_ns if name != ".cache" else 0)
+            found[str(Path(top, name))] = (
+                status.st_size,
+                status.st_mtime_ns if name != ".cache" else 0,
+            )
     return found
 
 
@@ -142,7 +152,12 @@ def need() -> Callable[..., None]:
     def need(*commands: str) -> None:
         for command in commands:
             try:
-                works = subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+                works = (
+                    subprocess.run(
+                        [command, "--version"], capture_output=True, check=False
+                    ).returncode
+                    == 0
+                )
             except OSError:
                 works = False
             if not works:

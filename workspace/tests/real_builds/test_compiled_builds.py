@@ -21,7 +21,9 @@ def test_cargo_with_a_git_dependency(
     need("cargo", "git")
     upstream = sandbox_home / "upstream"
     (upstream / "src").mkdir(parents=True)
-    (upstream / "Cargo.toml").write_text('[package]\nname = "dep"\nversion = "0.1.0"\nedition = "2021"\n')
+    (upstream / "Cargo.toml").write_text(
+        '[package]\nname = "dep"\nversion = "0.1.0"\nedition = "2021"\n'
+    )
     (upstream / "src/lib.rs").write_text("pub fn one() -> u32 { 1 }\n")
     for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm dep"):
         subprocess.run(["git", *command.split()], cwd=upstream, check=True)
@@ -53,7 +55,11 @@ def test_go_with_a_module(
     with zipfile.ZipFile(proxy / "v1.0.0.zip", "w") as archive:
         archive.writestr("example.com/tiny@v1.0.0/go.mod", module)
         archive.writestr("example.com/tiny@v1.0.0/tiny.go", "package tiny\n\nconst One = 1\n")
-    for name, value in {"GOPROXY": f"file://{sandbox_home}/proxy", "GONOSUMDB": "*", "GOTOOLCHAIN": "local"}.items():
+    for name, value in {
+        "GOPROXY": f"file://{sandbox_home}/proxy",
+        "GONOSUMDB": "*",
+        "GOTOOLCHAIN": "local",
+    }.items():
         monkeypatch.setenv(name, value)
     write({
         "go.mod": "module example.com/demo\n\ngo 1.16\n\nrequire example.com/tiny v1.0.0\n",
@@ -96,7 +102,10 @@ def test_gradle(need, build: Callable, write: Callable, cache: Callable, registr
     jar = io.BytesIO()
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr("tiny.txt", "one\n")
-    registry.add("/org/example/tiny/1/tiny-1.pom", f"<project><modelVersion>4.0.0</modelVersion>{tiny}</project>")
+    registry.add(
+        "/org/example/tiny/1/tiny-1.pom",
+        f"<project><modelVersion>4.0.0</modelVersion>{tiny}</project>",
+    )
     registry.add("/org/example/tiny/1/tiny-1.jar", jar.getvalue())
     repository = f"url '{registry.address}'; if (it.hasProperty('allowInsecureProtocol')) allowInsecureProtocol = true"
     write({
@@ -136,7 +145,9 @@ def test_cmake_and_ccache(need, build: Callable, write: Callable) -> None:
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(demo C)\nadd_executable(demo main.c)\n"
         "enable_testing()\nadd_test(NAME demo COMMAND demo)\n",
     })  # fmt: skip
-    cmake = "cmake -S . -B out -DCMAKE_C_COMPILER_LAUNCHER=ccache; cmake --build out; (cd out; ctest)"
+    cmake = (
+        "cmake -S . -B out -DCMAKE_C_COMPILER_LAUNCHER=ccache; cmake --build out; (cd out; ctest)"
+    )
 
     outputs = build(cmake, f"rm -r out; ccache -z; {cmake}; ccache --print-stats")
 

@@ -134,7 +134,9 @@ def test_a_runtime(
     need, build: Callable, write: Write, tool: str, name: str, program: str, script: str, output: str
 ) -> None:  # fmt: skip
     if tool == "go":  # it has no option `--version`
-        if subprocess.run(["bash", "-c", "go version"], capture_output=True, check=False).returncode:
+        if subprocess.run(
+            ["bash", "-c", "go version"], capture_output=True, check=False
+        ).returncode:
             pytest.skip("go is not installed")
     else:
         need(tool)
@@ -171,7 +173,9 @@ def test_a_program_of_32_bits(need, sandboxed: Run, write: Write, tmp_path: Path
     compiled = "gcc -m32 -ffreestanding -nostdlib -static -o demo start.c"
     write({"start.c": start})
     (tmp_path / "start.c").write_text(start)
-    outside = subprocess.run(["bash", "-c", f"{compiled} && ./demo"], cwd=tmp_path, capture_output=True, check=False)
+    outside = subprocess.run(
+        ["bash", "-c", f"{compiled} && ./demo"], cwd=tmp_path, capture_output=True, check=False
+    )
     if outside.returncode != 7:
         pytest.skip("gcc or the kernel does not support 32 bits")
 

@@ -30,14 +30,22 @@ def node_registry(registry: Any, write: Callable) -> None:
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     digest = base64.b64encode(hashlib.sha512(data.getvalue()).digest()).decode()
-    tarball = {"tarball": f"{registry.address}/tiny/-/tiny-1.0.0.tgz", "integrity": f"sha512-{digest}"}
+    tarball = {
+        "tarball": f"{registry.address}/tiny/-/tiny-1.0.0.tgz",
+        "integrity": f"sha512-{digest}",
+    }
     version = {"name": "tiny", "version": "1.0.0", "dist": tarball}
     released = {
         "created": "2020-01-01T00:00:00.000Z",
         "modified": "2020-01-01T00:00:00.000Z",
         "1.0.0": "2020-01-01T00:00:00.000Z",
     }
-    page = {"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}, "time": released}
+    page = {
+        "name": "tiny",
+        "dist-tags": {"latest": "1.0.0"},
+        "versions": {"1.0.0": version},
+        "time": released,
+    }
     registry.add("/tiny", json.dumps(page), "application/json")
     registry.add("/tiny/-/tiny-1.0.0.tgz", data.getvalue())
     test = "node -e \\\"if (require('tiny').one !== 1) throw 1\\\""
@@ -62,7 +70,10 @@ def test_npm(need, build: Callable, cache: Callable) -> None:
 def test_pnpm(need, build: Callable, cache: Callable, sandbox_project: Path) -> None:
     need("pnpm")
 
-    build("pnpm install; pnpm test", "rm -r node_modules; pnpm install --offline --frozen-lockfile; pnpm test")
+    build(
+        "pnpm install; pnpm test",
+        "rm -r node_modules; pnpm install --offline --frozen-lockfile; pnpm test",
+    )
 
     assert cache("pnpm/store/*")
     assert not (sandbox_project / ".pnpm-store").exists()

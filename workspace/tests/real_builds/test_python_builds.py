@@ -20,8 +20,13 @@ def wheel() -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         archive.writestr("tiny.py", "ONE = 1\n")
-        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        archive.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            "tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            "tiny-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\n")
     return data.getvalue()
 
@@ -38,16 +43,26 @@ def index(registry: Any) -> str:
 
 @pytest.mark.slow  # `test_uv` takes less
 def test_pip_and_pytest(
-    build: Callable, write: Callable, cache: Callable, index: str, registry: Any, monkeypatch: pytest.MonkeyPatch
+    build: Callable,
+    write: Callable,
+    cache: Callable,
+    index: str,
+    registry: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     python = getattr(sys, "_base_executable", sys.executable)
-    if subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [python, "-m", "pip", "--version"], capture_output=True, check=False
+    ).returncode:
         pytest.skip("pip is not installed")
     monkeypatch.setenv("PYTHON", sys.executable)
     write({"test_it.py": "import tiny\n\ndef test_it():\n    assert tiny.ONE == 1\n"})
-    options = f"--disable-pip-version-check --index-url {index} --trusted-host 127.0.0.1"  # others are not cached
+    # Others are not cached.
+    options = f"--disable-pip-version-check --index-url {index} --trusted-host 127.0.0.1"
     install = f"{python} -m pip install -q {options} --target lib tiny"
-    script = f"rm -rf lib; {install}; PYTHONPATH=lib $PYTHON -m pytest -q -p no:cacheprovider test_it.py"
+    script = (
+        f"rm -rf lib; {install}; PYTHONPATH=lib $PYTHON -m pytest -q -p no:cacheprovider test_it.py"
+    )
 
     outputs = build(script, script, network=True)
 
@@ -56,7 +71,9 @@ def test_pip_and_pytest(
     assert registry.asked.count("/tiny-1.0-py3-none-any.whl") == 1
 
 
-def test_uv(need, build: Callable, write: Callable, cache: Callable, index: str, sandbox_home: Path) -> None:
+def test_uv(
+    need, build: Callable, write: Callable, cache: Callable, index: str, sandbox_home: Path
+) -> None:
     need("uv")
     (sandbox_home / ".cache/uv").mkdir()  # the user's own
     write({
@@ -72,7 +89,9 @@ def test_uv(need, build: Callable, write: Callable, cache: Callable, index: str,
 
 
 @pytest.mark.slow  # it makes an environment; `test_uv` takes less
-def test_tox(need, build: Callable, write: Callable, cache: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tox(
+    need, build: Callable, write: Callable, cache: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("tox")
     monkeypatch.setenv("VIRTUALENV_NO_PERIODIC_UPDATE", "1")
     write({
@@ -80,7 +99,9 @@ def test_tox(need, build: Callable, write: Callable, cache: Callable, monkeypatc
         ".gitignore": ".tox\n/agent-config\n",
     })  # fmt: skip
 
-    outputs = build("tox run --runner virtualenv -e py", "rm -r .tox; tox run --runner virtualenv -e py")
+    outputs = build(
+        "tox run --runner virtualenv -e py", "rm -r .tox; tox run --runner virtualenv -e py"
+    )
 
     assert ["/.tox/py\n" in output for output in outputs] == [True, True]
     assert cache("virtualenv")

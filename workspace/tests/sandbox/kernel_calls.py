@@ -1,4 +1,5 @@
-"""Make system calls and print their errors: a program for tests, without imports but of Python's own.
+"""Make system calls and print their errors: a program for tests, without imports but of Python's
+own.
 
 Reads a list of [number, argument...] as JSON from its first argument. With the second argument
 "i386", it calls as programs of 32 bits do.

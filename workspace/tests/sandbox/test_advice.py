@@ -1,4 +1,6 @@
-"""What a build in the sandbox gets from its environment, and what the user is told when it needs more."""
+"""What a build in the sandbox gets from its environment, and what the user is told when it needs
+more.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ pytestmark = pytest.mark.usefixtures("bubblewrap")
 Run = Callable[..., ProcessResult]
 
 
-def test_build_tools_find_their_caches(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_tools_find_their_caches(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOFLAGS", "-mod=mod")
     monkeypatch.setenv("NPM_CONFIG_CACHE", "/mine")
     monkeypatch.setenv("MAVEN_OPTS", "-Xmx1g")
@@ -41,8 +45,12 @@ def test_pnpms_store_is_private_and_stays_where_it_is(
     store.mkdir(parents=True)
     (store / "kept").write_text("the user's")
 
-    assert run("touch ~/.local/share/pnpm/store/{kept,made}; rm ~/.local/share/pnpm/store/kept").passed
-    result = run("ls ~/.local/share/pnpm/store; echo $pnpm_config_store_dir $PNPM_HOME; touch ~/.local/share/pnpm/x")
+    assert run(
+        "touch ~/.local/share/pnpm/store/{kept,made}; rm ~/.local/share/pnpm/store/kept"
+    ).passed
+    result = run(
+        "ls ~/.local/share/pnpm/store; echo $pnpm_config_store_dir $PNPM_HOME; touch ~/.local/share/pnpm/x"
+    )
 
     assert result.output.decode().startswith(f"made\n{store}\n")
     assert b"Read-only file system" in result.output
@@ -69,7 +77,10 @@ def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> 
     ("output", "opened"),
     [
         ("touch: cannot touch '{home}/.tool/x': Read-only file system", "~/.tool"),
-        ("OSError: [Errno 30] Read-only file system: '{home}/.local/share/tool/a b/c'", "~/.local/share/tool"),
+        (
+            "OSError: [Errno 30] Read-only file system: '{home}/.local/share/tool/a b/c'",
+            "~/.local/share/tool",
+        ),
         ("Error: EROFS: read-only file system, mkdir '{home}/.config/tool'", "~/.config/tool"),
         ("mkdir {home}/go/pkg: read-only file system", "~/go"),
         (
@@ -91,7 +102,10 @@ def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> 
             "~/.local/share/uv",
         ),
         ("npm error enoent ENOENT: no such file or directory, mkdir '{home}/.npm/_logs'", "~/.npm"),
-        ("cp: cannot create regular file '/usr/local/lib/x': Read-only file system", "/usr/local/lib"),
+        (
+            "cp: cannot create regular file '/usr/local/lib/x': Read-only file system",
+            "/usr/local/lib",
+        ),
         ("touch: cannot touch 'build.sh': Read-only file system", ""),
         ("fatal: Unable to create '{root}/.git/index.lock': Read-only file system", ""),
     ],
@@ -99,12 +113,18 @@ def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> 
 def test_a_build_that_fails_on_a_read_only_place_says_so(
     run: Run, home: Path, project: Path, output: str, opened: str
 ) -> None:
-    (project / "output").write_text(f"compiling\n{output.format(home=home, root=project)}\nfailed\n")
+    (project / "output").write_text(
+        f"compiling\n{output.format(home=home, root=project)}\nfailed\n"
+    )
 
     advice = run("cat output >&2; exit 1").advice
 
     assert "\n" not in advice
-    assert f'sandbox.writable = ["{opened}"]' in advice if opened else "keeps .git, build.sh and" in advice
+    assert (
+        f'sandbox.writable = ["{opened}"]' in advice
+        if opened
+        else "keeps .git, build.sh and" in advice
+    )
 
 
 def test_a_build_that_passes_gets_no_advice(run: Run) -> None:
@@ -112,7 +132,10 @@ def test_a_build_that_passes_gets_no_advice(run: Run) -> None:
 
 
 def test_what_is_to_be_opened_can_be(run: Run, home: Path) -> None:
-    opened = [f"~/{name}" for name in ("st", "go", ".tool", ".yarn", ".npm", ".m2", ".cargo/git", ".local/share/uv")]
+    opened = [
+        f"~/{name}"
+        for name in ("st", "go", ".tool", ".yarn", ".npm", ".m2", ".cargo/git", ".local/share/uv")
+    ]
     for place in opened:
         (home / place[2:]).mkdir(parents=True)
     assert run("".join(f"touch {place}/new;" for place in opened), writable=(*opened,)).passed
@@ -128,23 +151,36 @@ def test_what_is_to_be_opened_can_be(run: Run, home: Path) -> None:
         "mkdir: cannot create directory '/x': Read-only file system",
     ],
 )
-def test_what_other_programs_run_is_not_named_as_what_to_open(run: Run, project: Path, home: Path, output: str) -> None:
+def test_what_other_programs_run_is_not_named_as_what_to_open(
+    run: Run, project: Path, home: Path, output: str
+) -> None:
     (project / "output").write_text(output.format(home=home))
 
     advice = run("cat output; exit 1").advice
 
     assert "sandbox.writable" not in advice
-    assert advice.endswith("change the build to write inside the project, for example to a virtual environment there")
+    assert advice.endswith(
+        "change the build to write inside the project, for example to a virtual environment there"
+    )
 
 
 def test_an_error_without_a_path_names_no_folder(run: Run) -> None:
     advice = run("echo '2: Read-only file system (os error 30)'; exit 1").advice
 
-    assert advice.endswith("everything outside the project read-only: 2: Read-only file system (os error 30)")
+    assert advice.endswith(
+        "everything outside the project read-only: 2: Read-only file system (os error 30)"
+    )
 
 
 @pytest.mark.parametrize(
-    "output", ["cat: x: No such file or directory", "open {home}/src/project/x: no such file or directory", "failed"]
+    "output",
+    [
+        "cat: x: No such file or directory",
+        "open {home}/src/project/x: no such file or directory",
+        "failed",
+    ],
 )
-def test_a_build_that_fails_for_its_own_reason_gets_no_advice(run: Run, home: Path, output: str) -> None:
+def test_a_build_that_fails_for_its_own_reason_gets_no_advice(
+    run: Run, home: Path, output: str
+) -> None:
     assert run(f"echo '{output.format(home=home)}'; exit 1").advice == ""

@@ -21,12 +21,16 @@ pytestmark = pytest.mark.usefixtures("bubblewrap")
 
 Run = Callable[..., ProcessResult]
 NAMES = (".git", ".gitignore", ".gitattributes", "build.sh", "logs", "CACHEDIR.TAG")
-READ_ALL = f"for each in $(find . -name '*' -not -type d); do cat $each; done; grep -rs {CANARY} . ~; true"
+READ_ALL = (
+    f"for each in $(find . -name '*' -not -type d); do cat $each; done; grep -rs {CANARY} . ~; true"
+)
 
 
 @pytest.fixture
 def secrets(home: Path, project: Path, tmp_path: Path) -> list[Path]:
-    """Files that no build may read: a key, credentials, and what others keep in places that the sandbox replaces."""
+    """Files that no build may read: a key, credentials, and what others keep in places that the
+    sandbox replaces.
+    """
     files = [home / ".ssh/id_rsa", home / ".cache/other/token", project / "agent-config/key.txt"]
     if tmp_path.is_relative_to("/tmp"):  # which is private in the sandbox
         files.append(tmp_path / "neighbor.txt")
@@ -38,7 +42,9 @@ def secrets(home: Path, project: Path, tmp_path: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("above", [False, True], ids=["the file", "the folder above"])
-def test_a_link_shows_nothing(run: Run, project: Path, secrets: list[Path], name: str, above: bool) -> None:
+def test_a_link_shows_nothing(
+    run: Run, project: Path, secrets: list[Path], name: str, above: bool
+) -> None:
     for number, secret in enumerate(secrets):
         target = secret.parent if above else secret
         folder = project / f"s{number}"
@@ -47,23 +53,31 @@ def test_a_link_shows_nothing(run: Run, project: Path, secrets: list[Path], name
         (project / f"r{number}").mkdir()
         (project / f"r{number}" / name).symlink_to(os.path.relpath(target, project / f"r{number}"))
 
-    result = run(READ_ALL, read_only=("logs", *(f"s{number}/{name}" for number in range(len(secrets)))))
+    result = run(
+        READ_ALL, read_only=("logs", *(f"s{number}/{name}" for number in range(len(secrets))))
+    )
 
     assert CANARY.encode() not in result.output
 
 
-def test_a_folder_behind_a_link_is_not_entered(run: Run, project: Path, home: Path, secrets: list[Path]) -> None:
+def test_a_folder_behind_a_link_is_not_entered(
+    run: Run, project: Path, home: Path, secrets: list[Path]
+) -> None:
     (home / ".ssh/.gitignore").write_text(CANARY)
     (home / ".ssh/.git").mkdir()
     (home / ".ssh/.git/config").write_text(CANARY)
     (project / "deep").symlink_to(home / ".ssh")
 
-    result = run(f"{READ_ALL}; cat deep/.gitignore deep/.git/config", read_only=("deep/id_rsa", "deep/.git"))
+    result = run(
+        f"{READ_ALL}; cat deep/.gitignore deep/.git/config", read_only=("deep/id_rsa", "deep/.git")
+    )
 
     assert CANARY.encode() not in result.output
 
 
-def test_a_link_to_a_socket_opens_none(run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_a_socket_opens_none(
+    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = home / "run"
     folder.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
@@ -75,7 +89,9 @@ def test_a_link_to_a_socket_opens_none(run: Run, project: Path, home: Path, monk
             (project / f"s{number}").mkdir()
             (project / f"s{number}" / name).symlink_to(folder / "docker.sock")
         connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
-        result = run(f'for each in s0/.gitignore s1/.git; do python3 -c "{connect}" $each && echo open; done; true')
+        result = run(
+            f'for each in s0/.gitignore s1/.git; do python3 -c "{connect}" $each && echo open; done; true'
+        )
 
     assert b"open" not in result.output
     assert result.passed
@@ -122,7 +138,9 @@ def test_a_shared_cache_that_leads_to_what_is_hidden_is_refused(run: Run, home: 
     (home / ".ssh").mkdir()
     (home / ".cache/huggingface").symlink_to(home / ".ssh")
 
-    with pytest.raises(NotReady, match=r"/\.cache/huggingface would show .*/\.ssh, which is hidden"):
+    with pytest.raises(
+        NotReady, match=r"/\.cache/huggingface would show .*/\.ssh, which is hidden"
+    ):
         run("true", mode="auto")
 
 
@@ -187,7 +205,9 @@ def special_files(project: Path) -> None:
     ],
     ids=lambda tree: tree.__name__,
 )
-def test_no_tree_switches_the_sandbox_off(run: Run, project: Path, tree: Callable[[Path], None]) -> None:
+def test_no_tree_switches_the_sandbox_off(
+    run: Run, project: Path, tree: Callable[[Path], None]
+) -> None:
     tree(project)
 
     result = run("cat agent-config/key.txt; touch made ~/x", mode="auto")
@@ -203,17 +223,23 @@ def test_deep_repositories_are_named_as_unprotected(project: Path) -> None:
         runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
         try:
             if mode == "require":
-                with pytest.raises(NotReady, match="only 2 of 5 nested git repositories are protected"):
+                with pytest.raises(
+                    NotReady, match="only 2 of 5 nested git repositories are protected"
+                ):
                     runner.look_ahead()
             else:
-                assert runner.sandbox_warning() == "only 2 of 5 nested git repositories are protected"
+                assert (
+                    runner.sandbox_warning() == "only 2 of 5 nested git repositories are protected"
+                )
         finally:
             runner.remove_private_folders()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another account is refused before bubblewrap starts")
 @pytest.mark.parametrize("mode", ["auto", "require"])
-def test_a_project_that_bubblewrap_cannot_hold_is_refused(run: Run, project: Path, mode: str) -> None:
+def test_a_project_that_bubblewrap_cannot_hold_is_refused(
+    run: Run, project: Path, mode: str
+) -> None:
     """The sandbox works on this machine, so that a failure is the project's."""
     project.chmod(0o000)  # root passes, but not in the sandbox, where it has no capability
     try:
@@ -249,7 +275,9 @@ def test_nothing_on_the_path_switches_the_sandbox_off(
 
 
 @pytest.mark.parametrize("name", [".aws", ".cargo", ".config", ".ssh"])
-def test_a_closed_folder_of_credentials_stays_closed(run: Run, home: Path, name: str, no_privileges: None) -> None:
+def test_a_closed_folder_of_credentials_stays_closed(
+    run: Run, home: Path, name: str, no_privileges: None
+) -> None:
     (home / name).mkdir()
     (home / name / "credentials").write_text(CANARY)
     (home / name).chmod(0o000)
@@ -260,7 +288,9 @@ def test_a_closed_folder_of_credentials_stays_closed(run: Run, home: Path, name:
     assert CANARY.encode() not in result.output
 
 
-def test_a_key_in_a_closed_folder_of_the_project_is_hidden(run: Run, project: Path, no_privileges: None) -> None:
+def test_a_key_in_a_closed_folder_of_the_project_is_hidden(
+    run: Run, project: Path, no_privileges: None
+) -> None:
     (project / "keys").mkdir()
     (project / "keys/key.txt").write_text(CANARY)
     (project / "keys").chmod(0o000)
@@ -307,13 +337,20 @@ runner.remove_private_folders()
     [
         ("mount --bind ~ ~/second", "second/.ssh/id_rsa second/src/project/agent-config/key.txt"),
         ("mount --bind ~/.ssh '{outside}/a b'", "'{outside}/a b/id_rsa'"),
-        ("mount --bind ~/.ssh/id_rsa ~/second/file; mount --bind ~/second {outside}", "second/file"),
+        (
+            "mount --bind ~/.ssh/id_rsa ~/second/file; mount --bind ~/second {outside}",
+            "second/file",
+        ),
         ("mount --rbind / {outside}; mount --bind ~/.ssh ~/second", "'{outside}'$HOME/.ssh/id_rsa"),
         ("mount -t proc proc ~/second", "second/self/environ second/1/cmdline second/mounts"),
     ],
 )
-def test_a_second_place_of_what_is_hidden_is_hidden(home: Path, project: Path, mount: str, shown: str) -> None:
-    """As in containers that show the disk of the machine, and beside a chroot with a procfs of its own."""
+def test_a_second_place_of_what_is_hidden_is_hidden(
+    home: Path, project: Path, mount: str, shown: str
+) -> None:
+    """As in containers that show the disk of the machine, and beside a chroot with a procfs of its
+    own.
+    """
     (home / ".ssh").mkdir()
     (home / ".ssh/id_rsa").write_text(CANARY)
     (home / "second").mkdir()

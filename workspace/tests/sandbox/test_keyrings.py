@@ -18,7 +18,9 @@ from code_commit_workspace.records import ProcessResult
 
 CANARY = "canary-5f3a9c1e7b"
 MACHINE = os.uname().machine
-NUMBERS = {call.name: call.numbers[ABIS.index(MACHINE)] for call in REFUSED_CALLS if MACHINE in ABIS}
+NUMBERS = {
+    call.name: call.numbers[ABIS.index(MACHINE)] for call in REFUSED_CALLS if MACHINE in ABIS
+}
 Run = Callable[..., ProcessResult]
 SESSION, USER = -3, -4
 # Operations of keyctl(2).
@@ -89,7 +91,9 @@ def no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bubblewrap")
-def test_no_key_is_read_added_or_listed(run: Run, keys: list[int], listed: Callable[[], list[bytes]]) -> None:
+def test_no_key_is_read_added_or_listed(
+    run: Run, keys: list[int], listed: Callable[[], list[bytes]]
+) -> None:
     before = listed()
 
     shown = run(f"python3 -c '{attempt(keys, SESSION, USER)}'; cat /proc/keys /proc/key-users")
@@ -136,7 +140,9 @@ def test_a_process_without_a_sandbox_keeps_the_keyring(keys: list[int], tmp_path
 
 
 @pytest.mark.usefixtures("bubblewrap")
-def test_an_account_without_privileges_is_no_different(by_plain_account: Callable[[str], str], keys: list[int]) -> None:
+def test_an_account_without_privileges_is_no_different(
+    by_plain_account: Callable[[str], str], keys: list[int]
+) -> None:
     # What this process has in its session, its children have, whatever their account.
     output = by_plain_account(
         f"/usr/bin/python3 -c '{attempt(keys, SESSION, USER)}'; cat /proc/keys /proc/key-users 2>&1; unshare -Ur cat /proc/keys 2>&1"

@@ -73,7 +73,14 @@ def _upwards(path: str) -> Iterable[str]:
 
 NAMES = ("a", "b", ".git", ".gitignore", ".gitattributes", "build.sh", "keys")
 PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
-PLACES = ("{home}/.ssh", "{home}/.ssh/id", "{home}/.cache/x", "{home}", "{root}/agent-config", "{root}/keys/key")
+PLACES = (
+    "{home}/.ssh",
+    "{home}/.ssh/id",
+    "{home}/.cache/x",
+    "{home}",
+    "{root}/agent-config",
+    "{root}/keys/key",
+)
 TARGETS = st.one_of(
     st.sampled_from((*PLACES, "/", ".", "..", "../..", "/tmp", "/var/tmp")),
     PATHS,
@@ -85,11 +92,18 @@ ENTRIES = st.lists(st.tuples(PATHS, st.one_of(st.none(), TARGETS)), max_size=12)
 
 @given(entries=ENTRIES, opened=st.lists(PATHS, max_size=2))
 @settings(deadline=None, max_examples=int(os.environ.get("CODE_COMMIT_MOUNT_EXAMPLES", "60")))
-def test_no_tree_shows_what_is_hidden(entries: list[tuple[str, str | None]], opened: list[str]) -> None:
+def test_no_tree_shows_what_is_hidden(
+    entries: list[tuple[str, str | None]], opened: list[str]
+) -> None:
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         home = Path(os.path.realpath(name), "home")
         root = home / "src/project"
-        secrets = (home / ".ssh/id", home / ".cache/x", root / "agent-config/key", root / "keys/key")
+        secrets = (
+            home / ".ssh/id",
+            home / ".cache/x",
+            root / "agent-config/key",
+            root / "keys/key",
+        )
         for secret in secrets:
             secret.parent.mkdir(parents=True, exist_ok=True)
             secret.write_text(CANARY)
@@ -101,14 +115,18 @@ def test_no_tree_shows_what_is_hidden(entries: list[tuple[str, str | None]], ope
             hidden=(root / "agent-config", root / "keys/key"),
             protected=(),
             read_only=lambda: (".git", ".gitignore", "build.sh", *made),
-            repositories=lambda: [path.rpartition("/")[0] for path in made if path.endswith("/.git")],
+            repositories=lambda: [
+                path.rpartition("/")[0] for path in made if path.endswith("/.git")
+            ],
             writable=(),
             readable=tuple(os.path.realpath(home / path) for path in opened),
         )
         private = PrivateFolders(str(root), os.environ)
         place = str(private_place(str(root), os.environ))
 
-        arranged = arrange(view_of(project, private).mounts, root=str(root), private=place, empty=private.empty)
+        arranged = arrange(
+            view_of(project, private).mounts, root=str(root), private=place, empty=private.empty
+        )
 
         seen = Seen(arranged.mounts)
         for secret in secrets:
@@ -135,7 +153,9 @@ def _make(path: Path, target: str | None, root: Path, home: Path) -> bool:
     return False
 
 
-MOUNTED = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
+MOUNTED = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(
+    lambda parts: "/" + "/".join(parts)
+)
 MOUNTS = st.lists(
     st.builds(
         Mount,
@@ -152,9 +172,14 @@ MOUNTS = st.lists(
 @settings(max_examples=int(os.environ.get("CODE_COMMIT_MOUNT_EXAMPLES", "60")) * 10)
 def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
     """Mount points in private folders would be made: these mounts are of paths that do not exist."""
-    mounts = [Mount(each.path, each.kind, "" if each.kind == "hidden" else each.source, each.origin) for each in mounts]
+    mounts = [
+        Mount(each.path, each.kind, "" if each.kind == "hidden" else each.source, each.origin)
+        for each in mounts
+    ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("code_commit_workspace.process.mounts.make_mount_point", lambda *_, **__: None)
+        patch.setattr(
+            "code_commit_workspace.process.mounts.make_mount_point", lambda *_, **__: None
+        )
         try:
             arranged = arrange(mounts, root="/a", private="/b", empty="/empty")
         except NotReady:
@@ -170,4 +195,6 @@ def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
     for mount in arranged.mounts.values():
         if mount.kind == "writable":
             assert mount.origin in {"project", "private"}
-            assert (mount.source or mount.path).startswith("/a" if mount.origin == "project" else "/b")
+            assert (mount.source or mount.path).startswith(
+                "/a" if mount.origin == "project" else "/b"
+            )

@@ -29,9 +29,26 @@ def below(folder: Path) -> set[str]:
 
 
 STORES = (
-    *(".ssh/id_ed25519", ".aws/credentials", ".gnupg/private-keys-v1.d/a.key", ".netrc", ".git-credentials"),
-    *(".docker/config.json", ".kube/config", ".config/gcloud/credentials.db", ".config/gh/hosts.yml", ".azure/tokens"),
-    *(".config/code-commit/config.toml", ".cargo/credentials.toml", ".bash_history", ".local/share/keyrings/a"),
+    *(
+        ".ssh/id_ed25519",
+        ".aws/credentials",
+        ".gnupg/private-keys-v1.d/a.key",
+        ".netrc",
+        ".git-credentials",
+    ),
+    *(
+        ".docker/config.json",
+        ".kube/config",
+        ".config/gcloud/credentials.db",
+        ".config/gh/hosts.yml",
+        ".azure/tokens",
+    ),
+    *(
+        ".config/code-commit/config.toml",
+        ".cargo/credentials.toml",
+        ".bash_history",
+        ".local/share/keyrings/a",
+    ),
 )
 
 
@@ -61,14 +78,19 @@ def test_no_process_makes_or_moves_a_configuration(run: Run, home: Path, exists:
     """
 
     assert run(script, hidden=(folder,)).passed
-    assert {path for path in below(home) ^ before if not path.startswith(".cache/code-commit")} == set()
+    assert {
+        path for path in below(home) ^ before if not path.startswith(".cache/code-commit")
+    } == set()
 
 
 def test_the_cache_is_private_and_kept_for_the_project(run: Run, home: Path) -> None:
     (home / ".cache/pip").mkdir()
     (home / ".cache/pip/wheel").write_text("the user's")
 
-    assert run("ls ~/.cache/pip; mkdir ~/.cache/made && touch ~/.cache/made/here /tmp/gone").exit_code == 0
+    assert (
+        run("ls ~/.cache/pip; mkdir ~/.cache/made && touch ~/.cache/made/here /tmp/gone").exit_code
+        == 0
+    )
     result = run("ls ~/.cache/made; test ! -e /tmp/gone && echo $XDG_CACHE_HOME")
 
     assert result.output == f"here\n{home}/.cache\n".encode()
@@ -80,7 +102,9 @@ def test_the_cache_is_private_and_kept_for_the_project(run: Run, home: Path) -> 
 @pytest.mark.parametrize(
     "closed", ["chmod 000 ~/.cache", "mkdir -p ~/.cache/puppeteer/x; chmod 000 ~/.cache/puppeteer"]
 )
-def test_no_build_closes_the_cache_for_the_next_one(run: Run, home: Path, closed: str, no_privileges: None) -> None:
+def test_no_build_closes_the_cache_for_the_next_one(
+    run: Run, home: Path, closed: str, no_privileges: None
+) -> None:
     assert run(closed).passed
     (home / ".cache/puppeteer").mkdir()
     (home / ".cache/puppeteer/browser").touch()
@@ -99,11 +123,17 @@ def test_without_a_plain_cache_a_variable_names_the_private_one(
         (tmp_path / "cache").mkdir()
     before = below(tmp_path / "cache") if kind == "a link" else set()
 
-    result = run("touch $XDG_CACHE_HOME/made && cat $XDG_CACHE_HOME/made && touch $GRADLE_USER_HOME.x && echo ok")
+    result = run(
+        "touch $XDG_CACHE_HOME/made && cat $XDG_CACHE_HOME/made && touch $GRADLE_USER_HOME.x && echo ok"
+    )
 
     assert result.output == b"ok\n"
     if kind == "a link":
-        made = {path for path in below(tmp_path / "cache") - before if not path.startswith("code-commit")}
+        made = {
+            path
+            for path in below(tmp_path / "cache") - before
+            if not path.startswith("code-commit")
+        }
         assert made == set()
 
 
@@ -115,7 +145,9 @@ def test_what_was_downloaded_on_purpose_is_seen_and_read_only(run: Run, home: Pa
     for name in ("huggingface", "puppeteer"):
         (home / ".cache" / name).mkdir()
 
-    result = run("cat ~/.cache/ms-playwright/browser; touch ~/.cache/{ms-playwright,huggingface,puppeteer}/x")
+    result = run(
+        "cat ~/.cache/ms-playwright/browser; touch ~/.cache/{ms-playwright,huggingface,puppeteer}/x"
+    )
 
     assert result.output.startswith(b"there")
     assert result.output.count(b"Read-only file system") == 3
@@ -149,19 +181,29 @@ def test_many_rules_are_read_only_or_compared(run: Run, project: Path) -> None:
 
     result = run("for each in package*/.gitignore; do echo x > $each; done; true")
 
-    changed = {str(path.relative_to(project)) for path in project.glob("*/.gitignore") if path.read_text() != "*.o\n"}
+    changed = {
+        str(path.relative_to(project))
+        for path in project.glob("*/.gitignore")
+        if path.read_text() != "*.o\n"
+    }
     assert 0 < len(changed) < 10
     assert set(result.tampered) == changed
 
 
-@pytest.mark.parametrize(("mode", "count"), [("require", 100), ("auto", 33), ("auto", 100), ("require", 32)])
-def test_more_nested_repositories_than_can_be_protected(run: Run, project: Path, mode: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "count"), [("require", 100), ("auto", 33), ("auto", 100), ("require", 32)]
+)
+def test_more_nested_repositories_than_can_be_protected(
+    run: Run, project: Path, mode: str, count: int
+) -> None:
     for number in range(count):
         (project / f"sub{number:03}/.git").mkdir(parents=True)
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
     try:
         if count > 32 and mode == "require":
-            with pytest.raises(NotReady, match=f"only 32 of {count} nested git repositories are protected") as told:
+            with pytest.raises(
+                NotReady, match=f"only 32 of {count} nested git repositories are protected"
+            ) as told:
                 runner.look_ahead()
             assert told.value.hint == "pass --sandbox auto or off"
         else:
@@ -177,13 +219,17 @@ def test_nested_repositories_of_many_owners_are_protected(run: Run, project: Pat
     for number in range(32):
         (project / f"vendor/example.org/owner{number:02}/name/.git").mkdir(parents=True)
 
-    result = run("for each in vendor/*/*/*/.git; do touch $each/config; done; mv vendor/example.org/owner31 x; true")
+    result = run(
+        "for each in vendor/*/*/*/.git; do touch $each/config; done; mv vendor/example.org/owner31 x; true"
+    )
 
     assert result.output.count(b"Read-only file system") == 32
     assert b"Device or resource busy" in result.output
 
 
-def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_this_program_cannot_be_changed(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / ".venv/lib/site-packages/pluggy").mkdir(parents=True)
     (project / "src/ours").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(project / ".venv"))
@@ -198,13 +244,18 @@ def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, mon
         "touch .venv/lib/site-packages/pluggy/x src/ours/x; for each in lib/*; do touch $each/x; done; mv .venv v; mv src s; touch src/x"
     )
 
-    assert [path.parent.name for path in sorted(project.glob("lib/*/x"))] == ["code_commit_x.part", "other"]
+    assert [path.parent.name for path in sorted(project.glob("lib/*/x"))] == [
+        "code_commit_x.part",
+        "other",
+    ]
     assert result.output.count(b"Read-only file system") == 3
     assert result.output.count(b"Device or resource busy") == 2
     assert (project / "src/x").exists()
 
 
-def test_a_file_with_another_name_outside_is_replaced_by_a_copy(run: Run, project: Path, home: Path) -> None:
+def test_a_file_with_another_name_outside_is_replaced_by_a_copy(
+    run: Run, project: Path, home: Path
+) -> None:
     (home / ".cache/uv").mkdir()
     (home / ".cache/uv/module.py").write_text("theirs\n")
     (home / ".cache/uv/module.py").chmod(0o750)
@@ -245,11 +296,15 @@ def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> N
     assert result.output.count(b"Read-only file system") == 3
 
 
-def test_no_program_can_be_put_on_the_path(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_can_be_put_on_the_path(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "tool/bin").mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{home}/tool/bin{os.pathsep}{os.environ['PATH']}")
 
-    result = run("touch ~/tool/x ~/tool/bin/git; mv ~/tool/bin ~/tool/old", writable=(home / "tool",))
+    result = run(
+        "touch ~/tool/x ~/tool/bin/git; mv ~/tool/bin ~/tool/old", writable=(home / "tool",)
+    )
 
     assert result.output.count(b"Read-only file system") == 1
     assert result.output.count(b"Device or resource busy") == 1
@@ -266,12 +321,17 @@ def test_of_a_folder_on_the_path_below_tmp_nothing_beside_it_is_shown(
     for path in ("tools/own/run", "tools/private", "kit/bin/run", "kit/lib/part"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    monkeypatch.setenv("PATH", f"{tmp_path}/tools/own{os.pathsep}{tmp_path}/kit/bin{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH",
+        f"{tmp_path}/tools/own{os.pathsep}{tmp_path}/kit/bin{os.pathsep}{os.environ['PATH']}",
+    )
 
     assert run(f"cd '{tmp_path}'; echo tools/* kit/*").output == b"tools/own kit/bin kit/lib\n"
 
 
-def test_bash_is_not_the_projects(run: Run, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bash_is_not_the_projects(
+    run: Run, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "bin").mkdir()
     (project / "bin/bash").write_text("#!/bin/sh\ntouch planted\n")
     (project / "bin/bash").chmod(0o755)
@@ -280,12 +340,16 @@ def test_bash_is_not_the_projects(run: Run, project: Path, tmp_path: Path, monke
     off = ProcessRunner(project, SandboxSettings("off"), redactor=Redactor())
 
     assert run("echo own").output == b"own\n"
-    assert off.run(["bash", "-c", "echo own"], log=tmp_path / "log", timeout=MINUTE).output == b"own\n"
+    assert (
+        off.run(["bash", "-c", "echo own"], log=tmp_path / "log", timeout=MINUTE).output == b"own\n"
+    )
     assert not (project / "planted").exists()
 
 
 @pytest.mark.parametrize("opened", ["", ".config", "..", ".cache", ".cache/code-commit/sandbox/x"])
-def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Path, opened: str) -> None:
+def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(
+    run: Run, home: Path, opened: str
+) -> None:
     with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process can"):
         run("true", writable=(home / opened,), hidden=(home / ".config/code-commit",))
 
@@ -298,12 +362,16 @@ def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting
 
 @pytest.mark.parametrize("mode", ["auto", "require"])
 @pytest.mark.parametrize("folder", ["/", "~", "~/.."])
-def test_a_project_that_holds_the_home_folder_is_refused(home: Path, mode: str, folder: str) -> None:
+def test_a_project_that_holds_the_home_folder_is_refused(
+    home: Path, mode: str, folder: str
+) -> None:
     runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
     with pytest.raises(NotReady, match="the sandbox cannot protect it") as told:
         runner.look_ahead()
-    what = "is the root of the file system" if folder == "/" else f"is or holds the home folder {home}"
+    what = (
+        "is the root of the file system" if folder == "/" else f"is or holds the home folder {home}"
+    )
     assert told.value.message.startswith(f"the project {os.path.realpath(runner._root)} {what}: ")
     assert told.value.hint == "work in a subfolder, or pass --sandbox off"
 
@@ -312,12 +380,21 @@ def test_a_project_that_holds_the_home_folder_is_refused(home: Path, mode: str, 
 @pytest.mark.parametrize(
     ("home_folder", "message", "hint"),
     [
-        ("/proc/self", "private temporary folders cannot be created in", "set XDG_CACHE_HOME to a writable folder"),
+        (
+            "/proc/self",
+            "private temporary folders cannot be created in",
+            "set XDG_CACHE_HOME to a writable folder",
+        ),
         ("/nobody", "there is no home folder /nobody", "set HOME to one"),
     ],
 )
 def test_without_a_home_folder_no_process_starts(
-    project: Path, monkeypatch: pytest.MonkeyPatch, mode: str, home_folder: str, message: str, hint: str
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    home_folder: str,
+    message: str,
+    hint: str,
 ) -> None:
     monkeypatch.setenv("HOME", home_folder)
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
@@ -335,7 +412,11 @@ def test_the_kernel_is_out_of_reach(run: Run) -> None:
         "mount -t tmpfs none /mnt; grep CapEff /proc/self/status; ls -d /proc/[0-9]* | wc -l"
     )
 
-    seen = run("awk '$2 ~ /^.proc./ {print $2, substr($4, 1, 2)}' /proc/mounts").output.decode().splitlines()
+    seen = (
+        run("awk '$2 ~ /^.proc./ {print $2, substr($4, 1, 2)}' /proc/mounts")
+        .output.decode()
+        .splitlines()
+    )
     names = ["sys", "pressure"]
     if os.geteuid() == 0:
         names += ["acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger"]
@@ -352,7 +433,9 @@ def test_root_works_in_the_project_of_another_user(run: Run, project: Path) -> N
     for path in (project, project / "build.sh", project / "closed"):
         os.chown(path, 65534, 65534)
 
-    result = run("touch closed/made && chown 65534 closed/made && chmod 600 build.sh; grep CapEff /proc/self/status")
+    result = run(
+        "touch closed/made && chown 65534 closed/made && chmod 600 build.sh; grep CapEff /proc/self/status"
+    )
 
     assert (project / "closed/made").stat().st_uid == 65534
     assert b"CapEff:\t000000000000000b\n" in result.output
@@ -375,7 +458,10 @@ runner.remove_private_folders()
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that another account may enter. Whenever pytest starts, it closes the one above every `tmp_path`."""
+    """A folder that another account may enter.
+
+    Whenever pytest starts, it closes the one above every `tmp_path`.
+    """
     with TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -397,12 +483,18 @@ def test_an_account_without_privileges_has_the_same_sandbox(open_folder: Path) -
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(home), "PYTHONPATH": str(source)}
 
     probe = subprocess.run(
-        [*account[:4], python, "-c", f"open({str(source / 'code_commit_workspace/errors.py')!r})"], check=False
+        [*account[:4], python, "-c", f"open({str(source / 'code_commit_workspace/errors.py')!r})"],
+        check=False,
     )
     if probe.returncode:
         pytest.skip("another account cannot read this checkout")
     done = subprocess.run(
-        [*account, str(home / "project"), script], env=environ, cwd="/", capture_output=True, text=True, check=False
+        [*account, str(home / "project"), script],
+        env=environ,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0, done.stderr
@@ -416,7 +508,15 @@ def test_an_account_without_privileges_has_the_same_sandbox(open_folder: Path) -
 @pytest.mark.skipif(os.geteuid() != 0, reason="about root")
 def test_root_that_may_not_mount_works_as_another_user_would(project: Path) -> None:
     (project / "script").write_text("touch made ~/x build.sh; ls agent-config; id -u\n")
-    command = ["setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", ACCOUNT, str(project), "source ./script"]
+    command = [
+        "setpriv",
+        "--bounding-set=-sys_admin",
+        sys.executable,
+        "-c",
+        ACCOUNT,
+        str(project),
+        "source ./script",
+    ]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 

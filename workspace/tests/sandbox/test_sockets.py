@@ -29,7 +29,9 @@ def test_no_socket_is_reached_in_what_the_user_shows(
         listener.listen()
         connect = "import socket; socket.socket(socket.AF_UNIX).connect('agent')"
 
-        result = run(f'cd ~/.gnupg; cat conf; python3 -c "{connect}"', **{setting: (home / ".gnupg",)})
+        result = run(
+            f'cd ~/.gnupg; cat conf; python3 -c "{connect}"', **{setting: (home / ".gnupg",)}
+        )
 
         assert result.output.startswith(b"shown")
         assert b"Error: [Errno" in result.output
@@ -49,7 +51,9 @@ def test_a_socket_in_another_folder_that_the_user_opens_is_reached(
         listener.bind("shared/service")
         listener.listen()
         connect = "import socket; socket.socket(socket.AF_UNIX).connect('service')"
-        result = run(f'cd ~/shared; python3 -c "{connect}" && echo reached', writable=(home / "shared",))
+        result = run(
+            f'cd ~/shared; python3 -c "{connect}" && echo reached', writable=(home / "shared",)
+        )
     assert result.output == b"reached\n"
 
 
@@ -69,7 +73,9 @@ def test_no_abstract_socket_outside_is_reached(run: Run) -> None:
     assert b"PermissionError" in result.output or b"Operation not permitted" in result.output
 
 
-def test_sockets_and_variables_of_services_are_not_there(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_and_variables_of_services_are_not_there(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = home / "agent.sock"
     monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
@@ -93,7 +99,9 @@ def test_no_socket_of_a_users_service_is_reached(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-        result = run(f"/usr/bin/env python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\"")
+        result = run(
+            f"/usr/bin/env python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\""
+        )
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()

@@ -75,7 +75,9 @@ def test_every_call_of_the_table_is_refused(errors: Calls, column: int) -> None:
 
     found = errors([[call.numbers[column], *INVALID] for call in calls.values()])
 
-    assert dict(zip(calls, found, strict=True)) == {name: call.error for name, call in calls.items()}
+    assert dict(zip(calls, found, strict=True)) == {
+        name: call.error for name, call in calls.items()
+    }
 
 
 def test_sockets_of_few_families_can_be_made(errors: Calls, column: int) -> None:

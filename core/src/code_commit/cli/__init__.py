@@ -1,6 +1,7 @@
 """The command line.
 
-This package is the host's plugin: its commands, progress and JSON events are registered like those of any plugin.
+This package is the host's plugin: its commands, progress and JSON events are registered like those
+of any plugin.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def code_commit_commands() -> list[CommandDefinition]:
     ]
     here = "code_commit.cli"
     return [
-        CommandDefinition(name, text, f"{here}.{module}:{name}", f"{here}.{module}:{name}_arguments")
+        CommandDefinition(
+            name, text, f"{here}.{module}:{name}", f"{here}.{module}:{name}_arguments"
+        )
         for module, name, text in commands
     ]
 
@@ -39,7 +42,10 @@ def code_commit_commands() -> list[CommandDefinition]:
 def code_commit_checks() -> list[CheckDefinition]:
     """Return the checks of what the host needs."""
     names = "git, ignore line, settings, model, address, key, sandbox, plugins, replies".split(", ")  # noqa: SIM905 - like a command line
-    return [CheckDefinition(name, f"code_commit.cli.doctor:check_{name.replace(' ', '_')}") for name in names]
+    return [
+        CheckDefinition(name, f"code_commit.cli.doctor:check_{name.replace(' ', '_')}")
+        for name in names
+    ]
 
 
 @hookimpl

@@ -1,4 +1,7 @@
-"""Parse the command line, and format its help. The flags of workflows come from the installed plugins."""
+"""Parse the command line, and format its help.
+
+The flags of workflows come from the installed plugins.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,13 @@ HOST_FLAGS = (
     Flag(("--debug",), "show the traceback of an internal error"),
     _DISABLE,
 )
-RESERVED = ("--help", "-h", "--version", "-V", *(name for flag in HOST_FLAGS for name in flag.names))
+RESERVED = (
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    *(name for flag in HOST_FLAGS for name in flag.names),
+)
 BUILTIN = (("code-commit", "code_commit.cli"),)
 
 
@@ -48,17 +57,22 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     """Parse a command line that runs a workflow.
 
     Raises:
-        UsageError: an unknown flag, more than one workflow, a flag of another workflow, or one whose plugin is not
-            installed.
+        UsageError: an unknown flag, more than one workflow, a flag of another workflow, or one
+            whose plugin is not installed.
     """
     parser = workflow_parser(registry)
     known, extra = parser.parse_known_args(argv)
     if extra:
         raise _unknown(extra[0], parser, registry)
-    values = {name: value for name, value in vars(known).items() if value is not None and value is not False}
+    values = {
+        name: value
+        for name, value in vars(known).items()
+        if value is not None and value is not False
+    }
     workflow = _selected_workflow(values, registry)
     own, settings, host = (
-        {field_of(flag.names[0]) for flag in flags} for flags in (workflow.flags, SETTING_FLAGS, HOST_FLAGS)
+        {field_of(flag.names[0]) for flag in flags}
+        for flags in (workflow.flags, SETTING_FLAGS, HOST_FLAGS)
     )
     accepted = own | host | {field_of(name) for name in workflow.ignores}
     if foreign := [name for name in values if name not in accepted]:
@@ -75,20 +89,31 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 
 
 def workflow_parser(registry: Registry) -> Parser:
-    """Return the parser of a command line without a command, with the flags of every installed workflow."""
-    parser = Parser(prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]")
+    """Return the parser of a command line without a command, with the flags of every installed
+    workflow.
+    """
+    parser = Parser(
+        prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]"
+    )
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", "-V", action="store_true", help="show the version")
     for flag in HOST_FLAGS:
         _add(parser, flag)
     added: set[str] = set()
-    ordered = sorted(registry.workflows.values(), key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name))
+    ordered = sorted(
+        registry.workflows.values(),
+        key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name),
+    )
     for _, workflow in ordered:
         group = parser.add_argument_group(f"workflow {workflow.name}", workflow.help)
         for flag in workflow.flags:
             if flag.names[0] not in added:  # workflows of one distribution may share a flag
                 added.update(flag.names)
-                also = [other.name for _, other in ordered if other is not workflow and flag in other.flags]
+                also = [
+                    other.name
+                    for _, other in ordered
+                    if other is not workflow and flag in other.flags
+                ]
                 _add(group, flag, f"; also for {' and '.join(also)}" if also else "")
     for _, workflow in ordered:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
@@ -123,11 +148,16 @@ def field_of(name: str) -> str:
 
 
 def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
-    options: dict[str, Any] = {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
+    options: dict[str, Any] = (
+        {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
+    )
     if flag is _DISABLE:
         options["action"] = "append"
     target.add_argument(
-        *flag.names, dest=field_of(flag.names[0]), help=(flag.help + also).replace("%", "%%"), **options
+        *flag.names,
+        dest=field_of(flag.names[0]),
+        help=(flag.help + also).replace("%", "%%"),
+        **options,
     )
 
 
@@ -147,7 +177,10 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
 
 
 def is_selector(flag: Flag) -> bool:
-    """Return whether the flag selects the workflow and has no value. It needs no field among the options."""
+    """Return whether the flag selects the workflow and has no value.
+
+    It needs no field among the options.
+    """
     return flag.selects and flag.metavar is None
 
 
@@ -164,7 +197,9 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     if flag.startswith("-"):
         return registry.missing("flag", flag, parser._option_string_actions)  # noqa: SLF001 - no public way
     registry.command(word)  # raises where there is none
-    return UsageError(f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`")
+    return UsageError(
+        f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`"
+    )
 
 
 # --- help -------------------------------------------------------------------------------------------------------------
@@ -192,30 +227,42 @@ def print_workflow_help(registry: Registry) -> None:
 
 
 def _epilog(registry: Registry) -> str:
-    """Show examples with the commands that are installed; without the default workflow, how to install it."""
+    """Show examples with the commands that are installed; without the default workflow, how to
+    install it.
+    """
     from code_commit.plugins.missing import failed_plugins
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
         return f"The default workflow is not installed. Install it:\n  {installation('code-commit-commit')}\n{failed}"
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
-    lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
+    lines += [
+        'code-commit --query "Rename the module util to text"',
+        "git diff | code-commit --query-file - --dry-run",
+    ]
     examples = "".join(f"  {line}\n" for line in lines)
     end = "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached."
     return f"examples:\n{examples}\n{end}\n{failed}"
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats a help text, as wide as the terminal. Indented lines of descriptions are not wrapped."""
+    """Formats a help text, as wide as the terminal.
+
+    Indented lines of descriptions are not wrapped.
+    """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST))
+        super().__init__(
+            prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST)
+        )
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         import textwrap
 
         lines = (
-            line if line.startswith(" ") else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
+            line
+            if line.startswith(" ")
+            else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
             for line in text.splitlines()
         )
         return textwrap.indent("\n".join(lines), indent)
@@ -246,7 +293,9 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
+        super().__init__(
+            add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options
+        )
         self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
         for name in (None, "store"):  # how argparse calls the action of a flag with one value

@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # imported by the command that needs it: each is to start qui
     from code_commit.config.loading import Settings
     from code_commit.plugins.host import PluginHost
 
-_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
+_SECRET_WORDS = frozenset(
+    {"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"}
+)
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -45,26 +47,48 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
     from code_commit.plugins.discovery import unusable_dependents
 
     registry = host.registry
-    offers = {"providers": registry.providers, "workflows": registry.workflows, "commands": registry.commands}
+    offers = {
+        "providers": registry.providers,
+        "workflows": registry.workflows,
+        "commands": registry.commands,
+    }
     rows: list[dict[str, Any]] = [
         {
             "name": plugin.name,
             "distribution": plugin.distribution,
             "version": plugin.version,
             "guards_paths": plugin.guards_paths,
-            **{kind: [name for name, (owner, _) in known.items() if owner is plugin] for kind, known in offers.items()},
+            **{
+                kind: [name for name, (owner, _) in known.items() if owner is plugin]
+                for kind, known in offers.items()
+            },
             "hooks": registry.plugin_host.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
     failed = dict.fromkeys([*host.failures, *unusable_dependents(registry.plugin_host.disabled)])
-    failures = [{**asdict(failure), "error": host.out.redacted(failure.error)} for failure in failed]
+    failures = [
+        {**asdict(failure), "error": host.out.redacted(failure.error)} for failure in failed
+    ]
     if arguments.json:
-        host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(registry.plugin_host.disabled)})
+        host.out.document(
+            {
+                "plugins": rows,
+                "failures": failures,
+                "disabled": sorted(registry.plugin_host.disabled),
+            }
+        )
         return ExitCode.REACHED
-    table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
+    table = [
+        (row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows
+    ]
     table += [
-        (each["plugin"], each["distribution"], each["version"], f"FAILED at {each['stage']}: {each['error']}")
+        (
+            each["plugin"],
+            each["distribution"],
+            each["version"],
+            f"FAILED at {each['stage']}: {each['error']}",
+        )
         for each in failures
     ]
     host.out.table(table)
@@ -82,12 +106,16 @@ def _offers(row: Mapping[str, Any]) -> Iterator[str]:
 def models_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `models`."""
     parser.description = "List the models of the installed providers, with their aliases."
-    parser.add_argument("--refresh", action="store_true", help="ask the services which models they have")
+    parser.add_argument(
+        "--refresh", action="store_true", help="ask the services which models they have"
+    )
     add_json(parser)
 
 
 def models(host: CommandHost, arguments: Namespace) -> int:
-    """List the models of the installed providers, with their aliases: of the plugins, then of the services' lists."""
+    """List the models of the installed providers, with their aliases: of the plugins, then of the
+    services' lists.
+    """
     from code_commit.models.listed_models import listed_models, window_of
 
     code = _refresh(host) if arguments.refresh else ExitCode.REACHED
@@ -114,24 +142,38 @@ def models(host: CommandHost, arguments: Namespace) -> int:
         from code_commit.plugins.first_party import installation, offers
 
         host.out.line("no provider is installed. Install one:")
-        host.out.table([("", installation(name)) for name, offered in offers().items() if "model" in offered])
+        host.out.table(
+            [("", installation(name)) for name, offered in offers().items() if "model" in offered]
+        )
     return code
 
 
 def _refresh(host: CommandHost) -> int:
-    """Ask the services for their models, and store the answers. Return an exit code: 3 if none could be asked."""
+    """Ask the services for their models, and store the answers.
+
+    Return an exit code: 3 if none could be asked.
+    """
     from code_commit.models.listed_models import listed_models, store_listed_models, usable_models
     from code_commit.models.resolution import ResolvedModel, Services
     from code_commit.plugin_api.conversation import ProviderError
 
     redactor, code, listed = host.redactor, ExitCode.NOT_READY, listed_models()
-    services = Services(host.registry, host.configuration, host.keys_for(redactor), redactor, host.environ, host.root)
+    services = Services(
+        host.registry,
+        host.configuration,
+        host.keys_for(redactor),
+        redactor,
+        host.environ,
+        host.root,
+    )
     for name, (plugin, definition) in sorted(host.registry.providers.items()):
         try:
             if definition.base_url:
                 ask: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
                 new = usable_models(ask.models())
-                listed[name] = {each: new[each] for each in new if redactor.text(each) == each} or listed.get(name, {})
+                listed[name] = {
+                    each: new[each] for each in new if redactor.text(each) == each
+                } or listed.get(name, {})
                 host.out.note(f"{name} lists {count_of(len(new), 'model')}")
                 code = ExitCode.REACHED if code is ExitCode.NOT_READY else code
         except NotReady as error:
@@ -149,7 +191,9 @@ def _refresh(host: CommandHost) -> int:
 
 def config_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `config`."""
-    parser.description = "Print every setting, its value in this folder, and where it comes from. Keys are censored."
+    parser.description = (
+        "Print every setting, its value in this folder, and where it comes from. Keys are censored."
+    )
     add_json(parser)
 
 
@@ -164,14 +208,23 @@ def config(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"settings": rows, "key": key})
     else:
-        table = [(row["name"], json.dumps(row["value"], ensure_ascii=False), row["origin"]) for row in rows]
+        table = [
+            (row["name"], json.dumps(row["value"], ensure_ascii=False), row["origin"])
+            for row in rows
+        ]
         name = f"key of {key['config']}" if key["config"] else "key"
-        host.out.table([*table, (name, json.dumps(key["key"]), key["source"] or key["problem"] or "none is needed")])
+        host.out.table(
+            [
+                *table,
+                (name, json.dumps(key["key"]), key["source"] or key["problem"] or "none is needed"),
+            ]
+        )
     return ExitCode.REACHED
 
 
 def key_of_model(host: CommandHost) -> dict[str, str | None]:
-    """Return the config of the model that a run here would ask, its key without all but two characters, and its source.
+    """Return the config of the model that a run here would ask, its key without all but two
+    characters, and its source.
 
     The key and its source are None if the provider needs none.
 
@@ -182,7 +235,11 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
 
     _, resolved = resolve(host.registry, host.configuration, "default")
     definition = resolved.provider
-    found: dict[str, str | None] = {"config": f"{definition.name}.{resolved.config}", "key": None, "source": None}
+    found: dict[str, str | None] = {
+        "config": f"{definition.name}.{resolved.config}",
+        "key": None,
+        "source": None,
+    }
     if definition.base_url:
         table = host.configuration.connection(definition.name, resolved.config)
         if key := host.keys_for(host.redactor).key_for(definition, resolved.config, table):
@@ -191,7 +248,8 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
 
 
 def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, Any]]:
-    """Return every setting as `config --json` shows it, the host's own first, those of plugins last.
+    """Return every setting as `config --json` shows it, the host's own first, those of plugins
+    last.
 
     Keys are redacted. A section that is not valid shows as it is written.
     """
@@ -225,13 +283,17 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
 
 
 def _display(name: Sequence[str], value: Any) -> Any:
-    """Return the value of the setting `name` without secrets, which the words of names and the form of URLs tell."""
+    """Return the value of the setting `name` without secrets, which the words of names and the form
+    of URLs tell.
+    """
     words = set(re.split(r"[^a-z0-9]+", ".".join(name).lower()))
     if words & _SECRET_WORDS and not words & {"file", "path"}:
         return value if isinstance(value, bool) else redacted_value(value)
     match value:
         case str():
-            return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value))
+            return re.sub(
+                r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value)
+            )
         case Mapping():
             return {part: _display((*name, part), one) for part, one in value.items()}
         case list():

@@ -1,4 +1,6 @@
-"""`code-commit completion SHELL`: a script by shtab that completes commands, flags, models, files and runs."""
+"""`code-commit completion SHELL`: a script by shtab that completes commands, flags, models, files
+and runs.
+"""
 
 from __future__ import annotations
 
@@ -38,19 +40,27 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
     """Print the script of one shell, for the plugins installed now."""
     from shtab import complete
 
-    names = [name for _, definition in host.registry.providers.values() for name in definition.models]
+    names = [
+        name for _, definition in host.registry.providers.values() for name in definition.models
+    ]
     names += ["replay/latest"] * ("replay" in host.registry.providers)
     functions = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
-    preamble = {arguments.shell: functions.replace("{models}", " ".join(filter(_PLAIN.fullmatch, names)))}
+    preamble = {
+        arguments.shell: functions.replace("{models}", " ".join(filter(_PLAIN.fullmatch, names)))
+    }
     script = complete(_whole_parser(host), arguments.shell, preamble=preamble)  # type: ignore[arg-type]
     # shtab registers nothing when the script is read by `source`, only by `eval`.
-    script = script.replace("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc")
+    script = script.replace(
+        "$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc"
+    )
     write_stdout(sys.stdout, f"{script}\n")
     return ExitCode.REACHED
 
 
 def _whole_parser(host: CommandHost) -> Parser:
-    """Return a parser of all command lines, for shtab: the workflows' flags, and each command with its arguments."""
+    """Return a parser of all command lines, for shtab: the workflows' flags, and each command with
+    its arguments.
+    """
     parser = workflow_parser(host.registry)
     commands, added = {"": parser.add_subparsers(dest="command")}, {"": parser}
     for name, (plugin, definition) in host.registry.commands.items():
@@ -64,7 +74,10 @@ def _whole_parser(host: CommandHost) -> Parser:
             add_arguments(command, plugin, definition)
         command.description = definition.help
     sinks = {each.name for each in host.plugins if hasattr(each.code, "code_commit_log_sinks")}
-    _add_choices(parser, {"sink": sorted(sinks), "disable_plugin": sorted({each.name for each in host.plugins})})
+    _add_choices(
+        parser,
+        {"sink": sorted(sinks), "disable_plugin": sorted({each.name for each in host.plugins})},
+    )
     return parser
 
 
@@ -87,6 +100,10 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
             action.complete = _complete("_code_commit_models")  # type: ignore[attr-defined]
         else:
             alternatives = str(action.metavar).split("|")  # "keep|restore"
-            found = choices.get(action.dest) or action.choices or (alternatives if alternatives[1:] else ())
+            found = (
+                choices.get(action.dest)
+                or action.choices
+                or (alternatives if alternatives[1:] else ())
+            )
             action.choices = [word for word in map(str, found) if _PLAIN.fullmatch(word)] or None
         action.metavar = None  # shtab does not quote it

@@ -1,4 +1,7 @@
-"""`code-commit doctor`: check what a run here needs, one line each. The host's checks, and those of plugins."""
+"""`code-commit doctor`: check what a run here needs, one line each.
+
+The host's checks, and those of plugins.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ _REPAIR = "fix or uninstall the plugin, or disable it with --disable-plugin NAME
 def doctor_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("--model", "-m", metavar="NAME", help="check this model instead of the configured one")
+    parser.add_argument(
+        "--model", "-m", metavar="NAME", help="check this model instead of the configured one"
+    )
     parser.add_argument("--no-build", action="store_true", help="do not run build.sh")
     add_json(parser)
 
@@ -64,15 +69,28 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     context = _context(host, builds=not arguments.no_build)
     lines: list[dict[str, Any]] = []
     for plugin, definition in definitions:
-        found = _run(host.of(plugin), plugin, definition, context, {line["text"]: line["name"] for line in lines})
+        found = _run(
+            host.of(plugin),
+            plugin,
+            definition,
+            context,
+            {line["text"]: line["name"] for line in lines},
+        )
         lines += found
         if not arguments.json:
             _print(host, found, width=max(len(each.name) for _, each in definitions))
-    count = {state: sum(line["state"] == state for line in lines) for state in ("problem", "warning")}
+    count = {
+        state: sum(line["state"] == state for line in lines) for state in ("problem", "warning")
+    }
     if arguments.json:
-        host.out.document({"checks": lines, "problems": count["problem"], "warnings": count["warning"]})
+        host.out.document(
+            {"checks": lines, "problems": count["problem"], "warnings": count["warning"]}
+        )
     else:
-        host.out.line(" and ".join(count_of(many, state) for state, many in count.items() if many) or "no problems")
+        host.out.line(
+            " and ".join(count_of(many, state) for state, many in count.items() if many)
+            or "no problems"
+        )
     return ExitCode.NOT_READY if count["problem"] else ExitCode.REACHED
 
 
@@ -82,19 +100,29 @@ def _definitions(host: CommandHost) -> Iterator[tuple[Plugin, CheckDefinition]]:
         if isinstance(item, CheckDefinition):
             yield plugin, item
         else:
-            plugin_host.reject(plugin, CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}")
+            plugin_host.reject(
+                plugin, CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}"
+            )
 
 
 def _run(
-    host: CommandHost, plugin: Plugin, definition: CheckDefinition, context: CheckContext, before: Mapping[str, str]
+    host: CommandHost,
+    plugin: Plugin,
+    definition: CheckDefinition,
+    context: CheckContext,
+    before: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return what a check finds, for `--json`. An error is a problem; one that a check `before` had is named once."""
+    """Return what a check finds, for `--json`.
+
+    An error is a problem; one that a check `before` had is named once.
+    """
     found: list[Check] = []
     try:
         with redirect_stdout(sys.stderr):
             for each in require_sync(import_code(definition, "run")(host, context)):
                 checked_result(each, Check, state=str, text=str, hint=str)
-                found.append(replace(each, data=json.loads(json.dumps(each.data))))  # a plugin may give anything
+                # A plugin may give anything.
+                found.append(replace(each, data=json.loads(json.dumps(each.data))))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -102,8 +130,14 @@ def _run(
         if isinstance(error, CodeCommitError):
             message, hint = error.message, error.hint
         seen = before.get(message)
-        found.append(Check("skipped", f"not checked, see {seen}") if seen else Check("problem", message, hint))
-    return [{"name": definition.name, "plugin": plugin.distribution, **asdict(each)} for each in found]
+        found.append(
+            Check("skipped", f"not checked, see {seen}")
+            if seen
+            else Check("problem", message, hint)
+        )
+    return [
+        {"name": definition.name, "plugin": plugin.distribution, **asdict(each)} for each in found
+    ]
 
 
 def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int) -> None:
@@ -148,13 +182,21 @@ def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
     choice, resolved = resolve(host.registry, host.configuration, "default")
     config, _, _ = make_provider(resolved, host.configuration, host.root, host.environ)
     data = {"model": config.model, "provider": resolved.provider.name}
-    yield Check("ok", f"{context.model or config.model} of {resolved.provider.name} ({choice.reason})", data=data)
+    yield Check(
+        "ok",
+        f"{context.model or config.model} of {resolved.provider.name} ({choice.reason})",
+        data=data,
+    )
 
 
 def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check that the model's service has a key."""
     found = key_of_model(host)
-    shown = f"{found['key']} from {found['source']}" if found["key"] else f"{found['config']} needs no key"
+    shown = (
+        f"{found['key']} from {found['source']}"
+        if found["key"]
+        else f"{found['config']} needs no key"
+    )
     yield Check("ok", shown, data=found)
 
 
@@ -175,13 +217,19 @@ def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     """Check the sandbox of builds, by a start of it."""
     try:
         workspace = host.workspace(processes=True, repository="optional")
-    except NotReady:  # the settings are another check's: whether it works here does not depend on them
+    except (
+        NotReady
+    ):  # the settings are another check's: whether it works here does not depend on them
         workspace = Workspace.open(host.root, writes=False, repository="optional")
     with workspace:
         used = workspace.sandbox_in_use
         data = {"mode": workspace.sandbox.mode, "used": used}
         if warning := workspace.sandbox_warning():
-            hint = "install bubblewrap" if "not installed" in warning else "see docs/security.md, The sandbox"
+            hint = (
+                "install bubblewrap"
+                if "not installed" in warning
+                else "see docs/security.md, The sandbox"
+            )
             yield Check("warning", warning, hint, data)
         elif used == "off":
             yield Check("warning", "off, by the setting sandbox.mode", "remove the setting", data)
@@ -194,11 +242,17 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     host.registry.secret_variables()  # reports invalid names
     names = [plugin.name for plugin in host.plugins]
     yield Check("ok", f"{len(names)} loaded: {', '.join(names)}" if names else "none is installed")
-    for each in dict.fromkeys([*host.failures, *unusable_dependents(host.registry.plugin_host.disabled)]):
+    for each in dict.fromkeys(
+        [*host.failures, *unusable_dependents(host.registry.plugin_host.disabled)]
+    ):
         text = f"{each.plugin} of {each.distribution} failed ({each.stage}): {each.error}"
         yield Check("problem" if each.guards_paths else "warning", text, _REPAIR)
     if DEFAULT_WORKFLOW not in host.registry.workflows:
-        yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
+        yield Check(
+            "warning",
+            f"the workflow {DEFAULT_WORKFLOW} is not installed",
+            installation("code-commit-commit"),
+        )
 
 
 def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
@@ -212,11 +266,16 @@ def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
 
 
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:
-    """Return what the checks may know of the model that a run here would ask. `check_model` says why there is none."""
+    """Return what the checks may know of the model that a run here would ask.
+
+    `check_model` says why there is none.
+    """
     with suppress(CodeCommitError):
         _, resolved = resolve(host.registry, host.configuration, "default")
         config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
         exact = getattr(built, "model", None)
         model = str(exact if isinstance(exact, str) else config.model)
-        return CheckContext(model, builds, window_of(resolved.provider, model) or listed_window(model))
+        return CheckContext(
+            model, builds, window_of(resolved.provider, model) or listed_window(model)
+        )
     return CheckContext(builds=builds)

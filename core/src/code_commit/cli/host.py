@@ -41,8 +41,8 @@ _HIGHEST_CODE = 255  # that a process can return
 class CommandHost:
     """Implements `plugin_api.Host`, and has more for the host's own commands.
 
-    `plugin` offers the command: its settings and secrets are the ones that the command gets. `flags` maps settings to
-    values from the command line.
+    `plugin` offers the command: its settings and secrets are the ones that the command gets.
+    `flags` maps settings to values from the command line.
     """
 
     environ: Mapping[str, str]
@@ -74,7 +74,9 @@ class CommandHost:
     @property
     def plugins(self) -> Sequence[Plugin]:
         """The loaded plugins, without the host's."""
-        return [plugin for plugin in self.registry.plugin_host.plugins if plugin.distribution != HOST]
+        return [
+            plugin for plugin in self.registry.plugin_host.plugins if plugin.distribution != HOST
+        ]
 
     @property
     def failures(self) -> Sequence[PluginFailure]:
@@ -120,7 +122,9 @@ class CommandHost:
         if redactor:
             from code_commit.run.assembly import sandbox_settings
 
-            sandbox = sandbox_settings(self.configuration, self.keys_for(redactor), self.registry.secret_variables())
+            sandbox = sandbox_settings(
+                self.configuration, self.keys_for(redactor), self.registry.secret_variables()
+            )
         project = root or self.root
         if processes:
             from code_commit.config.own_files import require_own_files_out_of_reach
@@ -178,22 +182,29 @@ class CommandHost:
         implementing = {each.name: each for each in self.plugins if hasattr(each.code, hook)}
         if plugin and plugin not in implementing:
             if broken := next((each for each in self.failures if each.plugin == plugin), None):
-                raise UsageError(f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}")
-            item = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")  # "log sink"
+                raise UsageError(
+                    f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}"
+                )
+            # "log sink"
+            item = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")
             raise UsageError(
                 f"there is no {item} {plugin!r}" + did_you_mean(plugin, implementing),
                 hint=f"installed: {', '.join(implementing) or 'none'}",
             )
         arguments = {"settings": self._section_of, "secret": self._secret_of}
         for each in [implementing[plugin]] if plugin else implementing.values():
-            for owner, item in collect_objects(self.registry.plugin_host, hook, arguments, only=each):
+            for owner, item in collect_objects(
+                self.registry.plugin_host, hook, arguments, only=each
+            ):
                 yield owner.name, item
 
     def parse(self, argv: Sequence[str]) -> Invocation:
         """Parse a command line that starts a workflow."""
         return parse_invocation(argv, self.registry)
 
-    def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
+    def start(
+        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+    ) -> RunSummary:
         """Run a workflow and return how it ended."""
         from code_commit.cli.workflow import plan_run
         from code_commit.run.session import run_session
@@ -218,13 +229,21 @@ class CommandHost:
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
 
-        return self.configuration.plugin(plugin.name, settings_model(self.registry.plugin_host, plugin))
+        return self.configuration.plugin(
+            plugin.name, settings_model(self.registry.plugin_host, plugin)
+        )
 
 
 def run_named(
-    name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str], out: CommandOutput
+    name: str,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    disabled: Sequence[str],
+    out: CommandOutput,
 ) -> int:
-    """Run the command `name`; return its exit code. A word after a command without arguments is the second of a name.
+    """Run the command `name`; return its exit code.
+
+    A word after a command without arguments is the second of a name.
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
@@ -232,26 +251,42 @@ def run_named(
     """
     plugin, definition = find_command(name, disabled, out)
     parser = command_parser(plugin, definition)
-    if argv and not argv[0].startswith("-") and " " not in name and not parser._get_positional_actions():  # noqa: SLF001 - no public way
+    if (
+        argv
+        and not argv[0].startswith("-")
+        and " " not in name
+        and not parser._get_positional_actions()  # noqa: SLF001 - no public way
+    ):
         return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
     with noting(plugin, f"the command {name}"):
         arguments, rest = parser.parse_known_args(argv)
-        if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
+        # Every command accepts it: see `main`
+        if unknown := [word for word in rest if word != "--debug"]:
             close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
             parser.error(f"unexpected argument {unknown[0]}{close}")
         with naming(plugin, definition):
             run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
-        return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin, out=out), arguments))
+        return _exit_code(
+            run(CommandHost(environ, disabled=disabled, plugin=plugin, out=out), arguments)
+        )
 
 
 def _exit_code(returned: Any) -> int:
-    if isinstance(returned, int) and not isinstance(returned, bool) and 0 <= returned <= _HIGHEST_CODE:
+    if (
+        isinstance(returned, int)
+        and not isinstance(returned, bool)
+        and 0 <= returned <= _HIGHEST_CODE
+    ):
         return returned
     raise TypeError(f"it returned {returned!r:.100}, not an exit code")
 
 
-def find_command(name: str, disabled: Sequence[str], out: CommandOutput) -> tuple[Plugin, CommandDefinition]:
-    """Return the command `name` and its plugin. A command of the host or a first-party plugin loads no other plugin.
+def find_command(
+    name: str, disabled: Sequence[str], out: CommandOutput
+) -> tuple[Plugin, CommandDefinition]:
+    """Return the command `name` and its plugin.
+
+    A command of the host or a first-party plugin loads no other plugin.
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or two plugins claim it.

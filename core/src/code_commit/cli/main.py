@@ -33,12 +33,20 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
-    """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
+    """Return a function that runs the command line.
+
+    The caller calls it, so that tracebacks stay short.
+    """
     if "--version" in _flags_in(argv) or argv[:1] == ["-V"]:
         write_stdout(sys.stdout, f"code-commit {__version__}\n")
         return lambda: ExitCode.REACHED
     argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
-    from code_commit.cli.arguments import load_registry, parse_invocation, print_workflow_help, split_command
+    from code_commit.cli.arguments import (
+        load_registry,
+        parse_invocation,
+        print_workflow_help,
+        split_command,
+    )
 
     command, following, disabled = split_command(argv)
     if command:
@@ -66,7 +74,8 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):
         message, hint = traceback_of(error).rstrip(), ""
     elif code is ExitCode.INTERNAL:
-        message = ", ".join([message, *getattr(error, "__notes__", ())])  # the notes name the command of a plugin
+        # The notes name the command of a plugin.
+        message = ", ".join([message, *getattr(error, "__notes__", ())])
     out.error(message, hint)
     if "--json" in _flags_in(argv):
         out.run_finished(code, message, hint)
@@ -82,5 +91,7 @@ def _folder_gone() -> NotReady | None:
     try:
         os.getcwd()  # noqa: PTH109 - pathlib costs
     except OSError as gone:
-        return NotReady(f"the current folder no longer exists: {gone.strerror}", hint="change to another folder")
+        return NotReady(
+            f"the current folder no longer exists: {gone.strerror}", hint="change to another folder"
+        )
     return None

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 
 class CommandOutput:
-    """The `Output` of commands, and the errors of the host. A result that cannot be written is an error; a note is not.
+    """The `Output` of commands, and the errors of the host.
 
-    `registries` are the plugins loaded so far: the secrets that they declare are redacted. `ended` is the exit code of
-    the run that has ended, if any.
+    A result that cannot be written is an error; a note is not.
+
+    `registries` are the plugins loaded so far: the secrets that they declare are redacted. `ended`
+    is the exit code of the run that has ended, if any.
     """
 
     def __init__(self) -> None:
@@ -33,12 +35,19 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        write_stdout(sys.stdout, printable(self._known_keys.text(text).rstrip(), newlines=False) + "\n")
+        write_stdout(
+            sys.stdout, printable(self._known_keys.text(text).rstrip(), newlines=False) + "\n"
+        )
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
-        shown = [[printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows]
-        write_stdout(sys.stdout, align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0))
+        shown = [
+            [printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows
+        ]
+        write_stdout(
+            sys.stdout,
+            align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0),
+        )
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
@@ -55,12 +64,21 @@ class CommandOutput:
         """Print one line on stderr. A closed stderr changes no exit code."""
         SafeStream(sys.stderr).print(self._known_keys.text(text))
 
-    def error(self, message: str, hint: str = "", *, notes: Sequence[str] = (), figures: Sequence[str] = ()) -> None:
+    def error(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        notes: Sequence[str] = (),
+        figures: Sequence[str] = (),
+    ) -> None:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
         lines += [f"hint: {hint}"] * bool(hint) + list(figures)
         # Indented, a further line of a message cannot look like one of ours.
-        SafeStream(sys.stderr).print(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
+        SafeStream(sys.stderr).print(
+            self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines))
+        )
 
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""
@@ -69,7 +87,9 @@ class CommandOutput:
 
         data = {"hint": self.redacted(hint)} if hint else {}
         end = RunFinished(exit_code.outcome, int(exit_code), self.redacted(summary), data)
-        record = Record(seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end))
+        record = Record(
+            seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end)
+        )
         with suppress(OSError):  # the exit code tells it too
             JsonLines(sys.stdout).receive(record)
 
@@ -84,7 +104,9 @@ class CommandOutput:
         return self._redactor()
 
     def _redactor(self, keys: Iterable[str] = ()) -> Redactor:
-        """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
+        """Return a redactor of the `keys`, the keys that are configured here and the loaded
+        plugins' secrets.
+        """
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
@@ -92,6 +114,8 @@ class CommandOutput:
 
         redactor = Redactor(keys)
         with suppress(CodeCommitError, OSError):  # another message reports this
-            variables = {name for registry in self.registries for name in registry.secret_variables()}
+            variables = {
+                name for registry in self.registries for name in registry.secret_variables()
+            }
             KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
         return redactor

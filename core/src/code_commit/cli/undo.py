@@ -35,8 +35,12 @@ def undo_arguments(parser: ArgumentParser) -> None:
         "(default: the latest whose changes are there)"
     )
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
-    parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="restore only these files and folders"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="also restore files that were changed since the run"
+    )
     add_json(parser)
 
 
@@ -51,7 +55,9 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     several = _SEVERAL.fullmatch(name or "")
     if several and paths:
         raise UsageError(f"{name} takes back whole runs, so it cannot be used with paths")
-    is_run = name == "latest" or any(folder.name.startswith(name or "") for folder in run_folders(host.root))
+    is_run = name == "latest" or any(
+        folder.name.startswith(name or "") for folder in run_folders(host.root)
+    )
     if name and not several and not is_run:
         name, paths = None, [name, *paths]  # no run: a path
     undone: list[tuple[str, PutBack]] = []
@@ -86,9 +92,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 
 def redo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `redo`."""
-    parser.description = (
-        "Bring back what was put back last: by `code-commit undo`, by a run that restored its files, or after a trial."
-    )
+    parser.description = "Bring back what was put back last: by `code-commit undo`, by a run that restored its files, or after a trial."
     run = "a folder in logs, a unique prefix of its name, or latest (default: the run whose files were put back last)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     add_json(parser)
@@ -115,7 +119,8 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
 
 def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
     restored = put_back.paths
-    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")  # also if stdout cannot be written
+    # Also if stdout cannot be written.
+    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")
     for text in describe_put_back(put_back):
         host.out.note(printable(f"warning: {text}", newlines=False))
     for line in count_by_folder(restored):
@@ -126,18 +131,25 @@ def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
 
 def _how_to_revert(restored: Sequence[str]) -> str:
     add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
-    return f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
+    return (
+        f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
+    )
 
 
 def _commit_of(folder: Path) -> str:
     """Return the commit that a run made, or an empty text."""
-    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, DOCUMENT) as file:
+    with (
+        suppress(OSError, ValueError, LookupError, TypeError),
+        open_run_file(folder, DOCUMENT) as file,
+    ):
         return str(json.load(file)["data"]["committed"])[:12]
     return ""
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one of whose changes some are still there."""
+    """Return the run called `name`; without a name, the latest one of whose changes some are still
+    there.
+    """
     run = find_run(host.root, name).name if name else checkpoints.latest_change()
     if run is None:
         raise NotReady("no run has left changes here, so there is nothing to undo")

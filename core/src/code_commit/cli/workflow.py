@@ -30,7 +30,9 @@ from code_commit_workspace.files.path_kinds import is_folder
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
 
-def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput) -> int:
+def run_invocation(
+    invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput
+) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
     Raises:
@@ -58,9 +60,11 @@ def plan_run(
     *,
     mute: bool = False,
 ) -> RunPlan | None:
-    """Validate flags and settings together, for a run in `root` or in the folder that the workflow chooses.
+    """Validate flags and settings together, for a run in `root` or in the folder that the workflow
+    chooses.
 
-    Return None if the user quit. With `mute` the run writes nothing to stdout, which belongs to the calling command.
+    Return None if the user quit. With `mute` the run writes nothing to stdout, which belongs to the
+    calling command.
 
     Raises:
         UsageError: a flag's value is wrong.
@@ -68,16 +72,28 @@ def plan_run(
     """
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
-        _, model, choose_root = (import_code(workflow, field) for field in ("run", "options", "root"))
+        _, model, choose_root = (
+            import_code(workflow, field) for field in ("run", "options", "root")
+        )
     fields = model.model_fields if model else {}
-    selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}  # they need no field
-    flags = {name: value for name, value in invocation.flags.items() if name in fields or name not in selectors}
+    # They need no field.
+    selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}
+    flags = {
+        name: value
+        for name, value in invocation.flags.items()
+        if name in fields or name not in selectors
+    }
     section_model = settings_model(registry.plugin_host, plugin)
-    shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
+    # A flag overrides the setting of the same name.
+    shared = section_model.model_fields if section_model else {}
     settable = {field_of(flag.names[0]) for flag in workflow.flags} | shared.keys()
     with naming(plugin, workflow):
-        if lost := [name for name, field in fields.items() if field.is_required() and name not in settable]:
-            raise UsageError(f"the field {lost[0]!r} of {workflow.options} is required, but no flag sets it")
+        if lost := [
+            name for name, field in fields.items() if field.is_required() and name not in settable
+        ]:
+            raise UsageError(
+                f"the field {lost[0]!r} of {workflow.options} is required, but no flag sets it"
+            )
     with noting(plugin, f"the workflow {workflow.name}"):
         options = _options(model, flags, shared)
         if root is None:
@@ -86,8 +102,11 @@ def plan_run(
         return None
     if not is_folder(root):
         raise NotReady(f"there is no folder {root}")
-    check_private_folder(root, hint=INIT * ("init" in registry.commands))  # before any setting is read
-    own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
+    # Before any setting is read.
+    check_private_folder(root, hint=INIT * ("init" in registry.commands))
+    own = {
+        f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared
+    }
     settings = load_settings(root, flags={**invocation.settings, **own}, environ=environ)
     require_known_names(settings, registry)
     section = settings.plugin(plugin.name, section_model)
@@ -96,9 +115,22 @@ def plan_run(
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(model, {**flags, **values})
     taken = invocation.as_json or mute
-    shows = frozenset(["progress"] * (not invocation.quiet) + ["json"] * (invocation.as_json and not mute))
+    shows = frozenset(
+        ["progress"] * (not invocation.quiet) + ["json"] * (invocation.as_json and not mute)
+    )
     root, argv = root.resolve(), invocation.argv
-    return RunPlan(plugin, workflow, options, settings, section, root, argv, environ, stdout_taken=taken, shows=shows)
+    return RunPlan(
+        plugin,
+        workflow,
+        options,
+        settings,
+        section,
+        root,
+        argv,
+        environ,
+        stdout_taken=taken,
+        shows=shows,
+    )
 
 
 def require_known_names(settings: Settings, registry: Registry) -> None:
@@ -110,24 +142,36 @@ def require_known_names(settings: Settings, registry: Registry) -> None:
     plugin_host = registry.plugin_host
     names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
     names += [each.plugin for each in plugin_host.failures]
-    settings.require_known([*names, *plugin_host.disabled], registry.known_providers(), registry.known_roles())
+    settings.require_known(
+        [*names, *plugin_host.disabled], registry.known_providers(), registry.known_roles()
+    )
 
 
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
-    """Ask the user before the run starts. The question goes to stderr: stdout may hold events only."""
+    """Ask the user before the run starts.
+
+    The question goes to stderr: stdout may hold events only.
+    """
     if not workflow.interactive:
-        raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
+        raise NotReady(
+            "a workflow that is not interactive asked a question",
+            hint="this is a bug in its plugin",
+        )
     return read_answer(lambda: SafeStream(sys.stderr).print(question))
 
 
-def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], later: Collection[str] = ()) -> Any:
+def _options(
+    model: type[BaseModel] | None, flags: Mapping[str, Any], later: Collection[str] = ()
+) -> Any:
     """Return the validated flags; those that a setting will provide `later` may be missing."""
     if model is None:
         return None
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        for problem, (_, text) in zip(error.errors(), explained(error, model, lambda _: FLAG), strict=True):
+        for problem, (_, text) in zip(
+            error.errors(), explained(error, model, lambda _: FLAG), strict=True
+        ):
             if problem["type"] != "missing" or problem["loc"][0] not in later:
                 raise UsageError(text) from None
         return model.model_construct(None, **flags)
@@ -135,10 +179,13 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], later: Col
 
 def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
     for failure in ending.late_failures:
-        out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
+        out.error(
+            f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}"
+        )
     figures = [f"cost: {ending.cost}"] * bool(ending.cost)
     if is_folder(ending.folder):
-        log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)  # a page, if a plugin writes one
+        # A page, if a plugin writes one.
+        log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:

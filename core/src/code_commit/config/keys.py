@@ -1,6 +1,7 @@
 """API keys, and the addresses that they are sent to.
 
-`Settings` holds no key. The store reads the sources again, after it checked the project's `.gitignore`.
+`Settings` holds no key. The store reads the sources again, after it checked the project's
+`.gitignore`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from code_commit.config.proxy import is_this_machine
-from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, VARIABLE, Source, sources, user_file
+from code_commit.config.sources import (
+    KEY_FIELDS,
+    PROJECT_FILE,
+    VARIABLE,
+    Source,
+    sources,
+    user_file,
+)
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
@@ -46,21 +54,28 @@ class KeyStore:
     """Finds keys below `root`, in the user's file and in `environ`, and redacts each with `redact`.
 
     Raises:
-        NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key is read then.
+        NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key is read
+            then.
     """
 
-    def __init__(self, root: Path, redact: Callable[[str], None], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, redact: Callable[[str], None], environ: Mapping[str, str]
+    ) -> None:
         require_gitignore_line(root)
         self._root = root
         self._redact_key = redact
         self._environ = environ
 
-    def key_for(self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]) -> FoundKey | None:
-        """Return the key of a provider's config, or None if there is none and the address is not the service's own.
+    def key_for(
+        self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]
+    ) -> FoundKey | None:
+        """Return the key of a provider's config, or None if there is none and the address is not
+        the service's own.
 
-        `table` is the config's table (`Settings.connection`), which sets the address. The config's own `api_key` or
-        `api_key_file` comes first; then, for the config `default` only, `agent-config/<provider>-key.txt` and the
-        provider's usual variable. A config with another address never gets the service's key by accident.
+        `table` is the config's table (`Settings.connection`), which sets the address. The config's
+        own `api_key` or `api_key_file` comes first; then, for the config `default` only,
+        `agent-config/<provider>-key.txt` and the provider's usual variable. A config with another
+        address never gets the service's key by accident.
 
         Raises:
             NotReady: a key cannot be read or is invalid, or the service's own address needs one.
@@ -85,7 +100,8 @@ class KeyStore:
         return found.value if found else None
 
     def redact_all(self, variables: Iterable[str]) -> None:
-        """Redact every configured key, the passwords of proxies, and the values of `variables`; skip invalid keys.
+        """Redact every configured key, the passwords of proxies, and the values of `variables`;
+        skip invalid keys.
 
         `variables` are the names of environment variables (`Registry.secret_variables`).
 
@@ -115,7 +131,11 @@ class KeyStore:
 
         These are the user's file, which may be a link, its folder, and each `api_key_file`.
         """
-        named = [path for source in sources(self._root, self._environ) for path in named_key_files(source)]
+        named = [
+            path
+            for source in sources(self._root, self._environ)
+            for path in named_key_files(source)
+        ]
         return (user_file().parent, user_file(), *named)
 
     @cached_property
@@ -140,9 +160,13 @@ class KeyStore:
         if config_name != "default":
             return None
         found = self._key_file(f"{definition.name}{_KEY_FILE}")
-        return found or (self._variable(definition.key_variable) if definition.key_variable else None)
+        return found or (
+            self._variable(definition.key_variable) if definition.key_variable else None
+        )
 
-    def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey:
+    def _configured(
+        self, source: Source, provider: str, config: str, table: Mapping[str, Any]
+    ) -> FoundKey:
         """Return the key that a config's own table sets."""
         names = sorted(KEY_FIELDS & table.keys())
         if len(names) > 1:
@@ -160,7 +184,9 @@ class KeyStore:
         path = self._checked_key_path(source.folder, value, where)
         content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
-            raise NotReady(f"{where}: there is no file {path}", hint="write the key to it, on one line")
+            raise NotReady(
+                f"{where}: there is no file {path}", hint="write the key to it, on one line"
+            )
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
     def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
@@ -172,7 +198,9 @@ class KeyStore:
             raise NotReady(f"{where} is not a path that can be resolved") from None
         root = self._root.resolve()
         # Every place on the way: a link that leads out again could be replaced.
-        if not all(place.is_relative_to(root / "agent-config") for place in replaceable_places(path, root)):
+        if not all(
+            place.is_relative_to(root / "agent-config") for place in replaceable_places(path, root)
+        ):
             raise NotReady(
                 f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
@@ -187,12 +215,19 @@ class KeyStore:
 
     def _key_files(self) -> list[str]:
         """Return every key file by its name, also of providers that are not installed."""
-        with suppress(OSError), ProjectTree(self._root) as tree, tree.parent("agent-config/x") as (folder, _):
+        with (
+            suppress(OSError),
+            ProjectTree(self._root) as tree,
+            tree.parent("agent-config/x") as (folder, _),
+        ):
             return [name for name in os.listdir(folder) if name.endswith(_KEY_FILE)]  # noqa: PTH208 - a descriptor
         return []
 
     def _variable(self, name: str) -> FoundKey | None:
-        """Return the key in a variable. An empty one counts as not set: CI sets that for a missing secret."""
+        """Return the key in a variable.
+
+        An empty one counts as not set: CI sets that for a missing secret.
+        """
         value = self._environ.get(name)
         return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}") if value else None
 
@@ -209,7 +244,9 @@ class KeyStore:
         else:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
         check = "; `code-commit doctor` checks it"
-        return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint + check)
+        return NotReady(
+            f"no key for {definition.name}.{config_name} at {address}", hint=hint + check
+        )
 
 
 def named_key_files(source: Source) -> Iterator[Path]:
@@ -220,7 +257,8 @@ def named_key_files(source: Source) -> Iterator[Path]:
 
 
 def _key_in(content: bytes, where: str) -> str:
-    return parse_key(content.decode("latin-1"), where)  # one character per byte, so that positions are those of bytes
+    # One character per byte, so that positions are those of bytes.
+    return parse_key(content.decode("latin-1"), where)
 
 
 # --- addresses -------------------------------------------------------------------------------------------------------
@@ -235,28 +273,38 @@ class Address:
 
 
 def address_of(
-    definition: ProviderDefinition, config_name: str, table: Mapping[str, Any], environ: Mapping[str, str]
+    definition: ProviderDefinition,
+    config_name: str,
+    table: Mapping[str, Any],
+    environ: Mapping[str, str],
 ) -> Address:
     """Return the address of the config `config_name` of a provider.
 
-    `table` is the config's table (`Settings.connection`). Its `base_url` comes first; then, for the config `default`
-    only, the provider's usual variable in `environ`; then the service's own address. `allow_http = true` in the table
-    allows plain http to other machines.
+    `table` is the config's table (`Settings.connection`). Its `base_url` comes first; then, for the
+    config `default` only, the provider's usual variable in `environ`; then the service's own
+    address. `allow_http = true` in the table allows plain http to other machines.
 
     Raises:
-        NotReady: the address is not an http or https URL, contains credentials, a query or a fragment, or would send
-            the key unencrypted.
+        NotReady: the address is not an http or https URL, contains credentials, a query or a
+            fragment, or would send the key unencrypted.
     """
     where = f"[providers.{definition.name}.{config_name}]"
     variable = definition.base_url_variable
     if "base_url" in table:
         url, source = table["base_url"], f"base_url of {where}"
     elif config_name == "default" and variable and environ.get(variable):
-        url, source = environ[variable].rstrip("/") + definition.base_url_suffix, f"variable {variable}"
+        url, source = (
+            environ[variable].rstrip("/") + definition.base_url_suffix,
+            f"variable {variable}",
+        )
     else:
         url, source = definition.base_url, f"plugin of {definition.name}"
     parts = _parsed(url, source)
-    if parts.scheme == "http" and not is_this_machine(parts.hostname or "") and table.get("allow_http") is not True:
+    if (
+        parts.scheme == "http"
+        and not is_this_machine(parts.hostname or "")
+        and table.get("allow_http") is not True
+    ):
         raise NotReady(
             f"the address in {source} is plain http to another machine, which would send the key unencrypted",
             hint=f"use https, or set allow_http = true in {where} for a network that you trust",
@@ -282,9 +330,14 @@ def _parsed(url: object, source: str) -> SplitResult:
     if not is_http:
         raise NotReady(f"the address in {source} is not an http or https URL", hint=example)
     if "@" in parts.netloc:
-        raise NotReady(f"the address in {source} contains credentials", hint="set the key with api_key_file")
+        raise NotReady(
+            f"the address in {source} contains credentials", hint="set the key with api_key_file"
+        )
     if "?" in url or "#" in url:
-        raise NotReady(f"the address in {source} contains a query or a fragment", hint="end the address before ? or #")
+        raise NotReady(
+            f"the address in {source} contains a query or a fragment",
+            hint="end the address before ? or #",
+        )
     return parts
 
 

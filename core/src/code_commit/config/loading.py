@@ -13,7 +13,14 @@ from typing import Any
 from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.schema import HostSettings, Model, Origin, SandboxTable, explained, validated
+from code_commit.config.schema import (
+    HostSettings,
+    Model,
+    Origin,
+    SandboxTable,
+    explained,
+    validated,
+)
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit_workspace import closest, did_you_mean
@@ -57,23 +64,31 @@ class Settings(HostSettings):
 
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
-        return _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name) or "default"
+        return (
+            _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name)
+            or "default"
+        )
 
     def origins(self, *table: str) -> Origin:
         """Return the origin of the names in a table."""
         return lambda below: _origin(self._layers, (*table, *below))
 
     def choose(self, role: str) -> ModelChoice:
-        """Return the model for `role`: from `--model`, else the role, else `default_provider`, else `model`."""
+        """Return the model for `role`: from `--model`, else the role, else `default_provider`, else
+        `model`.
+        """
         if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
         for name in (role, DEFAULT_ROLE):
             if isinstance(reference := self.providers.get(name), str):
-                return ModelChoice(reference, f"{name} in [providers], {self.origin(('providers', name))}")
+                return ModelChoice(
+                    reference, f"{name} in [providers], {self.origin(('providers', name))}"
+                )
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
     def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:
-        """Return the table `[providers.<provider>.<config_name>]`, not validated and without its key fields.
+        """Return the table `[providers.<provider>.<config_name>]`, not validated and without its
+        key fields.
 
         Raises:
             NotReady: there is no such table, and the config is not `default`, which needs none.
@@ -102,8 +117,9 @@ class Settings(HostSettings):
     ) -> None:
         """Check that every plugin, provider and role in the configuration exists.
 
-        Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
-        roles are checked. The user's own file serves many environments, so only names that look misspelled count there.
+        Each argument holds the names that exist; disabled plugins count. With `providers` None,
+        neither providers nor roles are checked. The user's own file serves many environments, so
+        only names that look misspelled count there.
 
         Raises:
             NotReady: one does not exist.
@@ -128,18 +144,24 @@ class Settings(HostSettings):
 
 
 def load_settings(
-    root: Path, *, flags: Mapping[str, Any] = MappingProxyType({}), environ: Mapping[str, str] | None = None
+    root: Path,
+    *,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+    environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Load the settings of the project at `root`.
 
-    `flags` maps dotted names (`build.timeout_seconds`) to values from the command line; None counts as not set.
-    `environ` holds the variables, by default the process's.
+    `flags` maps dotted names (`build.timeout_seconds`) to values from the command line; None counts
+    as not set. `environ` holds the variables, by default the process's.
 
     Raises:
-        NotReady: a file is broken, a name is unknown, a value has the wrong type, or a role's config does not exist.
+        NotReady: a file is broken, a name is unknown, a value has the wrong type, or a role's
+            config does not exist.
         UsageError: the value of a flag has the wrong type.
     """
-    set_flags = {tuple(name.split(".")): value for name, value in flags.items() if value is not None}
+    set_flags = {
+        tuple(name.split(".")): value for name, value in flags.items() if value is not None
+    }
     given = [Source(FLAG, nested(name, value), root) for name, value in set_flags.items()]
     given += sources(root, os.environ if environ is None else environ)
     for source in given:
@@ -157,7 +179,10 @@ def load_settings(
     _require_own(SandboxTable, ("sandbox",), layers)
     for role, reference in settings.providers.items():
         if isinstance(reference, str) and (reason := unresolved(reference, settings.providers)):
-            raise NotReady(f'{settings.origin(f"providers.{role}")}: {role} = "{reference}" {reason}', hint=_HINT)
+            raise NotReady(
+                f'{settings.origin(f"providers.{role}")}: {role} = "{reference}" {reason}',
+                hint=_HINT,
+            )
     return settings
 
 
@@ -168,7 +193,11 @@ def _origin(layers: Iterable[Source], name: Name) -> str:
 def _with_sandbox_table(source: Source) -> Source:
     """Return `source` with `sandbox = "require"` as a table."""
     table = source.tables.get("sandbox")
-    return replace(source, tables={**source.tables, "sandbox": {"mode": table}}) if isinstance(table, str) else source
+    return (
+        replace(source, tables={**source.tables, "sandbox": {"mode": table}})
+        if isinstance(table, str)
+        else source
+    )
 
 
 def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> None:
@@ -179,7 +208,11 @@ def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> Non
     """
     for name, field in model.model_fields.items():
         marks = field.json_schema_extra
-        origin = _origin(layers, (*where, name)) if isinstance(marks, dict) and marks.get("user_file_only") else ""
+        origin = (
+            _origin(layers, (*where, name))
+            if isinstance(marks, dict) and marks.get("user_file_only")
+            else ""
+        )
         if origin and not origin.startswith(_SHARED):
             fault = f"{'.'.join((*where, name))} only works in your own configuration, not in that of a project"
             raise NotReady(f"{origin}: {fault}", hint=f"move it to {user_file()}")
@@ -189,8 +222,8 @@ def _require_named_configs(source: Source) -> None:
     """Check that `[providers]` holds only roles, which are texts, and tables of named configs.
 
     Raises:
-        NotReady: it holds something else, such as the old form with a provider's fields right below it. The message
-            shows no value.
+        NotReady: it holds something else, such as the old form with a provider's fields right below
+            it. The message shows no value.
     """
     providers = source.tables.get("providers", {})
     if not isinstance(providers, Mapping):
@@ -207,12 +240,22 @@ def _require_named_configs(source: Source) -> None:
 
 
 def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
-    """Return why `reference`, `<provider>.<config name>`, names no config, or None. `default` needs no table."""
+    """Return why `reference`, `<provider>.<config name>`, names no config, or None.
+
+    `default` needs no table.
+    """
     provider, dot, config = reference.partition(".")
     if not (provider and dot and config):
         return "does not have the form <provider>.<config name>"
     configs = providers.get(provider, {})
     if isinstance(configs, Mapping) and (config == "default" or config in configs):
         return None
-    known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
-    return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
+    known = [
+        f"{name}.{one}"
+        for name, value in providers.items()
+        if isinstance(value, Mapping)
+        for one in value
+    ]
+    return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(
+        reference, known
+    )

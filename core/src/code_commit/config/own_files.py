@@ -1,4 +1,5 @@
-"""Keep the user's own configuration, and what it names, out of reach of those who write in a project.
+"""Keep the user's own configuration, and what it names, out of reach of those who write in a
+project.
 
 Whoever can replace one of these files, or a folder or link on the way to it, decides what the next
 run does: where keys are sent, what the sandbox opens, whether there is one.
@@ -19,8 +20,8 @@ from code_commit_workspace import replaceable_places
 def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> None:
     """Check that nobody who writes in the project decides what the user's own configuration is.
 
-    The project is at `root`. The same holds for folders in `sandbox.writable`, and for the files and
-    folders that the configuration names.
+    The project is at `root`. The same holds for folders in `sandbox.writable`, and for the files
+    and folders that the configuration names.
 
     Raises:
         NotReady: a file, a folder or a link is in the project, or in such a folder.

@@ -6,7 +6,10 @@ from ipaddress import ip_address
 
 
 def https_proxy(host: str) -> str | None:
-    """Return the address of the environment's proxy for https to `host`, or None. This machine needs none."""
+    """Return the address of the environment's proxy for https to `host`, or None.
+
+    This machine needs none.
+    """
     if is_this_machine(host):
         return None
     from urllib import request  # slow to import

@@ -40,7 +40,8 @@ class BuildSettings(_Table):
     """`[build]`: how `build.sh` is run."""
 
     timeout_seconds: Seconds = Field(
-        default=3600, description="Time limit of a build in seconds; then all of its processes are killed."
+        default=3600,
+        description="Time limit of a build in seconds; then all of its processes are killed.",
     )
     output_limit: Count = Field(
         default=256 * 1024,
@@ -49,10 +50,14 @@ class BuildSettings(_Table):
 
 
 class SandboxTable(_Table):
-    """`[sandbox]`: what builds and commands can reach. `sandbox = "require"` alone sets the mode."""
+    """`[sandbox]`: what builds and commands can reach.
+
+    `sandbox = "require"` alone sets the mode.
+    """
 
     mode: Literal["auto", "require", "off"] = Field(
-        default="auto", description="Isolate builds and commands with bubblewrap: if it works, always, or never."
+        default="auto",
+        description="Isolate builds and commands with bubblewrap: if it works, always, or never.",
     )
     network: bool = Field(default=True, description="Allow builds and commands to use the network.")
     writable: list[Path] = Field(
@@ -83,41 +88,59 @@ class CheckpointSettings(_Table):
 class HttpSettings(_Table):
     """`[http]`: how services are called."""
 
-    timeout_seconds: Seconds = Field(default=600, description="Seconds to wait while a service sends nothing.")
-    stall_seconds: Seconds = Field(
-        default=300, description="The same between two parts of a streamed reply, once it has begun."
+    timeout_seconds: Seconds = Field(
+        default=600, description="Seconds to wait while a service sends nothing."
     )
-    deadline_seconds: Seconds = Field(default=1800, description="Seconds that a call may take, including retries.")
+    stall_seconds: Seconds = Field(
+        default=300,
+        description="The same between two parts of a streamed reply, once it has begun.",
+    )
+    deadline_seconds: Seconds = Field(
+        default=1800, description="Seconds that a call may take, including retries."
+    )
     retries: Count = Field(default=5, description="Number of retries after a temporary failure.")
 
 
 class NamedConfig(BaseModel):
-    """The fields of `[providers.<provider>.<name>]` that the host reads, except the address and the key."""
+    """The fields of `[providers.<provider>.<name>]` that the host reads, except the address and the
+    key.
+    """
 
     stream: Stream
 
 
 class HostSettings(BaseSettings):
-    """The host's settings. Providers and plugins validate their own parts of `[providers]` and `[plugins]`."""
+    """The host's settings.
+
+    Providers and plugins validate their own parts of `[providers]` and `[plugins]`.
+    """
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(
-        default="gemini-2.5-pro", min_length=1, description="The model, unless a role has its own config."
+        default="gemini-2.5-pro",
+        min_length=1,
+        description="The model, unless a role has its own config.",
     )
-    max_cost: Dollars | None = Field(default=None, description="Most that the model calls of one run may cost, in USD.")
+    max_cost: Dollars | None = Field(
+        default=None, description="Most that the model calls of one run may cost, in USD."
+    )
     max_files: Annotated[int, BeforeValidator(_not_a_switch), Field(gt=0)] = Field(
         default=10_000, description="Most files that one reply may change."
     )
     on_failure: Literal["keep", "restore"] = Field(
         default="keep", description="Keep or restore the files if the goal is not reached."
     )
-    sandbox: SandboxTable = Field(default_factory=SandboxTable, description="Isolation of builds and commands.")
+    sandbox: SandboxTable = Field(
+        default_factory=SandboxTable, description="Isolation of builds and commands."
+    )
     stream: Stream = Field(
-        default="auto", description="Stream replies: if a person watches progress on a terminal, always, or never."
+        default="auto",
+        description="Stream replies: if a person watches progress on a terminal, always, or never.",
     )
     stop_early: bool = Field(
-        default=False, description="Stop a streamed reply as soon as its text cannot be used any more."
+        default=False,
+        description="Stop a streamed reply as soon as its text cannot be used any more.",
     )
     after_run_timeout_seconds: Seconds = Field(
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
@@ -126,11 +149,15 @@ class HostSettings(BaseSettings):
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="Limits of what is saved for `undo`."
     )
-    http: HttpSettings = Field(default_factory=HttpSettings, description="Limits of calls to services.")
+    http: HttpSettings = Field(
+        default_factory=HttpSettings, description="Limits of calls to services."
+    )
     providers: dict[str, Any] = Field(
         default_factory=dict, description="Roles, and the named configs of each provider."
     )
-    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="The settings of each plugin.")
+    plugins: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="The settings of each plugin."
+    )
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -139,27 +166,40 @@ Origin = Callable[[Name], str]
 
 
 def validated(
-    model: type[Model], section: Mapping[str, Any], where: str, origin: Origin, others: Iterable[str] = ()
+    model: type[Model],
+    section: Mapping[str, Any],
+    where: str,
+    origin: Origin,
+    others: Iterable[str] = (),
 ) -> Model:
-    """Return `section` as a `model`. Unknown names are errors, unless the model takes any (`extra="allow"`).
+    """Return `section` as a `model`.
 
-    `where` names the section in errors. `origin` returns the place where a name in it was set. `others` are names in it
-    that are not the model's.
+    Unknown names are errors, unless the model takes any (`extra="allow"`).
+
+    `where` names the section in errors. `origin` returns the place where a name in it was set.
+    `others` are names in it that are not the model's.
 
     Raises:
         NotReady: a name is unknown or missing, or a value has the wrong type.
     """
     try:
-        return model.model_validate(section, extra=None if model.model_config.get("extra") == "allow" else "forbid")
+        return model.model_validate(
+            section, extra=None if model.model_config.get("extra") == "allow" else "forbid"
+        )
     except ValidationError as error:
         problems = explained(error, model, origin, others)
-        raise NotReady("; ".join(": ".join(filter(None, (place, where, text))) for place, text in problems)) from None
+        raise NotReady(
+            "; ".join(": ".join(filter(None, (place, where, text))) for place, text in problems)
+        ) from None
 
 
 def explained(
     error: ValidationError, model: type[BaseModel], origin: Origin, others: Iterable[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield the origin and an error text of each problem. A flag is called as it is on the command line."""
+    """Yield the origin and an error text of each problem.
+
+    A flag is called as it is on the command line.
+    """
     known = [*(".".join(name) for name, _ in leaves(model)), *others]
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = tuple(str(part) for part in problem["loc"])
@@ -172,7 +212,12 @@ def explained(
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
         text = text.partition(" or instance of ")[0]
-        yield place, f"{subject} {text}" if text.startswith("should ") else f"{subject}: {text}".removeprefix(": ")
+        yield (
+            place,
+            f"{subject} {text}"
+            if text.startswith("should ")
+            else f"{subject}: {text}".removeprefix(": "),
+        )
 
 
 def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str]]:
@@ -188,5 +233,7 @@ def _meant(name: Name, place: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the known setting with a similar name, spelled as at `place`."""
     variable, meant = "__".join(name).upper(), closest(".".join(name), known)
     if meant and place.endswith(variable):
-        meant = place.removeprefix(VARIABLE).removesuffix(variable) + meant.replace(".", "__").upper()
+        meant = (
+            place.removeprefix(VARIABLE).removesuffix(variable) + meant.replace(".", "__").upper()
+        )
     return f"; did you mean {meant}?" if meant else ""

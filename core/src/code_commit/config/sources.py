@@ -1,8 +1,8 @@
 """The sources of settings as tables: variables, the project's file, the user's file.
 
-pydantic-settings merges these tables (`loading`). Its own sources do not read them: its TOML source follows links and
-quotes the file in errors, its environment source ignores misspelled variables and turns a key of digits into a number,
-and `keys` reads the same tables without importing pydantic.
+pydantic-settings merges these tables (`loading`). Its own sources do not read them: its TOML source
+follows links and quotes the file in errors, its environment source ignores misspelled variables and
+turns a key of digits into a number, and `keys` reads the same tables without importing pydantic.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Name = tuple[str, ...]
 class Source:
     """A source of settings: a file, one variable, or one flag.
 
-    `tables` holds its settings, including keys: drop a source after reading it. `label` names it in messages, relative
-    paths start at `folder`.
+    `tables` holds its settings, including keys: drop a source after reading it. `label` names it in
+    messages, relative paths start at `folder`.
     """
 
     label: str
@@ -73,7 +73,8 @@ class Source:
 
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
-    """Return the sources for the project at `root`, strongest first: variables, the project's file, the user's file.
+    """Return the sources for the project at `root`, strongest first: variables, the project's file,
+    the user's file.
 
     Raises:
         NotReady: a file is broken or cannot be read, or a variable does not name a setting.
@@ -90,14 +91,18 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
 
 
 def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
-    """Yield a source for each variable: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is `build.timeout_seconds`.
+    """Yield a source for each variable: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is
+    `build.timeout_seconds`.
 
-    Values are text, or JSON if they are a list or table. An empty variable counts as not set. A variable for a part of
-    a table comes before one for the whole table.
+    Values are text, or JSON if they are a list or table. An empty variable counts as not set. A
+    variable for a part of a table comes before one for the whole table.
     """
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
     for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
-        name, value = tuple(variable.removeprefix(PREFIX).lower().split("__")), _decoded(environ[variable])
+        name, value = (
+            tuple(variable.removeprefix(PREFIX).lower().split("__")),
+            _decoded(environ[variable]),
+        )
         is_short = name[0] == "plugins" and not name[2:] and isinstance(value, str)
         if is_short or not all(name) or name[0].startswith(("plugins_", "providers_")):
             found = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
@@ -131,7 +136,10 @@ def user_file() -> Path:
 
 
 def redacted_value(value: object) -> str:
-    """Return `***`, followed by the last two characters of a text as long as a key. A redacted value stays as it is."""
+    """Return `***`, followed by the last two characters of a text as long as a key.
+
+    A redacted value stays as it is.
+    """
     text = value.strip() if isinstance(value, str) else ""
     is_redacted = text.startswith("***") and len(text) <= len("***xx")
     return text if is_redacted else f"***{text[-2:]}" if len(text) >= _SHORTEST_KEY else "***"

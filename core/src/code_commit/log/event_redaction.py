@@ -1,7 +1,7 @@
 """Remove live keys from a sequence of JSON texts, such as the events of a stream.
 
-A key may be split over several texts, with one piece in each. So strings that belong together are joined and searched,
-and a text that contains a piece of a key is replaced as a whole.
+A key may be split over several texts, with one piece in each. So strings that belong together are
+joined and searched, and a text that contains a piece of a key is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any, Self
 from code_commit_workspace.keys.key_search import KeySearch
 from code_commit_workspace.keys.redaction import Redactor
 
-_BEGINNING = 4  # an event that ends with this many characters of a key is held back; fewer reveal too little
+# An event that ends with this many characters of a key is held back; fewer reveal too little.
+_BEGINNING = 4
 _MOST_HELD = 4 * 1024 * 1024  # bytes; beyond that, a possible beginning of a key counts as a key
 _MOST_CHANNELS = 1000  # a hostile service can invent names
 _RELEASED = -1
@@ -28,15 +29,19 @@ _INSIDE = re.compile(  # of a JSON string
 _STRING_BEGINS = re.compile(rb'"[^"\\\x00-\x1f]+" *: *"')
 _Named = tuple[Hashable, str]  # the name of a member, and its string
 _PROBE = "a probe of the pattern"
-_REPEATED = 1000  # events for which an unchanged string is searched; more repetitions reveal nothing new
-_TRIED, _TRIED_AGAIN = 8, 32  # look for a pattern after each of the first 8 events without one, then every 32nd
+# Events for which an unchanged string is searched; more repetitions reveal nothing new.
+_REPEATED = 1000
+# Look for a pattern after each of the first 8 events without one, then every 32nd.
+_TRIED, _TRIED_AGAIN = 8, 32
 
 
 class EventRedactor:
-    """Redacts JSON texts, called events, so that no key can be put together from the strings in several of them.
+    """Redacts JSON texts, called events, so that no key can be put together from the strings in
+    several of them.
 
-    It joins the strings of the same member name, and the texts that `add_text` groups. An event that holds a piece of
-    a key becomes a JSON string with the mark of the key. An event that may hold one is held back until that is decided.
+    It joins the strings of the same member name, and the texts that `add_text` groups. An event
+    that holds a piece of a key becomes a JSON string with the mark of the key. An event that may
+    hold one is held back until that is decided.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -61,7 +66,9 @@ class EventRedactor:
         line, pattern = data, self._pattern
         if pattern is not None and (text := pattern.string_of(data)) is not None:
             if self._search is not None:
-                for name, string in pattern.strings if self._alike < _REPEATED else pattern.differing:
+                for name, string in (
+                    pattern.strings if self._alike < _REPEATED else pattern.differing
+                ):
                     self._put(name, text if string is None else string)
             self._alike += 1
             self._others = 0
@@ -91,9 +98,13 @@ class EventRedactor:
         return line, [*strings, (None, f"{text}\n")]  # the whole text, to find keys in member names
 
     def _find_pattern(self, data: bytes) -> None:
-        """Find what this event and the one before have in common, so that the next ones need not be parsed."""
+        """Find what this event and the one before have in common, so that the next ones need not be
+        parsed.
+        """
         pattern = _Pattern.of(self._before, data)
-        if pattern and not (self._search and self._search.finds(pattern.start + b" " + pattern.end)):
+        if pattern and not (
+            self._search and self._search.finds(pattern.start + b" " + pattern.end)
+        ):
             self._pattern = pattern
 
     def add_text(self, channel: Hashable, text: str) -> None:
@@ -108,8 +119,8 @@ class EventRedactor:
     def take(self, before: int | None = None) -> list[bytes]:
         """Return the events that are final, each as one line without its end.
 
-        At most the first `before` events are final, because `add_text` may still add to later ones. None means that
-        nothing follows.
+        At most the first `before` events are final, because `add_text` may still add to later ones.
+        None means that nothing follows.
         """
         first = self._count - len(self._pending)
         if self._search is not None:
@@ -134,11 +145,16 @@ class EventRedactor:
             channel.held = []
 
     def _new_channel(self, name: Hashable) -> _Channel:
-        return self._channels.setdefault(name if len(self._channels) < _MOST_CHANNELS else "", _Channel())
+        return self._channels.setdefault(
+            name if len(self._channels) < _MOST_CHANNELS else "", _Channel()
+        )
 
 
 class _Channel:
-    """Texts that belong together. `held` are the numbers of events with a possible beginning of a key."""
+    """Texts that belong together.
+
+    `held` are the numbers of events with a possible beginning of a key.
+    """
 
     __slots__ = ("_at_line_start", "_owners", "_tail", "held", "texts")
 
@@ -146,11 +162,13 @@ class _Channel:
         self.texts: list[tuple[int, str]] = []  # new ones, with the number of the event
         self.held: list[int] = []
         self._tail = b""  # a possible beginning of a key
-        self._owners: list[tuple[int, int]] = []  # where the part of an event in the tail ends, and its number
+        # Where the part of an event in the tail ends, and its number.
+        self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
     def search(self, search: KeySearch, first: int, *, is_last: bool) -> dict[int, bytes]:
-        """Search the new texts; return the replacement of each event that contains a piece of a key.
+        """Search the new texts; return the replacement of each event that contains a piece of a
+        key.
 
         Events before `first` are already released.
         """
@@ -162,7 +180,9 @@ class _Channel:
         if not is_last:
             keep = search.unfinished(data, at_line_start=line_start)
             line_start = data[keep - 1 : keep] == b"\n" if keep else line_start
-            hold = keep + search.unfinished(data[keep:], at_line_start=line_start, at_least=_BEGINNING)
+            hold = keep + search.unfinished(
+                data[keep:], at_line_start=line_start, at_least=_BEGINNING
+            )
         hidden: dict[int, bytes] = {}
         owners, self.held = [(len(data), _RELEASED)], []
         if spans or hold < len(data):
@@ -172,7 +192,9 @@ class _Channel:
             for span in spans:
                 events = owners[bisect_right(ends, span.start) : bisect_left(ends, span.end) + 1]
                 hidden |= {number: json.dumps(span.mark.decode()).encode() for _, number in events}
-            self.held = sorted({number for _, number in owners[bisect_right(ends, hold) :] if number >= first})
+            self.held = sorted(
+                {number for _, number in owners[bisect_right(ends, hold) :] if number >= first}
+            )
         self._owners = [(end - keep, number) for end, number in owners if end > keep]
         self._tail, self._at_line_start, self.texts = data[keep:], line_start, []
         return hidden
@@ -182,7 +204,8 @@ class _Channel:
 class _Pattern:
     """What consecutive events have in common: everything except the inside of one string.
 
-    `start` and `end` are the bytes around it; `strings` are all strings of an event in order, None for this one.
+    `start` and `end` are the bytes around it; `strings` are all strings of an event in order, None
+    for this one.
     """
 
     start: bytes
@@ -193,7 +216,9 @@ class _Pattern:
     @classmethod
     def of(cls, one: bytes, other: bytes) -> Self | None:
         """Return the pattern of two events; None if they have none."""
-        common = bisect_left(range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1])
+        common = bisect_left(
+            range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1]
+        )
         *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
         close = other.find(b'"', begin)
         start, end = other[:begin], other[close:]
@@ -233,7 +258,9 @@ def _strings(text: str) -> list[_Named]:
     """
     found: list[_Named] = []
     # Objects become tuples, which keep members of the same name.
-    remaining: list[tuple[str, Any]] = [("", json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse))]
+    remaining: list[tuple[str, Any]] = [
+        ("", json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse))
+    ]
     while remaining:
         name, value = remaining.pop()
         if type(value) is str:

@@ -1,4 +1,6 @@
-"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print the lines for `--json`."""
+"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print the lines for
+`--json`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def as_line(record: Record) -> str:
     Raises:
         ValueError: a value is not JSON, such as NaN.
     """
-    return json.dumps(record_fields(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return json.dumps(
+        record_fields(record), ensure_ascii=True, allow_nan=False, separators=(",", ":")
+    )
 
 
 def record_fields(record: Event | Record) -> dict[str, Any]:
@@ -38,7 +42,10 @@ def record_fields(record: Event | Record) -> dict[str, Any]:
 
 
 class JsonLines:
-    """The log sink of `--json`: print each record as a line of JSON. A closed pipe does not end the run."""
+    """The log sink of `--json`: print each record as a line of JSON.
+
+    A closed pipe does not end the run.
+    """
 
     name = "json"
 
@@ -51,7 +58,8 @@ class JsonLines:
         Raises:
             OSError: it cannot be written, and the pipe is not closed.
         """
-        self._stream.print(as_line(record), number=record.seq)  # once, also if Ctrl-C makes the log repeat it
+        # Once, also if Ctrl-C makes the log repeat it.
+        self._stream.print(as_line(record), number=record.seq)
         if self._stream.failure is not None:
             raise self._stream.failure
 
@@ -60,12 +68,14 @@ class JsonLines:
 
 
 class EventFile:
-    """Appends the records of one run to `events.jsonl`, with a structlog logger: its processors redact each event, add
-    its envelope and render its line.
+    """Appends the records of one run to `events.jsonl`, with a structlog logger: its processors
+    redact each event, add its envelope and render its line.
 
     It is not thread-safe: the run log holds a lock."""
 
-    def __init__(self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]
+    ) -> None:
         self.failure: OSError | None = None
         self._redactor = redactor
         self._clock = clock
@@ -74,10 +84,16 @@ class EventFile:
         self.close = self._file.close
         self._seq = 0
         renamer = structlog.processors.EventRenamer("kind")
-        self._logger = structlog.BoundLogger(self, [self._redact, renamer, self._render], {"run": run})
+        self._logger = structlog.BoundLogger(
+            self, [self._redact, renamer, self._render], {"run": run}
+        )
 
-    def record(self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None) -> Record:
-        """Append an event and return its record. An error of the file is stored in `failure`; the run continues.
+    def record(
+        self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None
+    ) -> Record:
+        """Append an event and return its record.
+
+        An error of the file is stored in `failure`; the run continues.
 
         Raises:
             ValueError: the data is not JSON.
@@ -95,9 +111,15 @@ class EventFile:
         return record
 
     def _redact(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        return {**event, "event": self._redactor.text(event["event"]), "data": self._redactor.json(event["data"])}
+        return {
+            **event,
+            "event": self._redactor.text(event["event"]),
+            "data": self._redactor.json(event["data"]),
+        }
 
-    def _render(self, _logger: WrappedLogger, _method: str, event: EventDict) -> tuple[tuple[bytes, Record], EventDict]:
+    def _render(
+        self, _logger: WrappedLogger, _method: str, event: EventDict
+    ) -> tuple[tuple[bytes, Record], EventDict]:
         record = Record(seq=self._seq + 1, time=round(self._clock(), 6), **event)
         return (as_line(record).encode() + b"\n", record), {}
 
@@ -114,7 +136,9 @@ def kind_and_data(event: Event, plugin: str) -> tuple[str, dict[str, Any]]:
     if (module := type(event).__module__) != host_events.__name__:
         owner, package = checked_kind(event.kind).partition(".")[0], module.partition(".")[0]
         if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
-            raise ValueError(f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin")
+            raise ValueError(
+                f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"
+            )
     return event.kind, data_of(event)
 
 

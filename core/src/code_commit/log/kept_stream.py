@@ -23,11 +23,12 @@ Show = Callable[[str, str], None]
 class KeptStream:
     """Takes events and texts, and passes them on without keys, in pieces.
 
-    `keep_events` and `keep_text` get bytes that are final. After each piece, `show` gets its text, and all text that
-    was added since, which may contain keys.
+    `keep_events` and `keep_text` get bytes that are final. After each piece, `show` gets its text,
+    and all text that was added since, which may contain keys.
 
-    A separate thread calls these functions, in a copy of this context, so that the reader of the stream does not wait.
-    It starts with the first event or text. `has_events` and `has_text` are whether there were any.
+    A separate thread calls these functions, in a copy of this context, so that the reader of the
+    stream does not wait. It starts with the first event or text. `has_events` and `has_text` are
+    whether there were any.
     """
 
     def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
@@ -36,7 +37,8 @@ class KeptStream:
         self._events, self._text = EventRedactor(redactor), redactor.stream()
         self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
         self._added = self._taken = 0  # bytes and characters
-        self._unnoticed = -1  # `_added` may grow to this without a wake: the thread is already awake
+        # `_added` may grow to this without a wake: the thread is already awake.
+        self._unnoticed = -1
         self._room = threading.Condition()
         self._ended = threading.Event()
         # Not an event: Ctrl-C between the steps of `Event.set` could leave its lock locked.
@@ -57,7 +59,9 @@ class KeptStream:
             self._wake()
 
     def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
-        """Take a text of the latest event, which continues the previous one in `channel`; keep it if `keep`."""
+        """Take a text of the latest event, which continues the previous one in `channel`; keep it
+        if `keep`.
+        """
         self._items.append((channel, text, keep))
         self._added += len(text)
         if self._added > self._unnoticed:
@@ -83,12 +87,16 @@ class KeptStream:
         self._unnoticed = self._taken + _MOST_WAITING  # before the thread wakes and resets it
         if self._thread is None:
             run = copy_context().run
-            self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
+            self._thread = threading.Thread(
+                target=run, args=(self._run,), name="stream", daemon=True
+            )
             self._thread.start()
         self._arrived.put(None)
         if self._added > self._unnoticed:
             with self._room:
-                self._room.wait_for(lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set())
+                self._room.wait_for(
+                    lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set()
+                )
 
     def _run(self) -> None:
         seen = settled = 0  # events taken; those whose texts have arrived, too

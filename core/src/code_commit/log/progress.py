@@ -11,7 +11,13 @@ from typing import IO, Any, TextIO, cast
 
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import LOGS
-from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
+from code_commit.plugin_api.run_json import (
+    BEFORE_WORK,
+    RunDocument,
+    clock,
+    describe_spent,
+    is_build,
+)
 from code_commit.terminal.screen import can_repaint, may_color
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace.words import count_of, join_paths, printable
@@ -35,7 +41,9 @@ class Line:
 
 
 class Progress:
-    """A log sink. On a terminal, the last line is a status line, and lines are in color unless `NO_COLOR` is set.
+    """A log sink.
+
+    On a terminal, the last line is a status line, and lines are in color unless `NO_COLOR` is set.
 
     With `workflow_reports`, the workflow itself prints what it does.
     """
@@ -44,10 +52,16 @@ class Progress:
     live = True
 
     def __init__(
-        self, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False
+        self,
+        stream: TextIO | None,
+        environment: Mapping[str, str],
+        *,
+        workflow_reports: bool = False,
     ) -> None:
         safe, live = SafeStream(stream), can_repaint(stream, environment)
-        self._painter = LivePainter(safe, color=may_color(stream, environment)) if live else PlainPainter(safe)
+        self._painter = (
+            LivePainter(safe, color=may_color(stream, environment)) if live else PlainPainter(safe)
+        )
         self._tick = _REPAINT if live else _PLAIN_TICK
         self._workflow_reports = workflow_reports
         self._lock = threading.RLock()
@@ -56,7 +70,8 @@ class Progress:
         # What runs, since when, and the data of the latest `call.progress`.
         self._activities: dict[tuple[str, Any], tuple[str, float, Mapping[str, Any]]] = {}
         self._held: list[tuple[str, Line]] = []
-        self._holds = False  # the first line names the run folder, which a run that does not begin does not leave
+        # The first line names the run folder, which a run that does not begin does not leave.
+        self._holds = False
         self._attempt = ""
         self._shown_calls: set[str] = set()
         self._user_types = False
@@ -93,9 +108,15 @@ class Progress:
                 prefix, line = self._held.pop(0)
                 self._painter.print(prefix, line.text, line.style)
             if record.kind in _ACTIVITIES:
-                self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic(), {}
+                self._activities[activity] = (
+                    _ACTIVITIES[record.kind](record.data),
+                    time.monotonic(),
+                    {},
+                )
                 if self._ticker is None and not self._closed.is_set():
-                    self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
+                    self._ticker = threading.Thread(
+                        target=self._repaint, name="progress", daemon=True
+                    )
                     self._ticker.start()
 
     def close(self) -> None:
@@ -109,12 +130,16 @@ class Progress:
     def _lines(self, record: Record) -> Sequence[Line]:
         lines = (lines_beside_workflow if self._workflow_reports else lines_of)(record)
         if record.kind == "call.started" and self._workflow_reports:
-            lines = [line for line in lines if line.text not in self._shown_calls]  # once for each model and address
+            # Once for each model and address.
+            lines = [line for line in lines if line.text not in self._shown_calls]
             self._shown_calls.update(line.text for line in lines)
-        if record.kind in {"call.started", "attempt.started"}:  # the run goes on: its last lines will not show why
+        # The run goes on: its last lines will not show why.
+        if record.kind in {"call.started", "attempt.started"}:
             lines, self._reason = (*self._reason, *lines), ()
         elif record.kind == "call.finished":
-            self._reason = [Line(f"  {record.data['error']}", _BAD)] if record.data.get("error") else ()
+            self._reason = (
+                [Line(f"  {record.data['error']}", _BAD)] if record.data.get("error") else ()
+            )
         elif record.kind == "process.finished" and not self._workflow_reports:
             last = record.data.get("last_lines")
             self._reason = [Line(f"the last lines of the build:\n{last}", _FAINT)] if last else ()
@@ -122,12 +147,19 @@ class Progress:
 
     def _status(self) -> str:
         now = time.monotonic()
-        shown = [each for each in self._activities.values() if now - each[1] >= _SHORTEST or each[2]]
+        shown = [
+            each for each in self._activities.values() if now - each[1] >= _SHORTEST or each[2]
+        ]
         if not shown or self._user_types or any(data.get("printed") for *_, data in shown):
             return ""
         spent = describe_spent(self._document.fields)
-        texts = ", ".join(f"{text}... {int(now - since)} s{_arrived(data)}" for text, since, data in shown)
-        return f"[{clock(now - self._started)}] {self._attempt}{texts}" + f"; {spent} so far" * bool(spent)
+        texts = ", ".join(
+            f"{text}... {int(now - since)} s{_arrived(data)}" for text, since, data in shown
+        )
+        return (
+            f"[{clock(now - self._started)}] {self._attempt}{texts}"
+            + f"; {spent} so far" * bool(spent)
+        )
 
     def _repaint(self) -> None:
         while not self._closed.wait(self._tick):
@@ -140,7 +172,11 @@ def lines_of(record: Record) -> Sequence[Line]:
     """Return the lines about a record; none for kinds that people do not need."""
     describe = _LINES.get(record.kind)
     # The path of the log from where the command runs.
-    return () if describe is None else describe({**record.data, "log": f"{LOGS}/{record.run}/{record.data.get('log')}"})
+    return (
+        ()
+        if describe is None
+        else describe({**record.data, "log": f"{LOGS}/{record.run}/{record.data.get('log')}"})
+    )
 
 
 def lines_beside_workflow(record: Record) -> Sequence[Line]:
@@ -150,7 +186,11 @@ def lines_beside_workflow(record: Record) -> Sequence[Line]:
         return (Line(_asking(data)),)
     told = kind in {"state.entered", "changes.applied", "process.started"}
     told |= kind == "call.finished" and data.get("error") is None
-    return () if told or (kind == "process.finished" and not data.get("tampered")) else lines_of(record)
+    return (
+        ()
+        if told or (kind == "process.finished" and not data.get("tampered"))
+        else lines_of(record)
+    )
 
 
 def _arrived(data: Mapping[str, Any]) -> str:
@@ -158,7 +198,9 @@ def _arrived(data: Mapping[str, Any]) -> str:
     if not data:
         return ""
     speed = f" ({data['tokens'] / data['seconds']:,.0f}/s)" if data["seconds"] >= 1 else ""
-    doing = "thinking, " if data["thinking"] else f"writing {data['file']}, " if data["file"] else ""
+    doing = (
+        "thinking, " if data["thinking"] else f"writing {data['file']}, " if data["file"] else ""
+    )
     return f": {doing}{count_of(data['tokens'], 'token')}{speed}"
 
 
@@ -182,12 +224,32 @@ def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
         how = "interrupted" if data["error"] == "interrupted" else "failed"
-        failed = "was not called" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
+        failed = (
+            "was not called"
+            if data.get("cost_usd") == 0
+            else f"{how} after {_seconds(data.get('seconds'))}"
+        )
         return (Line(f"{data.get('model')} {failed}", _BAD),)
-    tokens = [f"{count_of(data[name], 'token')} {way}" for way, name in _TOKENS.items() if data.get(name)]
+    tokens = [
+        f"{count_of(data[name], 'token')} {way}" for way, name in _TOKENS.items() if data.get(name)
+    ]
     finish = data.get("finish")
-    ending = [] if finish in {"stop", "tool_calls"} else [f"ended with {data.get('finish_detail') or finish}"]
-    return (Line(", ".join([f"{data.get('model')} answered in {_seconds(data.get('seconds'))}", *tokens, *ending])),)
+    ending = (
+        []
+        if finish in {"stop", "tool_calls"}
+        else [f"ended with {data.get('finish_detail') or finish}"]
+    )
+    return (
+        Line(
+            ", ".join(
+                [
+                    f"{data.get('model')} answered in {_seconds(data.get('seconds'))}",
+                    *tokens,
+                    *ending,
+                ]
+            )
+        ),
+    )
 
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -199,28 +261,50 @@ def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
-    rows = [f"{row.get('path')}: {row.get('reason')}".removeprefix(": ") for row in data.get("refusals") or ()]
+    rows = [
+        f"{row.get('path')}: {row.get('reason')}".removeprefix(": ")
+        for row in data.get("refusals") or ()
+    ]
     reason = str(data.get("reason"))  # of many, it names the first
-    reason, rows = ("", reason.split("\n")) if rows and reason.startswith(rows[0]) else (f" {reason}", rows)
+    reason, rows = (
+        ("", reason.split("\n")) if rows and reason.startswith(rows[0]) else (f" {reason}", rows)
+    )
     return (Line(f"response refused:{reason}", _BAD), *(Line(f"  {row}", _BAD) for row in rows))
 
 
 def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
     done = f"{count_of(len(paths), 'file')} restored" if paths else "nothing to undo"
-    return (Line(f"{done} ({data.get('reason')})" + f": {join_paths(paths, _SHOWN_PATHS)}" * bool(paths)),)
+    return (
+        Line(
+            f"{done} ({data.get('reason')})" + f": {join_paths(paths, _SHOWN_PATHS)}" * bool(paths)
+        ),
+    )
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
     sandbox = data.get("sandbox")
-    return (Line(f"{_process(data)} ({'not isolated' if sandbox == 'off' else f'isolated by {sandbox}'})"),)
+    return (
+        Line(
+            f"{_process(data)} ({'not isolated' if sandbox == 'off' else f'isolated by {sandbox}'})"
+        ),
+    )
 
 
 def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
-    name, after, code = _process(data), f"after {_seconds(data.get('seconds'))}", data.get("exit_code")
+    name, after, code = (
+        _process(data),
+        f"after {_seconds(data.get('seconds'))}",
+        data.get("exit_code"),
+    )
     see = f", see {data.get('log')}"
     if data.get("tampered"):
-        return (Line(f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", _BAD),)
+        return (
+            Line(
+                f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}",
+                _BAD,
+            ),
+        )
     if data.get("timed_out"):
         return (Line(f"{name} stopped at its time limit {after}{see}", _BAD),)
     if code == 0:
@@ -231,12 +315,21 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _plugin_failed(data: Mapping[str, Any]) -> Sequence[Line]:
     of = f" of {data['distribution']}" if data.get("distribution") else ""
-    return (Line(f"plugin {data.get('plugin')}{of} failed ({data.get('stage')}): {data.get('error')}", _BAD),)
+    return (
+        Line(
+            f"plugin {data.get('plugin')}{of} failed ({data.get('stage')}): {data.get('error')}",
+            _BAD,
+        ),
+    )
 
 
 def _message(data: Mapping[str, Any]) -> Sequence[Line]:
     level = data.get("level", "info")
-    return (Line(str(data.get("text"))) if level == "info" else Line(f"{level}: {data.get('text')}", _BAD),)
+    return (
+        Line(str(data.get("text")))
+        if level == "info"
+        else Line(f"{level}: {data.get('text')}", _BAD),
+    )
 
 
 _ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -244,9 +337,13 @@ _ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "process.started": _process,
 }
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
-    "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", _FAINT),),
+    "run.started": lambda data: (
+        Line(f"{data.get('workflow')}, log in {data.get('folder')}", _FAINT),
+    ),
     "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
-    "call.started": lambda data: (Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),),
+    "call.started": lambda data: (
+        Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),
+    ),
     "call.retried": _call_retried,
     "call.finished": _call_finished,
     "changes.applied": _changes_applied,
@@ -311,7 +408,8 @@ class LivePainter(PlainPainter):
     def status(self, text: str) -> None:
         """Show `text` in the status line."""
         status = self._text(printable(text).replace("\n", " "))
-        # The terminal shows Ctrl-C as `^C` at the end: without room for it, the line would wrap and stay.
+        # The terminal shows Ctrl-C as `^C` at the end: without room for it, the line would wrap and
+        # stay.
         status.truncate(max(1, self._console.width - 3), overflow="ellipsis")
         if status != self._status:
             self._erase()

@@ -16,7 +16,15 @@ from typing import Any
 from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_and_data
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
+from code_commit.plugin_api.event import (
+    Event,
+    LogSink,
+    MessageLogged,
+    PluginFailed,
+    Record,
+    RunFinished,
+    RunStarted,
+)
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json
@@ -46,11 +54,19 @@ def call_files(number: int | None, label: str) -> CallFiles:
     `call_files(None, "query")` is `query.txt`.
     """
     stem = numbered(number, label)
-    return CallFiles(f"{stem}.txt", f"{stem}-response.txt", f"{stem}-response.json", f"{stem}-response-parts.json")
+    return CallFiles(
+        f"{stem}.txt",
+        f"{stem}-response.txt",
+        f"{stem}-response.json",
+        f"{stem}-response-parts.json",
+    )
 
 
 def numbered(number: int | None, name: str) -> str:
-    """Return `name` after the number of a call. A build shares the number of the call before it: `1-build.txt`."""
+    """Return `name` after the number of a call.
+
+    A build shares the number of the call before it: `1-build.txt`.
+    """
     return name if number is None else f"{number}-{name}"
 
 
@@ -62,10 +78,10 @@ def failure_text(error: str) -> str:
 class RunLog:
     """The log of a run. It is thread-safe. Always call `finish`.
 
-    `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
-    `document` summarizes the run.
-    `sender` is the plugin whose code runs, and its distribution; errors in its events name them. `sink_traces` are the
-    tracebacks of failed sinks, `late_failures` their failures after the last event.
+    `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this
+    run. `document` summarizes the run. `sender` is the plugin whose code runs, and its
+    distribution; errors in its events name them. `sink_traces` are the tracebacks of failed sinks,
+    `late_failures` their failures after the last event.
     """
 
     def __init__(
@@ -105,17 +121,23 @@ class RunLog:
         self.late_failures: list[PluginFailed] = []
         self._has_begun = self._has_ended = False
         try:
-            self._events = EventFile(self._files.handle, self.run, redactor=redactor, clock=self._clock)
+            self._events = EventFile(
+                self._files.handle, self.run, redactor=redactor, clock=self._clock
+            )
         except OSError as error:
             self._files.close()
             raise NotReady(f"cannot write {self.folder / EVENTS}: {error.strerror}") from error
         started = RunStarted(workflow, str(root), f"{LOGS}/{self.run}", token, pid=os.getpid())
-        self._append_event(replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit))
+        self._append_event(
+            replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit)
+        )
 
     # --- events ---------------------------------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        """Log an event and pass it to the sinks. An invalid event is logged as a failure of its plugin.
+        """Log an event and pass it to the sinks.
+
+        An invalid event is logged as a failure of its plugin.
 
         Raises:
             RuntimeError: a log sink emits.
@@ -128,12 +150,16 @@ class RunLog:
 
     def show(self, event: Event) -> None:
         """Pass an event without keys to the sinks that show what happens now, without logging it."""
-        self._sinks.put(Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True)
+        self._sinks.put(
+            Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True
+        )
         self._sinks.deliver()
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
-        """Nest the events of the block between `<kind>.started`, with `data`, and `<kind>.finished`."""
+        """Nest the events of the block between `<kind>.started`, with `data`, and
+        `<kind>.finished`.
+        """
         with self.nested():
             started = self._clock()
             self._emit_safely(lambda: (checked_kind(f"{kind}.started"), to_json(data)))
@@ -151,8 +177,9 @@ class RunLog:
     def nested(self) -> Iterator[None]:
         """Put the events of the block into a new span, without events for its start and end.
 
-        Use it for pairs such as `call.started` and `call.finished`. The span applies to this thread; a thread that
-        runs in a copy of this context (`contextvars.copy_context`) inherits it.
+        Use it for pairs such as `call.started` and `call.finished`. The span applies to this
+        thread; a thread that runs in a copy of this context (`contextvars.copy_context`) inherits
+        it.
         """
         with self._lock:
             self._spans += 1
@@ -171,7 +198,9 @@ class RunLog:
             kind, data = read()
             self._append(kind, data)
         except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
-            self._append_event(PluginFailed(*self.sender.get(), stage="emit", error=describe(error)))
+            self._append_event(
+                PluginFailed(*self.sender.get(), stage="emit", error=describe(error))
+            )
         self._sinks.deliver()
 
     def _append_event(self, event: Event) -> None:
@@ -206,7 +235,9 @@ class RunLog:
         if self._has_ended:  # `run.finished` stays the last event
             self.late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
         else:
-            self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
+            self._append_event(
+                MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning")
+            )
 
     # --- files ----------------------------------------------------------------------------------------------------
 
@@ -235,7 +266,9 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._write_file(name, self._redacted(content), self._files.replace if replaces else self._files.write)
+        return self._write_file(
+            name, self._redacted(content), self._files.replace if replaces else self._files.write
+        )
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
@@ -294,10 +327,13 @@ class RunLog:
             self._sinks.add(plugin or type(sink).__name__, distribution, sink, backlog)
         self._sinks.deliver()
 
-    def finish(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None) -> None:
+    def finish(
+        self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None
+    ) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing, unless the first was interrupted. A run that could not begin leaves no folder.
+        A second call does nothing, unless the first was interrupted. A run that could not begin
+        leaves no folder.
         """
         with self._lock, uninterrupted():
             self._span.set(_ROOT_SPAN)
@@ -318,7 +354,9 @@ class RunLog:
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
-            self._append_event(PluginFailed(*self.sender.get(), stage="result", error=describe(error)))
+            self._append_event(
+                PluginFailed(*self.sender.get(), stage="result", error=describe(error))
+            )
             self._append_event(end)
 
     def _report(self, failure: PluginFailed) -> None:

@@ -1,4 +1,7 @@
-"""Deliver records to the log sinks in order. A failing sink stops neither the others nor the run."""
+"""Deliver records to the log sinks in order.
+
+A failing sink stops neither the others nor the run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class Sinks:
     def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
         """Add a sink, which receives the records of `backlog` and all later ones."""
         worker = None if distribution == HOST else Worker(f"sink {plugin}")
-        self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog), worker))
+        self._outlets = (
+            *self._outlets,
+            _Outlet(plugin, distribution, sink, deque(backlog), worker),
+        )
 
     def put(self, record: Record, *, live: bool = False) -> None:
         """Queue a record for every sink; with `live`, only for those that show what happens now."""
@@ -49,19 +55,25 @@ class Sinks:
             self._drain(outlet, timeout=0)
 
     def close(self) -> None:
-        """Deliver the remaining records and close every sink. After an interruption, a second call continues."""
+        """Deliver the remaining records and close every sink.
+
+        After an interruption, a second call continues.
+        """
         for outlet in self._outlets:
             self._drain(outlet, timeout=_BUSY_SECONDS)
             if outlet.closed:
                 continue
             outlet.closed = True
             if outlet.pending:
-                self._fail(outlet, "receive", "was still busy with an earlier record at the end of the run")
+                self._fail(
+                    outlet, "receive", "was still busy with an earlier record at the end of the run"
+                )
             elif error := self._call(outlet, "close", seconds=_CLOSE_SECONDS):
                 self._fail(outlet, "close", error)
 
     def _drain(self, outlet: _Outlet, timeout: float) -> None:
-        # Check `pending` again after releasing `busy`: no other thread delivers a record queued in between.
+        # Check `pending` again after releasing `busy`: no other thread delivers a record queued in
+        # between.
         while outlet.pending and not outlet.closed and outlet.busy.acquire(timeout=timeout):
             try:
                 if error := self._call(outlet, "receive", seconds=_RECEIVE_SECONDS):
@@ -94,7 +106,8 @@ class Sinks:
                 require_sync(outlet.sink.close())
             elif outlet.pending and not outlet.closed:
                 require_sync(outlet.sink.receive(outlet.pending[0]))
-                outlet.pending.popleft()  # only now: Ctrl-C in a sink of the host would lose the record
+                # Only now: Ctrl-C in a sink of the host would lose the record.
+                outlet.pending.popleft()
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C
@@ -111,8 +124,8 @@ class Sinks:
 class _Outlet:
     """A sink and its queued records.
 
-    A plugin's sink runs in its own thread, and the run waits for it: records arrive in order, and a hanging sink
-    delays the run for a limited time.
+    A plugin's sink runs in its own thread, and the run waits for it: records arrive in order, and a
+    hanging sink delays the run for a limited time.
     """
 
     plugin: str
@@ -120,6 +133,7 @@ class _Outlet:
     sink: Any  # a `LogSink`, if the plugin is right
     pending: deque[Record]
     worker: Worker | None  # None for a sink of the host
-    busy: Any = field(default_factory=threading.RLock)  # not a `Lock`: Ctrl-C may leave it locked by the main thread
+    # Not a `Lock`: Ctrl-C may leave it locked by the main thread.
+    busy: Any = field(default_factory=threading.RLock)
     closed: bool = False
     hangs: bool = False  # in a call that was reported

@@ -2,8 +2,8 @@
 
     log → plugin layers → deadline → retry → budget → checked provider → HTTP
 
-Before all of them, a prompt that exceeds the model's window is refused: nothing of it is copied or logged.
-Each layer takes a call and the `next` layer, and knows no other layer.
+Before all of them, a prompt that exceeds the model's window is refused: nothing of it is copied or
+logged. Each layer takes a call and the `next` layer, and knows no other layer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from code_commit.models.leaked_thinking import without_thinking
 from code_commit.models.limits import Budget, deadline, retry
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
-from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
+from code_commit.plugin_api.conversation import (
+    Completion,
+    Finish,
+    Message,
+    Part,
+    Request,
+    Text,
+    ToolResult,
+)
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
@@ -31,8 +39,8 @@ from code_commit_workspace import Redactor
 class Models:
     """Makes the models of workflows.
 
-    `layers` are those of plugins, each with its distribution, the outermost first. `watched` is whether a person sees
-    the replies arrive.
+    `layers` are those of plugins, each with its distribution, the outermost first. `watched` is
+    whether a person sees the replies arrive.
     """
 
     services: Services
@@ -51,20 +59,29 @@ class Models:
 
         Raises:
             UsageError: the model does not exist.
-            NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
+            NotReady: a role or the default names nothing, its config is wrong, or its key is
+                missing.
         """
         service, reason = self.services.of(role)
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
             spend = partial(self.budget.spend, count=partial(count_tokens, service=service))
-            chain = partial(spend, next=chain, max_tokens=service.max_tokens, write_price=service.write_price)
+            chain = partial(
+                spend, next=chain, max_tokens=service.max_tokens, write_price=service.write_price
+            )
         keyless = service.key_source == NO_KEY
         http = self.services.settings.http
-        chain = partial(retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless)
-        chain = partial(deadline, next=chain, seconds=http.deadline_seconds, count=self.log.count_answer)
+        chain = partial(
+            retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless
+        )
+        chain = partial(
+            deadline, next=chain, seconds=http.deadline_seconds, count=self.log.count_answer
+        )
         for distribution, layer in reversed(self.layers):
             chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
-        return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))
+        return ChainedModel(
+            self, service, role, reason, partial(self.log.record, next=chain, service=service)
+        )
 
     def wait(self, seconds: float) -> None:
         """Wait for `seconds`.
@@ -102,7 +119,12 @@ class ChainedModel:
         return self.models.windows.of(self.service)
 
     def complete(
-        self, request: Request, *, label: str, watch: Watch | None = None, parts: Sequence[PromptPart] = ()
+        self,
+        request: Request,
+        *,
+        label: str,
+        watch: Watch | None = None,
+        parts: Sequence[PromptPart] = (),
     ) -> Completion:
         """Send one request. Implements `Model.complete`."""
         _require_request(request)
@@ -115,7 +137,8 @@ class ChainedModel:
         completion = without_thinking(received)
         if completion is not received:
             _refuse_key(received, call.number, services.redactor)
-        if watch and (end := watch()(completion.text)) is not None:  # whether or not the rest arrived
+        # Whether or not the rest arrived.
+        if watch and (end := watch()(completion.text)) is not None:
             message = Message("assistant", (Text(completion.text[:end]),))
             completion = replace(completion, message=message, finish=Finish.STOPPED_EARLY)
         _refuse_bad_completion(completion, call.number, services.redactor)
@@ -134,7 +157,9 @@ class ChainedModel:
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
         models, services, provider = self.models, self.models.services, self.service.definition.name
         request = _redacted(request, services.redactor)
-        stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)
+        stream = self.service.stream == "always" or (
+            self.service.stream == "auto" and models.watched
+        )
         of_run = (services.root, math.inf, models.wait, models.log.warn)
         return ModelCall(request, label, self.role, provider, self.name, number, *of_run, stream)
 
@@ -142,14 +167,22 @@ class ChainedModel:
 def _require_request(request: object) -> None:
     """Check what a plugin gave, which may not be type-checked."""
     if not isinstance(request, Request):
-        raise TypeError(f"a model takes a Request((Message('user', (Text('hi'),)),)), not {request!r:.50}")
+        raise TypeError(
+            f"a model takes a Request((Message('user', (Text('hi'),)),)), not {request!r:.50}"
+        )
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:
     def redacted(part: Part) -> Part:
-        return replace(part, text=redactor.text(part.text)) if isinstance(part, Text | ToolResult) else part
+        return (
+            replace(part, text=redactor.text(part.text))
+            if isinstance(part, Text | ToolResult)
+            else part
+        )
 
-    messages = tuple(Message(each.role, tuple(map(redacted, each.parts))) for each in request.messages)
+    messages = tuple(
+        Message(each.role, tuple(map(redacted, each.parts))) for each in request.messages
+    )
     return replace(request, messages=messages, system=redactor.text(request.system))
 
 

@@ -1,4 +1,6 @@
-"""Refuse a prompt that exceeds the model's context window before it is sent, and notice one that a server cut."""
+"""Refuse a prompt that exceeds the model's context window before it is sent, and notice one that a
+server cut.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,16 @@ from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, Request
 from code_commit.plugin_api.prompt_size import PromptSize
 
-_ALWAYS_FITS = 100_000  # tokens, if neither plugin nor service says; the list loads in a fifth of a second
+# Tokens, if neither plugin nor service says; the list loads in a fifth of a second.
+_ALWAYS_FITS = 100_000
 _SHORTEST = 512  # tokens; a service that reports less does not count the prompt
 _CUT = 0.5  # of the estimate
 
 
 def listed_window(model: str) -> int | None:
-    """Return the window of `model` in tokens from the list of genai-prices, or None if it is unknown there."""
+    """Return the window of `model` in tokens from the list of genai-prices, or None if it is
+    unknown there.
+    """
     from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()
@@ -31,10 +36,14 @@ def listed_window(model: str) -> int | None:
 
 @dataclass(slots=True)
 class Windows:
-    """The windows of the models of a run, each looked up once. `warn` gets a warning about a prompt that was cut."""
+    """The windows of the models of a run, each looked up once.
+
+    `warn` gets a warning about a prompt that was cut.
+    """
 
     warn: Callable[[str], None]
-    _told: dict[tuple[str, str], int | None] = field(default_factory=dict)  # by the plugin or the service
+    # By the plugin or the service.
+    _told: dict[tuple[str, str], int | None] = field(default_factory=dict)
     _listed: dict[str, int | None] = field(default_factory=dict)
     _counted: tuple[Request | None, int | None] = None, None  # the latest
     _cut: set[str] = field(default_factory=set)  # models that were warned of
@@ -42,7 +51,8 @@ class Windows:
     def of(self, service: Service, *, tokens: int | None = None) -> int | None:
         """Return the most tokens that a model reads, or None if unknown.
 
-        With `tokens`, a window that only a long list has is looked up only if so many tokens might exceed it.
+        With `tokens`, a window that only a long list has is looked up only if so many tokens might
+        exceed it.
         """
         key = service.definition.name, service.model
         if key not in self._told:
@@ -54,9 +64,16 @@ class Windows:
         return self._listed[service.model]
 
     def require_fit(
-        self, size: PromptSize, service: Service, *, count: Callable[[Request], int | None], paid: bool
+        self,
+        size: PromptSize,
+        service: Service,
+        *,
+        count: Callable[[Request], int | None],
+        paid: bool,
     ) -> None:
-        """Check that a prompt fits. `count` asks the service, once for a request, if the estimate is near the window.
+        """Check that a prompt fits.
+
+        `count` asks the service, once for a request, if the estimate is near the window.
 
         Without a request, only an estimate that is far above the window counts.
 
@@ -77,7 +94,10 @@ class Windows:
             raise size.refusal(service.model, window, paid=paid)
 
     def warn_if_cut(self, size: PromptSize, completion: Completion, service: Service) -> None:
-        """Warn once if a service says that it read less than half of a prompt. Cached input counts as read."""
+        """Warn once if a service says that it read less than half of a prompt.
+
+        Cached input counts as read.
+        """
         usage = completion.usage
         if usage.input is None or completion.cached or completion.finish is Finish.STOPPED_EARLY:
             return

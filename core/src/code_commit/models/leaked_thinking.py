@@ -1,21 +1,25 @@
-"""Take out thinking that leaked into the text of a reply, before a workflow reads it. The run folder keeps it.
+"""Take out thinking that leaked into the text of a reply, before a workflow reads it.
 
-A service should send thinking apart from the text. A server whose chat template or parser does not know the model
-leaves it in the text: `<think>…</think>`, the end of it alone, because the template wrote the beginning, or the
-channels of OpenAI's open models, with their tokens or without. Thinking contains drafts, which must not be applied.
+The run folder keeps it.
+
+A service should send thinking apart from the text. A server whose chat template or parser does not
+know the model leaves it in the text: `<think>…</think>`, the end of it alone, because the template
+wrote the beginning, or the channels of OpenAI's open models, with their tokens or without. Thinking
+contains drafts, which must not be applied.
 
 Text that is about such tags stays. A tag counts
 
 - outside of a file block (`^^^path` … `^^^end` or `^^^delete`) and of a Markdown block of code;
 - without a quote, a backslash or a single backtick right after it;
 - as a beginning, at the start of a line, or right after the end of other thinking;
-- as an end without a beginning on its line, unless it stands like a word in a sentence or between marks.
+- as an end without a beginning on its line, unless it stands like a word in a sentence or between
+  marks.
 
-Everything from a beginning to its end is thinking; without an end, to the end of the text, and the reply is cut. An end
-without a beginning means that everything before it is thinking.
+Everything from a beginning to its end is thinking; without an end, to the end of the text, and the
+reply is cut. An end without a beginning means that everything before it is thinking.
 
-Where a tag may be meant or not, and a file block depends on it, the text stays and the reply is unclear: nobody may use
-it. The time is linear in the length of the text.
+Where a tag may be meant or not, and a file block depends on it, the text stays and the reply is
+unclear: nobody may use it. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -30,9 +34,13 @@ _WORDS = r"(?:thoughts|analysis|reflection|scratchpad)"  # they count only at th
 _BLANK = r"[ \t]{0,9}"
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _NO_QUOTE = r"(?!['\"\\]|`(?!``))"
-_TAG_BEGINNING = rf"(?:<{_NAMES}{_BLANK}>|\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷)"
+_TAG_BEGINNING = (
+    rf"(?:<{_NAMES}{_BLANK}>|\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷)"
+)
 _TAG_END = rf"(?:</{_NAMES}{_BLANK}>|\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷){_NO_QUOTE}"
-_BEGINNING = re.compile(rf"[ \t]*(?:{_TAG_BEGINNING}|{_CHANNEL}(?!final\b)\w[^<\n]*<\|message\|>)", re.IGNORECASE)
+_BEGINNING = re.compile(
+    rf"[ \t]*(?:{_TAG_BEGINNING}|{_CHANNEL}(?!final\b)\w[^<\n]*<\|message\|>)", re.IGNORECASE
+)
 _WORD_BEGINNING = re.compile(rf"[ \t]*<(?P<word>{_WORDS}){_BLANK}>", re.IGNORECASE)
 _FINAL = rf"(?:<\|end\|>)?{_CHANNEL}final\b[^<\n]*<\|message\|>"
 _END = re.compile(rf"{_TAG_END}|{_FINAL}|<\|(?:end|return|call)\|>", re.IGNORECASE)
@@ -70,8 +78,8 @@ _UNCLEAR = "thinking that cannot be told from the answer"
 class ThinkingFilter:
     """Takes the text of one reply in pieces of any size, and passes on what is not thinking.
 
-    The result does not depend on how the text is cut. A line is held back from the first character on that may begin a
-    tag, so that most text passes at once.
+    The result does not depend on how the text is cut. A line is held back from the first character
+    on that may begin a tag, so that most text passes at once.
     """
 
     def __init__(self) -> None:
@@ -198,7 +206,9 @@ class ThinkingFilter:
         return blanks.end() if blanks and self._drops_blank_lines else end.end()
 
     def _is_literal(self, line: str, start: int) -> bool:
-        """Return whether a line is a part of a file or of code, or begins or ends one: it has no tags."""
+        """Return whether a line is a part of a file or of code, or begins or ends one: it has no
+        tags.
+        """
         if line.startswith("^^^", start):
             word = line[start + 3 :].strip()
             ends = word in {"end", "delete"}
@@ -226,7 +236,8 @@ class ThinkingFilter:
             else:
                 self._read_code(line, start)
             return True
-        if fence and not (fence["fence"][0] == "`" and "`" in fence["rest"]):  # else it is code in a sentence
+        # Else it is code in a sentence.
+        if fence and not (fence["fence"][0] == "`" and "`" in fence["rest"]):
             self._fence = fence["fence"]
             self._was_mentioned = self._is_mentioned
             return True
@@ -321,11 +332,13 @@ def _begins_line(tag: re.Match[str], line: str, start: int) -> bool:
 def _place(end: re.Match[str], line: str, start: int) -> str:
     """Return how an end of thinking without a beginning stands in its line.
 
-    "sure" is a place of an end, "likely" may be one, "odd" may be one too but looks like a word of a sentence, and an
-    empty text is no place of an end.
+    "sure" is a place of an end, "likely" may be one, "odd" may be one too but looks like a word of
+    a sentence, and an empty text is no place of an end.
     """
     ends_line = _END_OF_LINE.match(line, end.end()) is not None
-    is_before_text = _TEXT_AFTER.match(line, end.end()) is not None or end[0].endswith("<|message|>")
+    is_before_text = _TEXT_AFTER.match(line, end.end()) is not None or end[0].endswith(
+        "<|message|>"
+    )
     is_before_blank = line[end.end() : end.end() + 1].isspace()
     if _begins_line(end, line, start):
         if ends_line or is_before_text:
@@ -370,7 +383,9 @@ def without_thinking(completion: Completion) -> Completion:
 
 
 def _visible(texts: list[str]) -> tuple[list[str], str]:
-    """Return what is visible of the texts of one reply, and why nobody may use it, or an empty text."""
+    """Return what is visible of the texts of one reply, and why nobody may use it, or an empty
+    text.
+    """
     if not _ANY_TAG.search("".join(texts)):
         return texts, ""
     thinking = ThinkingFilter()

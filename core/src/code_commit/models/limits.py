@@ -1,6 +1,7 @@
 """The layers that limit a call: its time, its tries, and with `--max-cost` its cost.
 
-No library: with tenacity, what stops the retries, how long they wait and what the error says would all stay our code.
+No library: with tenacity, what stops the retries, how long they wait and what the error says would
+all stay our code.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Request, Usage, cost_of
+from code_commit.plugin_api.conversation import (
+    Completion,
+    Finish,
+    ProviderError,
+    Request,
+    Usage,
+    cost_of,
+)
 from code_commit.plugin_api.errors import LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.prompt_size import sendable_text
 from code_commit.plugin_api.provider import ModelCall, NextLayer
@@ -35,18 +43,27 @@ _RETRIED = frozenset({"rate", "server", "network"})
 _NEEDS_A_PERSON = frozenset({"auth", "quota"})
 _FIRST_WAIT = 1.0
 _LONGEST_BACKOFF = 30.0
-# A limit on cost needs a limit on the completion. This one is sent if the request and the configuration have none.
+# A limit on cost needs a limit on the completion. This one is sent if the request and the
+# configuration have none.
 _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
 Report = Callable[[ModelCall, int, float, str], None]
-"""Called before a wait with the number of the failed try, the seconds to wait, and the reason of the failure."""
+"""Called before a wait with the number of the failed try, the seconds to wait, and the reason of
+the failure.
+"""
 
 Count = Callable[[ModelCall], int | None] | None
 
 
-def deadline(call: ModelCall, *, next: NextLayer, seconds: float, count: Callable[..., Completion]) -> Completion:  # noqa: A002
+def deadline(
+    call: ModelCall,
+    *,
+    next: NextLayer,  # noqa: A002
+    seconds: float,
+    count: Callable[..., Completion],
+) -> Completion:
     """Limit the call to `seconds` for all its tries, and `count` the answer."""
     return count(call, next(replace(call, deadline=time.monotonic() + seconds)))
 
@@ -59,7 +76,9 @@ def retry(
     report: Report,
     keyless: bool = False,
 ) -> Completion:
-    """Try once, and retry up to `retries` times before the call's deadline. `keyless` is whether no key is sent.
+    """Try once, and retry up to `retries` times before the call's deadline.
+
+    `keyless` is whether no key is sent.
 
     Errors of kind rate, server and network, and those that the service asks to retry, are retried
     after the time that the service asks for, else after a random part of a doubling interval (full
@@ -83,12 +102,16 @@ def retry(
             reason = _reason_to_stop(error, number, retries, wait, call.deadline)
             if reason is not None:
                 hint = _KEYLESS if keyless and error.kind == "auth" else HINTS[error.kind]
-                raise ProviderFailed(f"{call.model}: {error}{reason}", hint=hint, kind=error.kind) from error
+                raise ProviderFailed(
+                    f"{call.model}: {error}{reason}", hint=hint, kind=error.kind
+                ) from error
             report(call, number, wait, str(error))
             call.wait(wait)
 
 
-def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float, deadline: float) -> str | None:
+def _reason_to_stop(
+    error: ProviderError, number: int, retries: int, wait: float, deadline: float
+) -> str | None:
     """Return the end of the error message if the try `number` was the last one, or None."""
     if not _may_pass(error) or retries == 0:
         return " (the service asks not to retry)" if error.kind in _RETRIED and retries else ""
@@ -109,7 +132,9 @@ def _may_pass(error: ProviderError) -> bool:
 
 
 class Budget:
-    """Reserves the highest cost of a try before it starts, so that the sum never passes `limit` USD."""
+    """Reserves the highest cost of a try before it starts, so that the sum never passes `limit`
+    USD.
+    """
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -126,20 +151,29 @@ class Budget:
         count: Count = None,
         write_price: float | None = None,
     ) -> Completion:
-        """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
+        """Reserve the highest cost of one try, then count its actual cost.
 
-        `max_tokens` is the configured limit of a completion, if any. `count` asks the service for the tokens of the
-        prompt. `write_price` is that of marked input, relative to other input, if genai-prices does not have it.
+        An unknown cost counts in full.
+
+        `max_tokens` is the configured limit of a completion, if any. `count` asks the service for
+        the tokens of the prompt. `write_price` is that of marked input, relative to other input, if
+        genai-prices does not have it.
 
         Raises:
             NotReady: the model's price is unknown.
             LimitReached: the try could pass the limit.
         """
-        request = replace(call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS)
+        request = replace(
+            call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS
+        )
         cost = bound = self._reserve(replace(call, request=request), count, write_price)
         try:
             completion = next(replace(call, request=request))
-            known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
+            known = (
+                cost_of(call.model, completion.usage)
+                if completion.cost is None
+                else completion.cost
+            )
             # A service may charge for what it still writes after the host stopped reading.
             cost = bound if known is None or completion.finish is Finish.STOPPED_EARLY else known
         except ProviderError as error:
@@ -185,13 +219,19 @@ def _cost(model: str, request: Request, tokens: int, write_price: float | None) 
     Raises:
         NotReady: the model's price is unknown.
     """
-    writes = any(getattr(part, "cache_here", False) for message in request.messages for part in message.parts)
-    usage = Usage(tokens, request.max_tokens, cache_write=tokens * writes)  # costs more than reading
+    writes = any(
+        getattr(part, "cache_here", False) for message in request.messages for part in message.parts
+    )
+    # Costs more than reading.
+    usage = Usage(tokens, request.max_tokens, cache_write=tokens * writes)
     if writes and write_price:
         usage = Usage(math.ceil(tokens * write_price), request.max_tokens)
     cost = cost_of(model, usage)
     if cost is None:
-        raise NotReady(f"the price of {model} is unknown, so --max-cost does not work", hint="run without --max-cost")
+        raise NotReady(
+            f"the price of {model} is unknown, so --max-cost does not work",
+            hint="run without --max-cost",
+        )
     return cost
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from code_commit.models.limits import HINTS
 from code_commit.models.resolution import AT_FAULT, Service
-from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
+from code_commit.plugin_api.conversation import (
+    Completion,
+    Finish,
+    Message,
+    ProviderError,
+    Text,
+    Usage,
+)
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
@@ -18,7 +25,13 @@ from code_commit_workspace import describe
 
 def _checked(value: Any) -> Completion:
     completion = checked_result(
-        value, Completion, message=Message, finish=Finish, usage=Usage, model=str, cost=int | float | None
+        value,
+        Completion,
+        message=Message,
+        finish=Finish,
+        usage=Usage,
+        model=str,
+        cost=int | float | None,
     )
     checked_result(completion.message, Message, parts=tuple)
     parts = list(completion.message.parts)
@@ -26,12 +39,16 @@ def _checked(value: Any) -> Completion:
         if isinstance(part, Text):
             parts[index] = replace(part, text=join_surrogates(part.text))
     if not 0 <= (completion.cost or 0) < math.inf:
-        raise TypeError(f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}")
+        raise TypeError(
+            f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}"
+        )
     return replace(completion, message=replace(completion.message, parts=tuple(parts)))
 
 
 def ask_provider(call: ModelCall, *, service: Service) -> Completion:
-    """Call the provider once; return a completion, or raise an error of a known kind that names its distribution."""
+    """Call the provider once; return a completion, or raise an error of a known kind that names its
+    distribution.
+    """
     try:
         return _checked(service.provider.complete(call))
     except StopReading as stopped:
@@ -57,13 +74,21 @@ def count_tokens(call: ModelCall, *, service: Service) -> int | None:
         return None
 
 
-def run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribution: str) -> Completion:  # noqa: A002
+def run_layer(
+    call: ModelCall,
+    *,
+    next: NextLayer,  # noqa: A002
+    layer: ModelLayer,
+    distribution: str,
+) -> Completion:
     """Run one layer. Its errors end the call and name its distribution."""
     from_next: list[BaseException] = []
 
     def rest_of_chain(value: ModelCall) -> Completion:
         if value is not call:
-            raise ProviderFailed("it passed on a different call than it received", hint="this is a bug in its plugin")
+            raise ProviderFailed(
+                "it passed on a different call than it received", hint="this is a bug in its plugin"
+            )
         try:
             return next(call)
         except BaseException as error:
@@ -80,4 +105,6 @@ def run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distributi
         if isinstance(error, CodeCommitError):
             error.message = f"a model layer of {distribution}: {error.message}"
             raise
-        raise ProviderFailed(f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT) from error
+        raise ProviderFailed(
+            f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT
+        ) from error

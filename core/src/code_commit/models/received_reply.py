@@ -12,7 +12,14 @@ from functools import partial
 from code_commit.log.kept_stream import KeptStream
 from code_commit.log.run_log import CallFiles, RunLog
 from code_commit.models.leaked_thinking import ThinkingFilter, visible_text
-from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, request_text
+from code_commit.plugin_api.conversation import (
+    Completion,
+    Finish,
+    Message,
+    Text,
+    Usage,
+    request_text,
+)
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
 from code_commit.plugin_api.tokens import estimate_tokens
@@ -22,18 +29,25 @@ from code_commit.run_folder.output_folder import counted
 Print = Callable[[str], None]
 _EVENT_SECONDS = 1.0  # between events for programs
 _SAMPLE = 1024  # characters, of which the tokens are counted
-_FENCE = re.compile(r"^\^\^\^(.{1,999})\n", re.MULTILINE)  # a line that begins or ends a file in a response
+# A line that begins or ends a file in a response.
+_FENCE = re.compile(r"^\^\^\^(.{1,999})\n", re.MULTILINE)
 _LONGEST_LINE = 1000  # characters of a line that are looked at
 
 
 class ReceivedReply:
     """Takes what arrives of the replies to one call. With `print_text`, their text is printed, too.
 
-    With `watch`, a reply is stopped as soon as its text contains a key, or decides what the workflow does with it.
+    With `watch`, a reply is stopped as soon as its text contains a key, or decides what the
+    workflow does with it.
     """
 
     def __init__(
-        self, number: int, files: CallFiles, log: RunLog, print_text: Print | None, watch: Watch | None
+        self,
+        number: int,
+        files: CallFiles,
+        log: RunLog,
+        print_text: Print | None,
+        watch: Watch | None,
     ) -> None:
         self.files, self._watch = files, watch
         self._number, self._log, self._print = number, log, print_text
@@ -44,7 +58,10 @@ class ReceivedReply:
     def _begin(self) -> None:
         append, files = self._log.append_clean, self.files
         self.kept = KeptStream(
-            self._log.redactor, partial(append, files.raw), partial(append, files.response), self._show
+            self._log.redactor,
+            partial(append, files.raw),
+            partial(append, files.response),
+            self._show,
         )
         self._text: list[str] = []  # for an early end
         self._watched, self._shown = ThinkingFilter(), ThinkingFilter()
@@ -79,7 +96,9 @@ class ReceivedReply:
                     raise StopReading(self._stopped_early)
 
     def end(self, text: str = "") -> None:
-        """Keep the rest. Print the end of the line, and `text` without thinking if nothing of it was printed.
+        """Keep the rest.
+
+        Print the end of the line, and `text` without thinking if nothing of it was printed.
 
         Raises:
             NotReady: it cannot be written or printed.
@@ -99,7 +118,10 @@ class ReceivedReply:
         self._begin()
 
     def _show(self, text: str, added: str) -> None:
-        """Print new text, and report how far the reply is. Thinking that leaked into the text is not shown as text."""
+        """Print new text, and report how far the reply is.
+
+        Thinking that leaked into the text is not shown as text.
+        """
         text = self._shown.feed(text)
         if self._shown.restarted:
             self._file = self._line = ""
@@ -130,7 +152,10 @@ class ReceivedReply:
         usage = usage or Usage()
         read = estimate_tokens(request_text(call.request)) if usage.input is None else usage.input
         usage = replace(usage, input=read, output=max(usage.output or 0, self._tokens))
-        message, detail = Message("assistant", (Text("".join(self._text)),)), "stop_early, tokens are estimated"
+        message, detail = (
+            Message("assistant", (Text("".join(self._text)),)),
+            "stop_early, tokens are estimated",
+        )
         return Completion(message, Finish.STOPPED_EARLY, detail, usage, call.model, raw={})
 
     def _print_piece(self, text: str) -> None:

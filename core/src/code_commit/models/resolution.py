@@ -36,8 +36,8 @@ HOST_FIELDS = _ADDRESS_FIELDS | {"stream"}
 class Service:
     """A model at its address. `max_tokens` is the configured limit of a completion, if any.
 
-    `stream` is the setting: "auto", "always" or "never". `write_price` is that of marked input, relative to other
-    input, if genai-prices does not have it.
+    `stream` is the setting: "auto", "always" or "never". `write_price` is that of marked input,
+    relative to other input, if genai-prices does not have it.
     """
 
     provider: Provider
@@ -54,7 +54,10 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """The model that a name stands for. If `model` is None, `config` names the config that sets it."""
+    """The model that a name stands for.
+
+    If `model` is None, `config` names the config that sets it.
+    """
 
     plugin: Plugin
     provider: ProviderDefinition
@@ -65,7 +68,8 @@ class ResolvedModel:
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
     """Return the choice of the settings for `role`, and the model that it names.
 
-    If the default model has no provider here, and there is one provider alone, its first model is the choice.
+    If the default model has no provider here, and there is one provider alone, its first model is
+    the choice.
 
     Raises:
         UsageError: the model in `--model` or `model` does not exist.
@@ -75,25 +79,36 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     try:
         return choice, find_model(choice.name, registry, settings.providers)
     except UsageError as error:
-        services = [each for _, each in registry.providers.values() if each.models and not each.free]
+        services = [
+            each for _, each in registry.providers.values() if each.models and not each.free
+        ]
         if choice.reason == "model, default" and len(services) == 1:
-            choice = ModelChoice(next(iter(services[0].models)), f"the first model of {services[0].name}")
+            choice = ModelChoice(
+                next(iter(services[0].models)), f"the first model of {services[0].name}"
+            )
             return choice, find_model(choice.name, registry, settings.providers)
         if "[providers]" not in choice.reason:
             raise
-        raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
+        raise NotReady(
+            f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}"
+        ) from error
 
 
 def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
-    """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config `provider.name`, or a model
-    that one service listed. `configs` is the table `[providers]`.
+    """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config
+    `provider.name`, or a model that one service listed. `configs` is the table `[providers]`.
 
     Raises:
-        UsageError: the name is unknown. The error names similar models, installed providers, and what to install.
+        UsageError: the name is unknown. The error names similar models, installed providers, and
+            what to install.
     """
     if name in registry.models:
         plugin, definition = registry.models[name]
-        ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
+        ids = (
+            model
+            for model, aliases in definition.models.items()
+            if name == model or name in aliases
+        )
         return ResolvedModel(plugin, definition, next(ids))
     if ("model", name) not in registry.denied:
         provider, _, model = name.partition("/")
@@ -102,7 +117,11 @@ def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> Res
         provider, _, config = name.partition(".")
         if provider in registry.providers and not unresolved(name, configs):
             return ResolvedModel(*registry.providers[provider], None, config)
-        listing = [each for each, models in listed_models().items() if name in models and each in registry.providers]
+        listing = [
+            each
+            for each, models in listed_models().items()
+            if name in models and each in registry.providers
+        ]
         if len(listing) == 1:
             return ResolvedModel(*registry.providers[listing[0]], name)
     raise registry.missing("model", name)
@@ -126,7 +145,8 @@ class Services:
 
         Raises:
             UsageError: the model does not exist.
-            NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
+            NotReady: a role or the default names nothing, its config is wrong, or its key is
+                missing.
         """
         choice, resolved = resolve(self.registry, self.settings, role)
         with self._lock:
@@ -147,7 +167,11 @@ class Services:
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        options = (token, getattr(config, "max_tokens", None), table.get("stream", self.settings.stream))
+        options = (
+            token,
+            getattr(config, "max_tokens", None),
+            table.get("stream", self.settings.stream),
+        )
         if hasattr(built, "encode"):
             address = address_of(definition, resolved.config, table, self.environ).url
             key = self.keys.key_for(definition, resolved.config, table)
@@ -156,7 +180,9 @@ class Services:
             endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
             provider = HttpProvider(definition, endpoint, built)
             price = getattr(built, "cache_write_price", None)
-            return Service(provider, definition, distribution, config.model, *options, address, source, price)
+            return Service(
+                provider, definition, distribution, config.model, *options, address, source, price
+            )
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
         model = exact if isinstance(exact, str) else config.model
@@ -166,7 +192,8 @@ class Services:
 def make_provider(
     resolved: ResolvedModel, settings: Settings, root: Path, environ: Mapping[str, str]
 ) -> tuple[Any, Any, str | None]:
-    """Return the validated config, the provider or wire made from it, and the token of the run that it replays.
+    """Return the validated config, the provider or wire made from it, and the token of the run that
+    it replays.
 
     Raises:
         NotReady: the config is wrong, or the plugin is broken.
@@ -175,7 +202,10 @@ def make_provider(
 
     definition = resolved.provider
     table = settings.connection(definition.name, resolved.config)
-    where, origin = _section_name(resolved), settings.origins("providers", definition.name, resolved.config)
+    where, origin = (
+        _section_name(resolved),
+        settings.origins("providers", definition.name, resolved.config),
+    )
     validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, where, origin)
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
@@ -184,20 +214,28 @@ def make_provider(
         section["model"] = next(iter(definition.models))
     owner = f"the provider {definition.name} of {resolved.plugin.distribution}"
     try:
-        config: Any = validated(import_object(definition.config), section, where, origin, HOST_FIELDS | KEY_FIELDS)
+        config: Any = validated(
+            import_object(definition.config), section, where, origin, HOST_FIELDS | KEY_FIELDS
+        )
         factory = import_object(definition.factory)
         given: dict[str, Any] = {"root": root}
         with suppress(NotReady):  # a wrong address is reported where it is used
             given["own_address"] = address_of(definition, resolved.config, table, environ).own
         taken = given.keys() & inspect.signature(factory).parameters.keys()
         built = require_sync(factory(config, **{name: given[name] for name in taken}))
-        token = import_object(definition.run_token)(config.model, root) if definition.run_token else None
+        token = (
+            import_object(definition.run_token)(config.model, root)
+            if definition.run_token
+            else None
+        )
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise NotReady(f"{owner} cannot be created: {describe(error)}", hint=AT_FAULT) from error
     if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
-        raise NotReady(f"the factory of {owner} returned {type(built).__name__}, not a provider", hint=AT_FAULT)
+        raise NotReady(
+            f"the factory of {owner} returned {type(built).__name__}, not a provider", hint=AT_FAULT
+        )
     return config, built, token
 
 
@@ -205,7 +243,9 @@ def _section_name(resolved: ResolvedModel) -> str:
     return f"[providers.{resolved.provider.name}.{resolved.config}]"
 
 
-def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
+def _require_no_address(
+    definition: ProviderDefinition, table: Mapping[str, Any], where: str
+) -> None:
     """Check that a provider with its own connections has no address, which the host would not use.
 
     Raises:
@@ -213,7 +253,9 @@ def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any]
     """
     owner = f"provider {definition.name} makes its own connections"
     if definition.base_url:
-        raise NotReady(f"{owner}, but its definition has a base_url", hint="this is a bug in its plugin")
+        raise NotReady(
+            f"{owner}, but its definition has a base_url", hint="this is a bug in its plugin"
+        )
     for name in sorted(_ADDRESS_FIELDS & table.keys()):
         hint = "remove it; the provider's own settings set the address"
         raise NotReady(f"{where}: {name} has no effect: {owner}", hint=hint)

@@ -18,7 +18,8 @@ import pluggy
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 hookimpl = pluggy.HookimplMarker("code_commit")
-hookspec = pluggy.HookspecMarker("code_commit")  # for a plugin's own hooks, see `code_commit_addhooks`
+# For a plugin's own hooks, see `code_commit_addhooks`
+hookspec = pluggy.HookspecMarker("code_commit")
 __all__ += ["hookimpl", "hookspec"]
 
 

@@ -13,7 +13,10 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text of a message. `cache_here` is a hint that later requests repeat everything up to here."""
+    """Text of a message.
+
+    `cache_here` is a hint that later requests repeat everything up to here.
+    """
 
     text: str
     cache_here: bool = False
@@ -21,7 +24,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that only its own service can read, such as a thinking block. Send it back unchanged, drop it elsewhere.
+    """A part that only its own service can read, such as a thinking block.
+
+    Send it back unchanged, drop it elsewhere.
 
     `provider` is the name in the `ProviderDefinition` of the service that sent it.
     """
@@ -34,9 +39,10 @@ class Opaque:
 class ToolCall:
     """A request of the model to run a tool.
 
-    `arguments` is None when `raw`, the text that the model wrote, is not a JSON object. That is not an exception:
-    send a `ToolResult` that explains the error. `echo` is data that the service wants back with the call, such
-    as Gemini's thought signature; like any `Opaque`, send it only to its own provider.
+    `arguments` is None when `raw`, the text that the model wrote, is not a JSON object. That is not
+    an exception: send a `ToolResult` that explains the error. `echo` is data that the service wants
+    back with the call, such as Gemini's thought signature; like any `Opaque`, send it only to its
+    own provider.
     """
 
     id: str
@@ -53,7 +59,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool. Some services match it to its call by `call_id`, others by `name`: give both.
+    """The result of a tool.
+
+    Some services match it to its call by `call_id`, others by `name`: give both.
 
     `cache_here` as in `Text`.
     """
@@ -72,7 +80,8 @@ Part = Text | ToolCall | ToolResult | Opaque
 class Message:
     """One turn. Tool results belong to a user message.
 
-    A model reads the texts of a message one after the other, with nothing between: end a text with a line break.
+    A model reads the texts of a message one after the other, with nothing between: end a text with
+    a line break.
     """
 
     role: Literal["user", "assistant"]
@@ -80,15 +89,27 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.role not in {"user", "assistant"}:
-            raise ValueError(f"the role of a Message is 'user' or 'assistant', not {self.role!r:.50}")
-        _require(self.parts, Part, "the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),)")
+            raise ValueError(
+                f"the role of a Message is 'user' or 'assistant', not {self.role!r:.50}"
+            )
+        _require(
+            self.parts,
+            Part,
+            "the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),)",
+        )
         texts = [part.text for part in self.parts if isinstance(part, Text | ToolResult)]
         _require(texts, str, "the text of a Text or a ToolResult is of type str")
 
 
 def _require(given: object, kind: Any, what: str) -> None:
-    """Check what a plugin gave, which may not be type-checked: without its comma, `(part,)` is no tuple."""
-    wrong = [each for each in given if not isinstance(each, kind)] if isinstance(given, tuple | list) else [given]
+    """Check what a plugin gave, which may not be type-checked: without its comma, `(part,)` is no
+    tuple.
+    """
+    wrong = (
+        [each for each in given if not isinstance(each, kind)]
+        if isinstance(given, tuple | list)
+        else [given]
+    )
     if wrong:
         raise TypeError(f"{what}, not {wrong[0]!r:.50}")
 
@@ -123,9 +144,9 @@ class Request:
 class Finish(Enum):
     """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
 
-    A service that gives no reason means STOP. With LENGTH, the reply reached a limit of tokens. With
-    CUT, it was cut for another reason, or for one that nobody knows. With STOPPED_EARLY, the host
-    stopped reading it, and its tokens are an estimate.
+    A service that gives no reason means STOP. With LENGTH, the reply reached a limit of tokens.
+    With CUT, it was cut for another reason, or for one that nobody knows. With STOPPED_EARLY, the
+    host stopped reading it, and its tokens are an estimate.
     """
 
     STOP = "stop"
@@ -140,7 +161,9 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `input` and `output` are totals; None means not reported, which is not zero.
+    """Tokens of one call.
+
+    `input` and `output` are totals; None means not reported, which is not zero.
 
     `cache_read` and `cache_write` are parts of `input`, `reasoning` is part of `output`.
     """
@@ -156,8 +179,9 @@ class Usage:
 class Completion:
     """The reply to a call, finished or not: check `finish` before you use `text`.
 
-    `finish_detail` is the service's own value, `model` the model that replied, `raw` the whole body. `cost` is in USD,
-    or None if unknown. `cached` means that it comes from a cache and costs nothing.
+    `finish_detail` is the service's own value, `model` the model that replied, `raw` the whole
+    body. `cost` is in USD, or None if unknown. `cached` means that it comes from a cache and costs
+    nothing.
     """
 
     message: Message
@@ -179,7 +203,11 @@ class Completion:
         """Why it ended, for messages to people and models."""
         if self.finish is Finish.TOOL_CALLS:
             return "it called a function"
-        return f"it ended with `{self.finish_detail}`" if self.finish_detail else "the service gave no reason"
+        return (
+            f"it ended with `{self.finish_detail}`"
+            if self.finish_detail
+            else "the service gave no reason"
+        )
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -187,21 +215,28 @@ class Completion:
         return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
 
 
-ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejected", "invalid_response"]
+ProviderErrorKind = Literal[
+    "auth", "quota", "rate", "network", "server", "rejected", "invalid_response"
+]
 
 
 class ProviderError(Exception):
     """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
 
-    The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
-    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds.
-    `body` is the reply itself, for the run folder. `should_retry` is whether the service asks to
-    retry, or None if it does not say; it decides for every kind but `auth` and `quota`. The host sets
-    these two for a `Wire`.
+    The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected`
+    means that the request is invalid; `invalid_response` means that the reply cannot be parsed.
+    `retry_after` is in seconds. `body` is the reply itself, for the run folder. `should_retry` is
+    whether the service asks to retry, or None if it does not say; it decides for every kind but
+    `auth` and `quota`. The host sets these two for a `Wire`.
     """
 
     def __init__(
-        self, message: str, *, kind: ProviderErrorKind, retry_after: float | None = None, body: str = ""
+        self,
+        message: str,
+        *,
+        kind: ProviderErrorKind,
+        retry_after: float | None = None,
+        body: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -221,7 +256,10 @@ def request_text(request: Request) -> str:
     if request.tools:
         names = "\n".join(tool.name for tool in request.tools)
         pieces.append(f"=== tools ({request.tool_choice}) ===\n{names}")
-    pieces += [f"=== {message.role} ===\n" + "\n".join(map(_part_text, message.parts)) for message in request.messages]
+    pieces += [
+        f"=== {message.role} ===\n" + "\n".join(map(_part_text, message.parts))
+        for message in request.messages
+    ]
     return "\n\n".join(pieces) + "\n"
 
 

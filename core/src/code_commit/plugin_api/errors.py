@@ -8,8 +8,8 @@
     ├── LimitReached      6  the next step could pass a limit
     └── Interrupted     130  Ctrl-C, SIGTERM or SIGHUP
 
-`ProviderError` (in `conversation`) has none: it is one failed try, which the host may repeat before it raises
-`ProviderFailed`. Any other exception is a bug and exits with 70.
+`ProviderError` (in `conversation`) has none: it is one failed try, which the host may repeat before
+it raises `ProviderFailed`. Any other exception is a bug and exits with 70.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room, signaled
+from code_commit_workspace import (
+    ChangeSetRefused,
+    CodeCommitError,
+    Interrupted,
+    NotReady,
+    describe,
+    no_room,
+    signaled,
+)
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -26,7 +34,9 @@ __all__ = ["CodeCommitError", "Interrupted", "NotReady"]  # of the workspace
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command; the lower-case name is the outcome in `run.finished` and `run.json`."""
+    """Exit codes of the command; the lower-case name is the outcome in `run.finished` and
+    `run.json`.
+    """
 
     REACHED = 0
     NOT_REACHED = 1
@@ -51,10 +61,13 @@ class UsageError(CodeCommitError):
 class ProviderFailed(CodeCommitError):  # noqa: N818 - the name of the outcome
     """A call returned no completion, after all retries.
 
-    `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the completion.
+    `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the
+    completion.
     """
 
-    def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
 
@@ -85,13 +98,18 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 
 def exit_code_of(error: CodeCommitError) -> ExitCode:
     """Return the exit code of `error`: that of its nearest class in the table."""
-    return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)
+    return next(
+        (_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES),
+        ExitCode.INTERNAL,
+    )
 
 
 def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
-    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code INTERNAL.
+    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code
+    INTERNAL.
 
-    An error that a signal caused, or that it came together with, is `Interrupted`, and keeps its text.
+    An error that a signal caused, or that it came together with, is `Interrupted`, and keeps its
+    text.
     """
     told = error.__context__ if isinstance(error, KeyboardInterrupt) else error
     kinds = {type(error), type(error.__cause__)}  # Python 3.11 wraps one in a `__set_name__`
@@ -100,5 +118,7 @@ def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
         return Interrupted(f"interrupted; {told.message}", hint=told.hint) if interrupted else told
     if interrupted:
         return Interrupted("interrupted")
-    bug = CodeCommitError(f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where")
+    bug = CodeCommitError(
+        f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where"
+    )
     return no_room(error) or bug

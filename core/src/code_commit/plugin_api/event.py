@@ -21,7 +21,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """A run starts. `token` delimits untrusted text in this run's prompts; `versions` maps a distribution to its
+    """A run starts.
+
+    `token` delimits untrusted text in this run's prompts; `versions` maps a distribution to its
     version; `commit` is the project's HEAD; `pid` is the process of the run."""
 
     kind: ClassVar[str] = "run.started"
@@ -48,7 +50,10 @@ class RunFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueryRead(Event):
-    """The workflow read what the user wants; `query` is its first line. It names the run in lists."""
+    """The workflow read what the user wants; `query` is its first line.
+
+    It names the run in lists.
+    """
 
     kind: ClassVar[str] = "query.read"
     query: str
@@ -81,10 +86,13 @@ class CallRetried(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallProgress(Event):
-    """A reply is streaming; at most one event a second for each call. `tokens` is an estimate of all that arrived.
+    """A reply is streaming; at most one event a second for each call.
 
-    `seconds` count from its first piece. `thinking` is whether the model thinks now; `file` is the file that the text
-    writes now. `printed` is whether the text is printed on stdout while it arrives.
+    `tokens` is an estimate of all that arrived.
+
+    `seconds` count from its first piece. `thinking` is whether the model thinks now; `file` is the
+    file that the text writes now. `printed` is whether the text is printed on stdout while it
+    arrives.
     """
 
     kind: ClassVar[str] = "call.progress"
@@ -99,10 +107,12 @@ class CallProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallFinished(Event):
-    """A model call ended, with `finish` or with `error`. Token counts are None when the service did not report them.
+    """A model call ended, with `finish` or with `error`.
 
-    `response` names the file with the text; `parts` names the file with all parts, if the completion is more than text.
-    `error_kind` is the kind of a `ProviderError`.
+    Token counts are None when the service did not report them.
+
+    `response` names the file with the text; `parts` names the file with all parts, if the
+    completion is more than text. `error_kind` is the kind of a `ProviderError`.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -135,7 +145,10 @@ class ChangesParsed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesRefused(Event):
-    """A response was refused; nothing was applied. A refusal has path, rule and reason; `reason` summarizes them."""
+    """A response was refused; nothing was applied.
+
+    A refusal has path, rule and reason; `reason` summarizes them.
+    """
 
     kind: ClassVar[str] = "changes.refused"
     reason: str
@@ -144,7 +157,10 @@ class ChangesRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesApplied(Event):
-    """All changes of a response are on disk. `diff` names the file of the diff, written if a plugin has a log sink."""
+    """All changes of a response are on disk.
+
+    `diff` names the file of the diff, written if a plugin has a log sink.
+    """
 
     kind: ClassVar[str] = "changes.applied"
     written: tuple[str, ...]
@@ -156,8 +172,9 @@ class ChangesApplied(Event):
 class ChangesUndone(Event):
     """The files at `paths` were restored from a checkpoint.
 
-    Those at `edited` were not: a person changed them after the run wrote them. Those at `unclaimed` were, but changed
-    while a process ran and no response wrote them, so a person may have: `code-commit redo` brings them back.
+    Those at `edited` were not: a person changed them after the run wrote them. Those at `unclaimed`
+    were, but changed while a process ran and no response wrote them, so a person may have:
+    `code-commit redo` brings them back.
     """
 
     kind: ClassVar[str] = "changes.undone"
@@ -179,8 +196,9 @@ class ProcessStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class ProcessFinished(Event):
-    """A build or a command ended; `exit_code` is None after a signal or the time limit. `last_lines` is the end of the
-    output of a build that failed."""
+    """A build or a command ended; `exit_code` is None after a signal or the time limit.
+
+    `last_lines` is the end of the output of a build that failed."""
 
     kind: ClassVar[str] = "process.finished"
     argv: tuple[str, ...]
@@ -239,8 +257,10 @@ class MessageLogged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event with its envelope: one line of `events.jsonl`. `time` is seconds since the epoch, `data` the event's
-    fields; `span` and `parent` give the nesting."""
+    """An event with its envelope: one line of `events.jsonl`.
+
+    `time` is seconds since the epoch, `data` the event's fields; `span` and `parent` give the
+    nesting."""
 
     seq: int
     time: float
@@ -255,10 +275,11 @@ class Record:
 class LogSink(Protocol):
     """Receives the records of a run, live or read back from `events.jsonl`.
 
-    Records are redacted. Large texts are in files of the run folder; records contain the names of these files.
+    Records are redacted. Large texts are in files of the run folder; records contain the names of
+    these files.
 
-    `runs export` creates new sinks for each run. A sink with a method `next_run()` receives all runs instead: the host
-    calls `next_run` after each run, and `close` once, at the end.
+    `runs export` creates new sinks for each run. A sink with a method `next_run()` receives all
+    runs instead: the host calls `next_run` after each run, and `close` once, at the end.
     """
 
     def receive(self, record: Record) -> None:

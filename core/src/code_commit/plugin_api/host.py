@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from code_commit.plugin_api.definitions import CommandDefinition, Invocation, ProviderDefinition, WorkflowDefinition
+    from code_commit.plugin_api.definitions import (
+        CommandDefinition,
+        Invocation,
+        ProviderDefinition,
+        WorkflowDefinition,
+    )
     from code_commit.plugin_api.run import RunSummary
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.opening import Repository
@@ -36,7 +41,9 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginFailure:
-    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition.
+    """A failure of a plugin.
+
+    `stage` is "import", "name", a hook, or the kind of the refused definition.
 
     `claimants` are the distributions that claim the same name.
     """
@@ -50,7 +57,9 @@ class PluginFailure:
     claimants: tuple[str, ...] = ()
 
     def stops_run(self, what: str) -> NotReady:
-        """Return the error of a run that does not start, because the broken plugin has `what`, such as path rules."""
+        """Return the error of a run that does not start, because the broken plugin has `what`, such
+        as path rules.
+        """
         cause = f"has {what} and is broken ({self.stage}): {self.error}"
         hint = f"fix it or its settings, or run with --disable-plugin {self.plugin}"
         return NotReady(f"the plugin {self.plugin} of {self.distribution} {cause}", hint=hint)
@@ -89,10 +98,11 @@ class Output(Protocol):
 class Host(Protocol):
     """The parts of the host that a command may use. Each part is created on first use.
 
-    `root` is the working directory. `environ` are the environment variables. `argv0` is the program as the user
-    started it, so that hints work as printed. `out` prints results. `plugins` are the loaded plugins, `failures` the
-    failures of the others; reading either, or `registry`, loads all plugins. `redactor`
-    hides every configured key. `build_timeout` is the setting `build.timeout_seconds`.
+    `root` is the working directory. `environ` are the environment variables. `argv0` is the program
+    as the user started it, so that hints work as printed. `out` prints results. `plugins` are the
+    loaded plugins, `failures` the failures of the others; reading either, or `registry`, loads all
+    plugins. `redactor` hides every configured key. `build_timeout` is the setting
+    `build.timeout_seconds`.
     """
 
     root: Path
@@ -113,25 +123,31 @@ class Host(Protocol):
         repository: Repository = "required",
         root: Path | None = None,
     ) -> Workspace:
-        """Open the project, for use in a `with` statement. Opening completes or undoes what a killed run left.
+        """Open the project, for use in a `with` statement.
 
-        With `writes`, the workspace holds the project's lock and can change files and `checkpoints`. With `processes`,
-        it can start processes, without keys and with the configured sandbox. `repository` selects what happens without
-        a git repository, see `Workspace.open`. `root` is the working directory, unless you name another project.
+        Opening completes or undoes what a killed run left.
+
+        With `writes`, the workspace holds the project's lock and can change files and
+        `checkpoints`. With `processes`, it can start processes, without keys and with the
+        configured sandbox. `repository` selects what happens without a git repository, see
+        `Workspace.open`. `root` is the working directory, unless you name another project.
 
         Raises:
             NotReady: something is missing, or another run holds the lock.
         """
 
     def settings(self) -> Any:
-        """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or None.
+        """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or
+        None.
 
         Raises:
             NotReady: the configuration is invalid, or the private folder is not safe.
         """
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterable[tuple[str, Any]]:
-        """Call a hook of every plugin, or only of `plugin`; yield (plugin, item). Failures are added to `failures`.
+        """Call a hook of every plugin, or only of `plugin`; yield (plugin, item).
+
+        Failures are added to `failures`.
 
         Raises:
             UsageError: `plugin` is not installed, is broken, or does not implement the hook.
@@ -145,13 +161,16 @@ class Host(Protocol):
         """
 
     def run(self, invocation: Invocation) -> int:
-        """Run a workflow as its command line does, with its output, in the working directory; return the exit code.
+        """Run a workflow as its command line does, with its output, in the working directory;
+        return the exit code.
 
         Raises:
             CodeCommitError: the run cannot start.
         """
 
-    def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
+    def start(
+        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+    ) -> RunSummary:
         """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
 
         `root` is the project; by default the workflow chooses it. `quiet` turns progress off.

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from code_commit.plugin_api.conversation import Opaque, Part, Request, Text, ToolCall, ToolResult, request_text
+from code_commit.plugin_api.conversation import (
+    Opaque,
+    Part,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    request_text,
+)
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.tokens import estimate_sampled, estimate_tokens
 from code_commit_workspace import Tree
@@ -23,9 +31,9 @@ _NEARLY_ALL = 0.8  # of the prompt
 class PromptPart:
     """A part of a prompt, for messages about its size. It changes nothing in the request.
 
-    `name` is for people, such as "the query". `tokens` is the estimate, `characters` the length. `hint` is what a
-    person can do if this is the largest part of a prompt that is too long, or a function that returns it and says what
-    takes the room in this part.
+    `name` is for people, such as "the query". `tokens` is the estimate, `characters` the length.
+    `hint` is what a person can do if this is the largest part of a prompt that is too long, or a
+    function that returns it and says what takes the room in this part.
     """
 
     name: str
@@ -45,7 +53,9 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """About how many tokens a prompt has, and its parts, of which those of `request` have no names of their own."""
+    """About how many tokens a prompt has, and its parts, of which those of `request` have no names
+    of their own.
+    """
 
     tokens: int
     parts: Sequence[PromptPart] = ()
@@ -53,7 +63,10 @@ class PromptSize:
 
     @classmethod
     def of(cls, request: Request, parts: Sequence[PromptPart] = ()) -> Self:
-        """Return the size of `request`. Each of `parts` has the same tokens here as elsewhere; the rest is added."""
+        """Return the size of `request`.
+
+        Each of `parts` has the same tokens here as elsewhere; the rest is added.
+        """
         text = sendable_text(request)
         tokens = estimate_tokens(text)
         if parts and text:
@@ -62,13 +75,17 @@ class PromptSize:
         return cls(tokens, parts, request)
 
     @classmethod
-    def of_file(cls, tree: Tree, path: str, name: str, hint: str | Callable[[int], str] = "") -> Self:
+    def of_file(
+        cls, tree: Tree, path: str, name: str, hint: str | Callable[[int], str] = ""
+    ) -> Self:
         """Return the size of a prompt with the text file at `path`, of which only samples are read.
 
         `name` and `hint` are those of its part; a function gets the estimate of its tokens.
         """
         size = tree.size(path)
-        tokens = estimate_sampled(size, lambda start, end: tree.read(path, end - start, start=start) or b"")
+        tokens = estimate_sampled(
+            size, lambda start, end: tree.read(path, end - start, start=start) or b""
+        )
         advice = hint if isinstance(hint, str) else partial(hint, tokens)
         return cls(tokens, (PromptPart(name, tokens, size, advice),))
 
@@ -77,8 +94,12 @@ class PromptSize:
         return window / _MARGIN < self.tokens < window * _MARGIN
 
     def refusal(self, model: str, window: int, *, paid: bool = False) -> NotReady | LimitReached:
-        """Return the error for a prompt that exceeds the `window` of `model`: a limit if a call was `paid` before."""
-        message = f"the prompt has about {self.tokens:,} tokens, and {model} reads at most {window:,}"
+        """Return the error for a prompt that exceeds the `window` of `model`: a limit if a call was
+        `paid` before.
+        """
+        message = (
+            f"the prompt has about {self.tokens:,} tokens, and {model} reads at most {window:,}"
+        )
         error = LimitReached if paid else NotReady
         return error(message, hint=self._hint())
 
@@ -93,7 +114,9 @@ class PromptSize:
             action = "begin a new conversation" if is_conversation else f"shorten {largest.name}"
             hint = f"{action}, or choose another model"
         if largest.tokens < _NEARLY_ALL * self.tokens:
-            return f"{hint}; the largest parts of the prompt are {', '.join(map(str, parts[:_NAMED]))}"
+            return (
+                f"{hint}; the largest parts of the prompt are {', '.join(map(str, parts[:_NAMED]))}"
+            )
         if isinstance(largest.hint, str):
             return f"{hint}; most of the prompt is {largest.name}"
         return hint

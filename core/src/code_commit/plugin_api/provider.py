@@ -1,4 +1,6 @@
-"""Providers: a pure `Wire`, which may stream, or a `Provider` if one HTTP POST is not enough; and their calls."""
+"""Providers: a pure `Wire`, which may stream, or a `Provider` if one HTTP POST is not enough; and
+their calls.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,12 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One POST, or a GET without `body`. The host appends `path` to the base URL, and adds the key to `headers`.
+    """One POST, or a GET without `body`.
 
-    `optional` names members of `body` that a server may not know. If it refuses to stream, the host leaves them out.
+    The host appends `path` to the base URL, and adds the key to `headers`.
+
+    `optional` names members of `body` that a server may not know. If it refuses to stream, the host
+    leaves them out.
     """
 
     path: str
@@ -30,10 +35,12 @@ class HttpCall:
 class Wire(Protocol):
     """A service's protocol as two pure functions; the host does everything else.
 
-    `factory(config)` of its `ProviderDefinition` creates it, where `config` is the validated named config.
+    `factory(config)` of its `ProviderDefinition` creates it, where `config` is the validated named
+    config.
 
-    A wire may have an attribute `cache_write_price`: the price of input that a request marks with `cache_here`,
-    relative to other input, if it is not the one in genai-prices. `--max-cost` counts with it.
+    A wire may have an attribute `cache_write_price`: the price of input that a request marks with
+    `cache_here`, relative to other input, if it is not the one in genai-prices. `--max-cost` counts
+    with it.
     """
 
     def encode(self, request: Request) -> HttpCall:
@@ -48,7 +55,10 @@ class Wire(Protocol):
 
 
 class CountingWire(Wire, Protocol):
-    """A `Wire` of a service that counts tokens at no charge. The host asks it where an estimate is not enough."""
+    """A `Wire` of a service that counts tokens at no charge.
+
+    The host asks it where an estimate is not enough.
+    """
 
     def encode_count(self, request: Request) -> HttpCall:
         """Translate the question how many tokens `request` has."""
@@ -57,18 +67,27 @@ class CountingWire(Wire, Protocol):
         """Return the number of tokens in the service's reply.
 
         Raises:
-            ProviderError: the reply is an error, or cannot be parsed. The host uses an estimate then.
+            ProviderError: the reply is an error, or cannot be parsed. The host uses an estimate
+                then.
         """
 
 
 class ListingWire(Wire, Protocol):
-    """A `Wire` of a service that lists its models. The host asks it for `code-commit models --refresh`."""
+    """A `Wire` of a service that lists its models.
+
+    The host asks it for `code-commit models --refresh`.
+    """
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
-        """Translate the question for the list, or for the page after `page`, a body: None after the last."""
+        """Translate the question for the list, or for the page after `page`, a body: None after the
+        last.
+        """
 
-    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> Mapping[str, int]:
-        """Return the models, each with the most tokens that it reads, or 0 if the service does not say.
+    def decode_models(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, int]:
+        """Return the models, each with the most tokens that it reads, or 0 if the service does not
+        say.
 
         Raises:
             ProviderError: the reply is an error, or cannot be parsed.
@@ -77,7 +96,9 @@ class ListingWire(Wire, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event of a streamed reply: a server-sent event with its name, or a line of NDJSON without one."""
+    """One event of a streamed reply: a server-sent event with its name, or a line of NDJSON without
+    one.
+    """
 
     name: str
     data: bytes
@@ -87,7 +108,8 @@ class StreamEvent:
 class Delta:
     """A piece of a reply, as it arrives.
 
-    `index` identifies the part of the reply. `name` is the name of the tool; its `text` is a piece of the arguments.
+    `index` identifies the part of the reply. `name` is the name of the tool; its `text` is a piece
+    of the arguments.
     """
 
     kind: Literal["text", "thinking", "tool"]
@@ -98,8 +120,9 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class PartialReply:
-    """The part of a reply that arrived before it broke off. `usage` and `model` are None if the service did not send
-    them."""
+    """The part of a reply that arrived before it broke off.
+
+    `usage` and `model` are None if the service did not send them."""
 
     text: str
     usage: Usage | None = None
@@ -107,18 +130,25 @@ class PartialReply:
 
 
 Progress: TypeAlias = "Callable[[StreamEvent | Delta], None]"
-"""Takes what arrives: the host keeps events in the run folder, and shows deltas and keeps their text."""
+"""Takes what arrives: the host keeps events in the run folder, and shows deltas and keeps their
+text.
+"""
 
 
 Watch: TypeAlias = "Callable[[], Callable[[str], int | None]]"
-"""Returns a function for one reply, which takes its text in pieces of any size. Once the rest of the reply cannot
-change what the workflow does with it, the function returns how many characters of it that takes; until then None."""
+"""Returns a function for one reply, which takes its text in pieces of any size.
+
+Once the rest of the reply cannot change what the workflow does with it, the function returns how
+many characters of it that takes; until then None."""
 
 
 class StopReading(BaseException):
-    """Raised by `Progress`: the rest of the reply is not needed. Close the connection, and pass it on.
+    """Raised by `Progress`: the rest of the reply is not needed.
 
-    `completion(call, usage)` returns what arrived. `usage` is what the service reported so far; set it if you know it.
+    Close the connection, and pass it on.
+
+    `completion(call, usage)` returns what arrived. `usage` is what the service reported so far; set
+    it if you know it.
     """
 
     def __init__(self, completion: Callable[[ModelCall, Usage | None], Completion]) -> None:
@@ -130,8 +160,8 @@ class StopReading(BaseException):
 class StreamDecoder(Protocol):
     """Puts one streamed reply together. It is pure, and used for one reply.
 
-    A decoder may have an attribute `ended`: whether the service's last event has come. The host then does not wait for
-    the service to close the stream.
+    A decoder may have an attribute `ended`: whether the service's last event has come. The host
+    then does not wait for the service to close the stream.
     """
 
     def feed(self, event: StreamEvent) -> Iterable[Delta]:
@@ -156,7 +186,9 @@ class StreamingWire(Wire, Protocol):
     """A `Wire` of a service that can stream its replies."""
 
     def encode_stream(self, request: Request) -> HttpCall:
-        """Translate `request` to a call whose reply is streamed, as server-sent events or as NDJSON."""
+        """Translate `request` to a call whose reply is streamed, as server-sent events or as
+        NDJSON.
+        """
 
     def stream(self) -> StreamDecoder:
         """Return the decoder of one reply."""
@@ -170,10 +202,11 @@ def _ignore(_: object) -> None:
 class ModelCall:
     """One model call: the request, the model, the role in the workflow, and the deadline.
 
-    `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on the clock of
-    `time.monotonic()`; it is infinite in plugin layers, and the host sets it below them. `wait(seconds)` sleeps, and
-    raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and prints it. If `stream` is true, a
-    provider that can stream does so, and passes what arrives to `progress`.
+    `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on
+    the clock of `time.monotonic()`; it is infinite in plugin layers, and the host sets it below
+    them. `wait(seconds)` sleeps, and raises `Interrupted` as soon as the run ends. `warn(text)`
+    logs a warning and prints it. If `stream` is true, a provider that can stream does so, and
+    passes what arrives to `progress`.
     """
 
     request: Request
@@ -200,7 +233,8 @@ ModelLayer = Callable[[ModelCall, NextLayer], "Completion"]
 class Provider(Protocol):
     """Makes one try of a call. The host retries, counts, enforces the budget, redacts and logs.
 
-    A provider may have an attribute `model`: the exact model that it calls, if the configured name is an alias.
+    A provider may have an attribute `model`: the exact model that it calls, if the configured name
+    is an alias.
     """
 
     def complete(self, call: ModelCall) -> Completion:

@@ -1,9 +1,9 @@
 """Functions to read a service's HTTP reply, for `decode` of a `Wire`.
 
 `reply_object` parses the body and `event_object` an event of a stream; `reply_member`,
-`reply_objects` and `token_count` read their fields; `finish_of` and `read_arguments` interpret them.
-`service_error` creates the `ProviderError` of an error in JSON, `reply_error` that of any other. Two
-tables say what the finish words and the names of errors of all services mean.
+`reply_objects` and `token_count` read their fields; `finish_of` and `read_arguments` interpret
+them. `service_error` creates the `ProviderError` of an error in JSON, `reply_error` that of any
+other. Two tables say what the finish words and the names of errors of all services mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from code_commit.plugin_api.conversation import Finish, Json, Part, ProviderError, ProviderErrorKind, ToolCall
+from code_commit.plugin_api.conversation import (
+    Finish,
+    Json,
+    Part,
+    ProviderError,
+    ProviderErrorKind,
+    ToolCall,
+)
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.provider import StreamEvent
@@ -73,16 +80,32 @@ _FINISH_HINTS: Mapping[Finish, tuple[str, ...]] = {
     Finish.FILTERED: ("filter", "safety", "sensitive", "recitation", "refusal"),
 }
 
-# What the name of an error, its type or code, means if it contains one of these, in lower case with underscores: the
-# first match counts. `rate` and `server` are retried.
+# What the name of an error, its type or code, means if it contains one of these, in lower case with
+# underscores: the first match counts. `rate` and `server` are retried.
 _ERROR_NAMES: Mapping[ProviderErrorKind, tuple[str, ...]] = {
     "rate": ("rate_limit", "ratelimit", "too_many_requests", "throttl", "resource_exhausted"),
     "server": (
-        *("overload", "unavailable", "timeout", "timed_out", "server_error", "internal", "api_error", "bad_gateway"),
+        *(
+            "overload",
+            "unavailable",
+            "timeout",
+            "timed_out",
+            "server_error",
+            "internal",
+            "api_error",
+            "bad_gateway",
+        ),
         *("deadline_exceeded", "cancelled", "capacity", "busy"),
     ),
     "quota": ("quota", "billing", "credit", "insufficient_balance", "spend_limit", "usage_limit"),
-    "auth": ("authentication", "unauthenticated", "unauthorized", "permission", "forbidden", "api_key"),
+    "auth": (
+        "authentication",
+        "unauthenticated",
+        "unauthorized",
+        "permission",
+        "forbidden",
+        "api_key",
+    ),
     "rejected": (
         *("invalid", "not_found", "bad_request", "filter", "policy", "safety", "sensitive"),
         *("context", "model", "unsupported", "too_large"),
@@ -92,7 +115,9 @@ _ERROR_NAMES: Mapping[ProviderErrorKind, tuple[str, ...]] = {
 _ERROR_NUMBERS: Mapping[ProviderErrorKind, frozenset[str]] = {
     "auth": frozenset({"1000", "1001", "1002", "1003", "1004", "1220"}),
     "quota": frozenset({"1110", "1111", "1112", "1113", "1304", "1308", "1309", "1310"}),
-    "rejected": frozenset({"1210", "1211", "1212", "1213", "1214", "1215", "1221", "1222", "1261", "1301"}),
+    "rejected": frozenset(
+        {"1210", "1211", "1212", "1213", "1214", "1215", "1221", "1222", "1261", "1301"}
+    ),
 }
 _TOO_GENERAL = "api_error"  # gateways send it with any status
 _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s]+")
@@ -108,12 +133,16 @@ _MEANING: dict[ProviderErrorKind, str] = {
 }
 
 
-def reply_object(body: bytes, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS) -> dict[str, Any]:
-    """Return the JSON object in `body`. If it is a list of one object, like Google's errors, return that object.
+def reply_object(
+    body: bytes, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS
+) -> dict[str, Any]:
+    """Return the JSON object in `body`.
+
+    If it is a list of one object, like Google's errors, return that object.
 
     Raises:
-        ProviderError: there is no object. The message describes the body; the kind is invalid_response, or that of an
-            unsuccessful `status`.
+        ProviderError: there is no object. The message describes the body; the kind is
+            invalid_response, or that of an unsuccessful `status`.
     """
     try:
         value, fault = _parsed(body), ""
@@ -133,8 +162,8 @@ def event_object(event: StreamEvent) -> dict[str, Any]:
     """Return the JSON object of an event of a stream. One named `error` has a member `error`.
 
     Raises:
-        ProviderError: there is no object. The kind is `network` if a part of it is missing, which happens on the way,
-            and invalid_response otherwise.
+        ProviderError: there is no object. The kind is `network` if a part of it is missing, which
+            happens on the way, and invalid_response otherwise.
     """
     is_error = event.name == "error"
     try:
@@ -180,7 +209,8 @@ def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
     if value is None or isinstance(value, kind):
         return value
     raise ProviderError(
-        f"in the reply, {name!r} has the unexpected JSON type {_json_type(value)}", kind="invalid_response"
+        f"in the reply, {name!r} has the unexpected JSON type {_json_type(value)}",
+        kind="invalid_response",
     )
 
 
@@ -191,8 +221,12 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
         ProviderError: invalid_response, if it is anything else.
     """
     values = reply_member(owner, name, list) or []
-    if [value for value in values if not isinstance(value, dict)]:  # in each event of a stream: faster than `all`
-        raise ProviderError(f"in the reply, {name!r} contains an item that is not an object", kind="invalid_response")
+    # In each event of a stream: faster than `all`
+    if [value for value in values if not isinstance(value, dict)]:
+        raise ProviderError(
+            f"in the reply, {name!r} contains an item that is not an object",
+            kind="invalid_response",
+        )
     return values
 
 
@@ -203,13 +237,22 @@ def token_count(usage: Json, name: str) -> int | None:
 
 
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
-    """Return a tool call's arguments as (object, raw text), from the JSON text or object that the model wrote.
+    """Return a tool call's arguments as (object, raw text), from the JSON text or object that the
+    model wrote.
 
-    The object is None if the text is not a JSON object of valid Unicode. An empty text means no arguments.
+    The object is None if the text is not a JSON object of valid Unicode. An empty text means no
+    arguments.
     """
-    raw = written if isinstance(written, str) else "" if written is None else json.dumps(written, ensure_ascii=False)
+    raw = (
+        written
+        if isinstance(written, str)
+        else ""
+        if written is None
+        else json.dumps(written, ensure_ascii=False)
+    )
     if not raw.isascii():
-        raw = raw.encode("utf-8", "backslashreplace").decode()  # a lone surrogate as JSON escapes it
+        # A lone surrogate as JSON escapes it.
+        raw = raw.encode("utf-8", "backslashreplace").decode()
     try:
         value = json.loads(raw) if raw.strip() else {}
         json.dumps(value, ensure_ascii=False).encode()
@@ -221,19 +264,24 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
 def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
     """Return `parts` with an id for each tool call that has none.
 
-    The ids are the same for the same calls in the same `reply`, whether it was streamed or not: pass what the service
-    always sends, such as its id of the reply and the usage.
+    The ids are the same for the same calls in the same `reply`, whether it was streamed or not:
+    pass what the service always sends, such as its id of the reply and the usage.
     """
     calls = [(part.name, part.raw) for part in parts if isinstance(part, ToolCall)]
-    prefix = f"call_{sha256(f'{reply} {calls}'.encode('utf-8', 'backslashreplace')).hexdigest()[:16]}"
+    prefix = (
+        f"call_{sha256(f'{reply} {calls}'.encode('utf-8', 'backslashreplace')).hexdigest()[:16]}"
+    )
     return tuple(
-        replace(part, id=f"{prefix}_{number}") if isinstance(part, ToolCall) and not part.id else part
+        replace(part, id=f"{prefix}_{number}")
+        if isinstance(part, ToolCall) and not part.id
+        else part
         for number, part in enumerate(parts)
     )
 
 
 def limit_parts(kept: Sized, most: int = 10_000) -> None:
-    """Limit the parts that a `StreamDecoder` keeps of a reply: events of some bytes could fill the memory with them.
+    """Limit the parts that a `StreamDecoder` keeps of a reply: events of some bytes could fill the
+    memory with them.
 
     Raises:
         ProviderError: invalid_response, if there are `most` parts.
@@ -252,9 +300,9 @@ def finish_of(
 ) -> Finish:
     """Return what a service's finish reason means. `meanings` are words that only this service has.
 
-    No word, absent or empty, means that the reply is whole. A word that nobody knows means LENGTH, CUT or FILTERED,
-    never a whole reply. With tool calls, STOP becomes TOOL_CALLS: some services have one reason for both. A word for
-    tool calls without any means CUT.
+    No word, absent or empty, means that the reply is whole. A word that nobody knows means LENGTH,
+    CUT or FILTERED, never a whole reply. With tool calls, STOP becomes TOOL_CALLS: some services
+    have one reason for both. A word for tool calls without any means CUT.
     """
     finish = _meaning_of((word or "").strip(), meanings)
     calls = any(isinstance(part, ToolCall) for part in parts)
@@ -277,30 +325,42 @@ def _meaning_of(word: str, meanings: Mapping[str, Finish]) -> Finish:
 
 
 def _in_lower_case(name: str) -> str:
-    """Return a name that a service may write as `max-tokens`, `MAX_TOKENS` or `MaxTokens` as `max_tokens`."""
+    """Return a name that a service may write as `max-tokens`, `MAX_TOKENS` or `MaxTokens` as
+    `max_tokens`.
+    """
     return _WORD_BORDER.sub("_", name).lower()
 
 
 def error_details(reply: Json) -> tuple[str, tuple[str, ...]]:
-    """Return the message of an error in a reply, and its names: code, type and status, as far as it has them.
+    """Return the message of an error in a reply, and its names: code, type and status, as far as it
+    has them.
 
     It reads `{"error": {…}}`, `{"error": "…"}` and an error without a member `error`.
     """
     error = reply.get("error", reply)
     fields = error if isinstance(error, dict) else reply
-    words = error if isinstance(error, str) else fields.get("message") or fields.get("detail") or fields.get("msg")
+    words = (
+        error
+        if isinstance(error, str)
+        else fields.get("message") or fields.get("detail") or fields.get("msg")
+    )
     inner = fields.get("innererror")
     values = [fields.get("code"), inner.get("code") if isinstance(inner, dict) else None]
     values += [fields.get("type"), fields.get("status")]
-    names = tuple(str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
+    names = tuple(
+        str(value)
+        for value in values
+        if isinstance(value, str | int) and not isinstance(value, bool)
+    )
     return str(words or ""), tuple(name for name in names if name)
 
 
 def kind_of_error(status: int, names: Sequence[str]) -> ProviderErrorKind:
     """Return the kind of an error by its HTTP status and its names, the most specific one first.
 
-    An error in a reply of status 200 is retried, unless one of its names is known as permanent; a code such as `"429"`
-    counts as a status. For other statuses, names decide only where the status tells too little.
+    An error in a reply of status 200 is retried, unless one of its names is known as permanent; a
+    code such as `"429"` counts as a status. For other statuses, names decide only where the status
+    tells too little.
     """
     kinds = [kind for kind in map(_kind_of_name, names) if kind is not None]
     for permanent in ("quota", "auth"):
@@ -309,7 +369,9 @@ def kind_of_error(status: int, names: Sequence[str]) -> ProviderErrorKind:
     meant = kind_of_status(_meant_status(status, names))
     if status >= _FIRST_ERROR:
         if meant == "rejected":
-            specific = [_kind_of_name(name) for name in names if _in_lower_case(name) != _TOO_GENERAL]
+            specific = [
+                _kind_of_name(name) for name in names if _in_lower_case(name) != _TOO_GENERAL
+            ]
             for passing in ("rate", "server"):
                 if passing in specific:
                     return passing
@@ -329,7 +391,9 @@ def _kind_of_name(name: str) -> ProviderErrorKind | None:
 
 
 def _meant_status(status: int, names: Sequence[str]) -> int:
-    """Return the HTTP status of an error: some services send it as its code, in a reply of status 200."""
+    """Return the HTTP status of an error: some services send it as its code, in a reply of status
+    200.
+    """
     if status >= _FIRST_ERROR:
         return status
     numbers = (int(name) for name in names if len(name) == 3 and name.isdecimal())  # noqa: PLR2004 - digits
@@ -344,8 +408,9 @@ def service_error(
     reason: str = "",
     retry_after: float | None = None,
 ) -> ProviderError:
-    """Return the error that `reply` contains, whatever its HTTP status. `kind` overrides `kind_of_error`, and `reason`
-    the first name of the error."""
+    """Return the error that `reply` contains, whatever its HTTP status.
+
+    `kind` overrides `kind_of_error`, and `reason` the first name of the error."""
     words, names = error_details(reply)
     reasons = [name for name in (reason, *names) if _REASON.fullmatch(name)]
     return reply_error(
@@ -358,7 +423,10 @@ def service_error(
 
 
 def kind_of_status(status: int) -> ProviderErrorKind:
-    """Return the kind of error for an HTTP status. A success, whose body has an error, is `server`."""
+    """Return the kind of error for an HTTP status.
+
+    A success, whose body has an error, is `server`.
+    """
     if status in {_UNAUTHORIZED, _FORBIDDEN}:
         return "auth"
     if status == 402:  # noqa: PLR2004 - Payment Required
@@ -378,11 +446,13 @@ def reply_error(
     reason: str = "",
     retry_after: float | None = None,
 ) -> ProviderError:
-    """Return the error for an unsuccessful reply. `kind` overrides the meaning of `status`; `words` is the service's
-    message, `reason` its machine-readable one, such as `SERVICE_DISABLED`. Words about used up credit mean `quota`.
+    """Return the error for an unsuccessful reply.
 
-    A 401 is always `auth`, unless `kind` is `quota`. An `auth` error shows `reason`, never `words`: services quote the
-    key in them.
+    `kind` overrides the meaning of `status`; `words` is the service's message, `reason` its
+    machine-readable one, such as `SERVICE_DISABLED`. Words about used up credit mean `quota`.
+
+    A 401 is always `auth`, unless `kind` is `quota`. An `auth` error shows `reason`, never `words`:
+    services quote the key in them.
     """
     kind = kind or kind_of_status(status)
     if status == _UNAUTHORIZED and kind != "quota":
@@ -398,7 +468,8 @@ def reply_error(
         quoted = f": {reason}" if _REASON.fullmatch(reason) else ""
         if status == _FORBIDDEN:
             meaning = "the key does not have permission for this"
-    number = f" (HTTP {status})" if status >= _FIRST_ERROR else ""  # a success has an error in its body or stream
+    # A success has an error in its body or stream.
+    number = f" (HTTP {status})" if status >= _FIRST_ERROR else ""
     return ProviderError(f"{meaning}{number}{quoted}", kind=kind, retry_after=retry_after)
 
 
@@ -406,7 +477,9 @@ def _description(body: bytes, headers: Mapping[str, str]) -> str:
     start = body[:1000].lstrip().lower()
     if not start:
         return "empty"
-    if "text/event-stream" in headers.get("content-type", "").lower() or start.startswith((b"data:", b"event:")):
+    if "text/event-stream" in headers.get("content-type", "").lower() or start.startswith(
+        (b"data:", b"event:")
+    ):
         return "a stream of events"
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"

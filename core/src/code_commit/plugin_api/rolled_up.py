@@ -1,4 +1,7 @@
-"""Compare files with the rollup, which is the text of all files that a model sees. Its manifest has their digests."""
+"""Compare files with the rollup, which is the text of all files that a model sees.
+
+Its manifest has their digests.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,10 @@ MANIFEST = "agent-config/.code-commit/rollup.json"
 class RolledUp:
     """The files in the rollup, as its manifest tells.
 
-    `digests` has the SHA-256 of each, in hex. `others` are the files that were there and are not in the rollup.
-    `patterns` are the include and exclude patterns of the rollup; None if the manifest has none. Without a manifest for
-    this rollup, `digests` is empty, `others` is None, and no file counts as changed.
+    `digests` has the SHA-256 of each, in hex. `others` are the files that were there and are not in
+    the rollup. `patterns` are the include and exclude patterns of the rollup; None if the manifest
+    has none. Without a manifest for this rollup, `digests` is empty, `others` is None, and no file
+    counts as changed.
     """
 
     tree: Tree
@@ -36,9 +40,12 @@ class RolledUp:
             return cls(tree)
         text = rollup.encode()
         match manifest:
-            case {"version": 3, "rollup": int(checksum), "files": dict(files), "others": list(others)} if (
-                checksum == zlib.crc32(text)
-            ):
+            case {
+                "version": 3,
+                "rollup": int(checksum),
+                "files": dict(files),
+                "others": list(others),
+            } if checksum == zlib.crc32(text):
                 return cls.of_files(tree, text, files, map(str, others), _patterns(manifest))
         return cls(tree)
 
@@ -51,13 +58,17 @@ class RolledUp:
         others: Iterable[str],
         patterns: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> RolledUp:
-        """Digest each of the `files` from its start to its end in `text`, in bytes; `others` are not in it."""
+        """Digest each of the `files` from its start to its end in `text`, in bytes; `others` are
+        not in it.
+        """
         digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
         return cls(tree, digests, frozenset(others), patterns)
 
     def changed(self) -> list[str]:
         """Return the files of the rollup that changed since, or are gone, sorted."""
-        return sorted(path for path, digest in self.digests.items() if digest != _digest_of(self.tree, path))
+        return sorted(
+            path for path, digest in self.digests.items() if digest != _digest_of(self.tree, path)
+        )
 
 
 def _patterns(manifest: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:

@@ -1,4 +1,6 @@
-"""The `Run` of a workflow: its only access to models, files and processes; how it ends; and the protected files."""
+"""The `Run` of a workflow: its only access to models, files and processes; how it ends; and the
+protected files.
+"""
 
 # ruff: noqa: PLC0414 - types of the workspace, for plugins
 from __future__ import annotations
@@ -67,41 +69,55 @@ class Model(Protocol):
 
     @property
     def reason(self) -> str:
-        """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
-        general model."""
+        """What selected this model: "--model", or the setting and its origin.
+
+        A role without its own setting uses the general model."""
 
     def complete(
-        self, request: Request, *, label: str, watch: Watch | None = None, parts: Sequence[PromptPart] = ()
+        self,
+        request: Request,
+        *,
+        label: str,
+        watch: Watch | None = None,
+        parts: Sequence[PromptPart] = (),
     ) -> Completion:
-        """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
-        A label is printable and has no slash; the name of the file has at most 200 bytes.
+        """Make one call.
 
-        With `watch`, the text that decides what the workflow does is the whole text of the completion, which then has
-        the finish STOPPED_EARLY. With the setting `stop_early`, the host does not read the rest of a streamed reply.
+        `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`. A label
+        is printable and has no slash; the name of the file has at most 200 bytes.
 
-        A prompt that exceeds the model's window is refused before it is sent. The hint names the largest of `parts`,
-        or, without `parts`, the kinds of messages that take the most room.
+        With `watch`, the text that decides what the workflow does is the whole text of the
+        completion, which then has the finish STOPPED_EARLY. With the setting `stop_early`, the host
+        does not read the rest of a streamed reply.
 
-        Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
-        handles them. If the service refuses or filters a completion, the run ends as well.
+        A prompt that exceeds the model's window is refused before it is sent. The hint names the
+        largest of `parts`, or, without `parts`, the kinds of messages that take the most room.
+
+        Several threads may call it. Do not catch errors that end the run, such as a missing key or
+        a limit: the host handles them. If the service refuses or filters a completion, the run ends
+        as well.
 
         Raises:
-            ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
+            ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new
+                call may succeed.
             NotReady: the prompt exceeds the model's window, and this is the first call of the run.
             LimitReached: the prompt exceeds the window in a later call.
         """
 
     def require_fit(self, size: PromptSize) -> None:
-        """Check that a prompt fits the model's window, as `complete` does, before anything else is done for it.
+        """Check that a prompt fits the model's window, as `complete` does, before anything else is
+        done for it.
 
-        Without a request in `size`, as before a large file is read, only an estimate far above the window is refused.
+        Without a request in `size`, as before a large file is read, only an estimate far above the
+        window is refused.
 
         Raises:
             NotReady, LimitReached: it does not fit; see `complete`.
         """
 
     def count_tokens(self, request: Request) -> int | None:
-        """Return how many tokens `request` has, by a free call of the service; None if it offers none or it fails.
+        """Return how many tokens `request` has, by a free call of the service; None if it offers
+        none or it fails.
 
         `estimate_tokens` needs no call: use this where the estimate comes near a limit.
         """
@@ -124,15 +140,17 @@ class Trial(Protocol):
 class Run(Protocol):
     """One run of one workflow.
 
-    `root` is the working directory, `folder` the run folder. `state` is a folder for this plugin's data: it persists
-    between runs, all workflows of the plugin share it, and no model can write to it. `token` is a random word for this
-    run that delimits untrusted text in prompts; a replayed run has the recorded token. `options` are the workflow's
-    flags and `settings` its section of the configuration, both validated and without keys. `build_timeout` is the time
-    limit of `build.sh` in seconds, for commands that check the project in its place. `max_files` is how many files one
-    change set may have: `check` and `apply` refuse more. `commands` are the installed commands: a hint names no other.
+    `root` is the working directory, `folder` the run folder. `state` is a folder for this plugin's
+    data: it persists between runs, all workflows of the plugin share it, and no model can write to
+    it. `token` is a random word for this run that delimits untrusted text in prompts; a replayed
+    run has the recorded token. `options` are the workflow's flags and `settings` its section of the
+    configuration, both validated and without keys. `build_timeout` is the time limit of `build.sh`
+    in seconds, for commands that check the project in its place. `max_files` is how many files one
+    change set may have: `check` and `apply` refuse more. `commands` are the installed commands: a
+    hint names no other.
 
-    Several threads may call its methods. Spans, and the number that a process is logged under, belong to a context: run
-    a thread's work in `contextvars.copy_context()`.
+    Several threads may call its methods. Spans, and the number that a process is logged under,
+    belong to a context: run a thread's work in `contextvars.copy_context()`.
     """
 
     root: Path
@@ -158,32 +176,35 @@ class Run(Protocol):
         """Return the model of `role`, which is one of the definition's `roles` or "default".
 
         Raises:
-            NotReady: the definition has no such role; or the model's configuration or key is missing.
+            NotReady: the definition has no such role; or the model's configuration or key is
+                missing.
         """
 
     def settings_of(self, plugin: str) -> Any:
-        """Return the validated section of another plugin that this one builds on, or None if it is not loaded.
+        """Return the validated section of another plugin that this one builds on, or None if it is
+        not loaded.
 
         Raises:
             NotReady: the section is invalid.
         """
 
     def secret(self, name: str, /) -> str | None:
-        """Return the value of an environment variable that this plugin declares in `code_commit_secrets`.
+        """Return the value of an environment variable that this plugin declares in
+        `code_commit_secrets`.
 
         Return None if it is unset or empty.
 
         Raises:
-            NotReady: the plugin does not declare it; or its value cannot be censored, because it is not a line of at
-                least 8 printable ASCII characters.
+            NotReady: the plugin does not declare it; or its value cannot be censored, because it is
+                not a line of at least 8 printable ASCII characters.
         """
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or does not ignore and that a model may read, sorted.
 
-        `patterns` have the syntax of a `.gitignore` file in the root; without any, all files match. With `recursive`, a
-        plain name matches at any depth; without, a pattern matches only in its own folder: `*.py` matches only in the
-        root. Links and submodules are left out.
+        `patterns` have the syntax of a `.gitignore` file in the root; without any, all files match.
+        With `recursive`, a plain name matches at any depth; without, a pattern matches only in its
+        own folder: `*.py` matches only in the root. Links and submodules are left out.
 
         Raises:
             NotReady: `root` is not in a git repository.
@@ -191,7 +212,10 @@ class Run(Protocol):
         """
 
     def may_read(self, path: str) -> Refusal | None:
-        """Return why a model may not read `path`, or None if it may. For many paths, use `files`."""
+        """Return why a model may not read `path`, or None if it may.
+
+        For many paths, use `files`.
+        """
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Check `changes` with every path rule; return the refusals, none if all are allowed."""
@@ -203,15 +227,18 @@ class Run(Protocol):
         """Return the unified diff that applying `changes` would produce."""
 
     def build_command(self) -> tuple[str, ...]:
-        """Return the command line of `build`: the interpreter in the first line of `build.sh`, or bash. Call it before
-        the first paid call.
+        """Return the command line of `build`: the interpreter in the first line of `build.sh`, or
+        bash. Call it before the first paid call.
 
         Raises:
-            NotReady: `build.sh` is missing, is a link or not a text with LF line ends, or its interpreter is missing.
+            NotReady: `build.sh` is missing, is a link or not a text with LF line ends, or its
+                interpreter is missing.
         """
 
     def build(self, *, label: str = "build") -> ProcessResult:
-        """Run `build.sh` in the configured sandbox; log it as `label`, under the number of the last model call."""
+        """Run `build.sh` in the configured sandbox; log it as `label`, under the number of the last
+        model call.
+        """
 
     def is_known_green(self) -> bool:
         """Return whether `build.sh` is known to pass on the files from before this run.
@@ -220,55 +247,72 @@ class Run(Protocol):
         """
 
     def trial(self) -> AbstractContextManager[Trial]:
-        """Return a context manager: what responses, builds and commands change inside is put back at its end.
+        """Return a context manager: what responses, builds and commands change inside is put back
+        at its end.
 
-        With `keep` of the value, it stays. What a person writes meanwhile stays as well, but for what changes while a
-        process runs: those files are named, and `code-commit redo` brings them back. No other thread can change files
-        meanwhile.
+        With `keep` of the value, it stays. What a person writes meanwhile stays as well, but for
+        what changes while a process runs: those files are named, and `code-commit redo` brings them
+        back. No other thread can change files meanwhile.
         """
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
     ) -> ProcessResult:
-        """Run a command that a model chose. It fails if no sandbox is available, unless `--sandbox off` was given.
+        """Run a command that a model chose.
 
-        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
+        It fails if no sandbox is available, unless `--sandbox off` was given.
+
+        `timeout` is in seconds. `label` names the log in the run folder, after the number of the
+        last model call.
         """
 
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
-        """Put back what commands in the block change in files other than `paths`, except in files that git ignores.
+        """Put back what commands in the block change in files other than `paths`, except in files
+        that git ignores.
 
-        After the block, the value holds the paths that were put back. What a person wrote there while a command ran is
-        put back too; `code-commit redo` brings it back, and the run folder has it in `put-back.diff`.
+        After the block, the value holds the paths that were put back. What a person wrote there
+        while a command ran is put back too; `code-commit redo` brings it back, and the run folder
+        has it in `put-back.diff`.
         """
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True
     ) -> RunningProcess:
-        """Start a process that runs alongside the workflow, in the sandbox and environment of `execute`, plus `env`.
+        """Start a process that runs alongside the workflow, in the sandbox and environment of
+        `execute`, plus `env`.
 
-        Talk to it over its pipes. It ends with the run, at the latest. Only with `isolation_required=False` does it
-        start where no sandbox is available.
+        Talk to it over its pipes. It ends with the run, at the latest. Only with
+        `isolation_required=False` does it start where no sandbox is available.
         """
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        """Run git in `root` and return its standard output. With `check=False`, ignore its exit code.
+        """Run git in `root` and return its standard output.
 
-        Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only with `hooks` do the
-        repository's hooks run and are commits signed; an editor, pager or transport never starts. A workflow that does
-        not write holds no lock: it may only run commands that read, such as `log`. Put a value that you do not choose
-        after `--end-of-options` or, if it is a path, after `--`; git takes one that begins with `-` as an option.
+        With `check=False`, ignore its exit code.
+
+        Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only
+        with `hooks` do the repository's hooks run and are commits signed; an editor, pager or
+        transport never starts. A workflow that does not write holds no lock: it may only run
+        commands that read, such as `log`. Put a value that you do not choose after
+        `--end-of-options` or, if it is a path, after `--`; git takes one that begins with `-` as an
+        option.
 
         Raises:
-            NotReady: git failed, with its message; or the workflow does not write, and the command may.
+            NotReady: git failed, with its message; or the workflow does not write, and the command
+                may.
         """
 
-    def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
-        """Ask the user; return None at the end of input, which means quit. Only for interactive workflows.
+    def ask(
+        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+    ) -> str | None:
+        """Ask the user; return None at the end of input, which means quit.
 
-        `choices` lists the expected answers for programs; people see only `question`, and any answer is returned. What
-        was typed on a terminal before the question is dropped, and a pasted block is one answer. With `draft`, the
-        answer may have several lines: a line that ends with a backslash goes on, and `e` opens an editor with `draft`.
+        Only for interactive workflows.
+
+        `choices` lists the expected answers for programs; people see only `question`, and any
+        answer is returned. What was typed on a terminal before the question is dropped, and a
+        pasted block is one answer. With `draft`, the answer may have several lines: a line that
+        ends with a backslash goes on, and `e` opens an editor with `draft`.
         """
 
     def emit(self, event: Event) -> None:
@@ -277,27 +321,38 @@ class Run(Protocol):
     def say(self, text: str, style: str = "") -> None:
         """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing.
 
-        `style`, such as `dim` or `bold red`, is one of rich's. It applies only on a terminal with colors.
+        `style`, such as `dim` or `bold red`, is one of rich's. It applies only on a terminal with
+        colors.
         """
 
     def show_replies(self) -> AbstractContextManager[None]:
-        """Return a context manager: the text of each reply inside is printed on stdout, as with `say`.
+        """Return a context manager: the text of each reply inside is printed on stdout, as with
+        `say`.
 
-        A streamed reply is printed while it arrives, any other when it is complete. The text of a try that failed stays
-        on the screen. It holds for calls in the same context: a thread needs a copy of it.
+        A streamed reply is printed while it arrives, any other when it is complete. The text of a
+        try that failed stays on the screen. It holds for calls in the same context: a thread needs
+        a copy of it.
         """
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys, for text that a workflow writes outside the run folder."""
 
     def keep(self, name: str, content: str | bytes) -> Path:
-        """Write a file to the run folder, without keys, and return its path. A duplicate name gets the suffix `-2`."""
+        """Write a file to the run folder, without keys, and return its path.
+
+        A duplicate name gets the suffix `-2`.
+        """
 
     def append(self, file: Path, content: str | bytes) -> None:
-        """Append to a file that `keep` wrote. Each piece is redacted separately: pass whole lines."""
+        """Append to a file that `keep` wrote.
+
+        Each piece is redacted separately: pass whole lines.
+        """
 
     def find_run(self, name: str) -> Path:
-        """Return the folder of a run of this project. `name` is its name, a unique prefix, or `latest`: this run.
+        """Return the folder of a run of this project.
+
+        `name` is its name, a unique prefix, or `latest`: this run.
 
         `read_records` reads the `events.jsonl` in it.
 
@@ -309,7 +364,10 @@ class Run(Protocol):
         """Return a context manager that nests the events emitted inside."""
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
-        """Call a hook that a plugin declares; yield (distribution, item). An error in one affects no other."""
+        """Call a hook that a plugin declares; yield (distribution, item).
+
+        An error in one affects no other.
+        """
 
 
 class Outcome(Enum):
@@ -323,7 +381,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a workflow: its outcome, one line for people, JSON for programs, and what people can do next."""
+    """The result of a workflow: its outcome, one line for people, JSON for programs, and what
+    people can do next.
+    """
 
     outcome: Outcome
     summary: str
@@ -333,7 +393,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
+    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`.
+
+    It contains no key.
+    """
 
     outcome: str
     exit_code: int

@@ -1,4 +1,6 @@
-"""The files of a run: find them, read records and replies back, and check whether a run is still running."""
+"""The files of a run: find them, read records and replies back, and check whether a run is still
+running.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
 _LARGEST_DOCUMENT = 64 * 1024 * 1024  # bytes
-_PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
+_PARTS: dict[str, type[Part]] = {
+    "text": Text,
+    "tool_call": ToolCall,
+    "opaque": Opaque,
+    "tool_result": ToolResult,
+}
 
 
 def find_run(root: Path, run: str) -> Path:
@@ -46,26 +53,47 @@ def find_run(root: Path, run: str) -> Path:
             close_arrays(folder, "*-response*.json")
         return folder
     if found and run:
-        raise NotReady(f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}")
-    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs")
+        raise NotReady(
+            f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}"
+        )
+    raise NotReady(
+        f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs"
+    )
 
 
 def run_folders(root: Path) -> list[Path]:
-    """Return the folders of all runs, the oldest first, by their start in UTC. Their names are in local time."""
+    """Return the folders of all runs, the oldest first, by their start in UTC.
+
+    Their names are in local time.
+    """
     return sorted(output_folders(root / LOGS), key=_started)
 
 
 def _latest(folders: Sequence[Path]) -> Path:
-    """Return the folder of the run that started last; read only those that their names make possible."""
+    """Return the folder of the run that started last; read only those that their names make
+    possible.
+    """
     earliest = max(map(_named_time, folders)) - 2 * _FURTHEST
-    return max(reversed([folder for folder in folders if _named_time(folder) >= earliest]), key=_started)
+    return max(
+        reversed([folder for folder in folders if _named_time(folder) >= earliest]), key=_started
+    )
 
 
 def _started(folder: Path) -> float:
-    """Return when a run started, in seconds since the epoch: as logged, if that agrees with the name of the folder."""
+    """Return when a run started, in seconds since the epoch: as logged, if that agrees with the
+    name of the folder.
+    """
     named = _named_time(folder)
     for read in (_first_event_time, _document_time):
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration, RecursionError):
+        with suppress(
+            OSError,
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            StopIteration,
+            RecursionError,
+        ):
             if abs((start := read(folder)) - named) <= _FURTHEST + 1:
                 return start
     return named
@@ -93,7 +121,8 @@ def _document_time(folder: Path) -> float:
 def read_records(events: Path) -> Iterator[Record]:
     """Read the records of `events.jsonl` in order.
 
-    Lines that are not records are skipped: a killed run or a full disk can leave an incomplete line.
+    Lines that are not records are skipped: a killed run or a full disk can leave an incomplete
+    line.
 
     Raises:
         OSError: the file cannot be read, or is not a regular file.
@@ -102,7 +131,9 @@ def read_records(events: Path) -> Iterator[Record]:
 
 
 def open_run_file(folder: Path, name: str) -> BinaryIO:
-    """Open the file `name` in a run folder for reading. The folder is untrusted: nothing outside of it is opened.
+    """Open the file `name` in a run folder for reading.
+
+    The folder is untrusted: nothing outside of it is opened.
 
     Raises:
         OSError: it cannot be read, or is not a regular file.
@@ -142,8 +173,14 @@ def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def _row(part: Part) -> dict[str, Any]:
-    values = {field.name: getattr(part, field.name) for field in fields(part) if field.name != "cache_here"}
-    return {name: _row(value) if isinstance(value, Opaque) else value for name, value in values.items()}
+    values = {
+        field.name: getattr(part, field.name)
+        for field in fields(part)
+        if field.name != "cache_here"
+    }
+    return {
+        name: _row(value) if isinstance(value, Opaque) else value for name, value in values.items()
+    }
 
 
 def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:

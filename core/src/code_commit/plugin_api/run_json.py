@@ -19,15 +19,18 @@ _LEAST_COST = 0.00005  # in USD; less would be shown as 0
 _WAYS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
 _OF_END = ("outcome", "exit_code", "summary", "data")
-_WRITE_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
+_WRITE_AFTER = frozenset(
+    {"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"}
+)
 
 
 class RunDocument:
     """The content of `run.json` after the records received so far.
 
-    A total sums the counts that services report, and is null without any; `calls.unknown` counts the calls without
-    token counts. An attempt is a span of that kind; in a workflow without such spans, every call is an attempt. Times
-    are UTC, durations are seconds. The next record changes `fields`.
+    A total sums the counts that services report, and is null without any; `calls.unknown` counts
+    the calls without token counts. An attempt is a span of that kind; in a workflow without such
+    spans, every call is an attempt. Times are UTC, durations are seconds. The next record changes
+    `fields`.
     """
 
     def __init__(self) -> None:
@@ -83,7 +86,9 @@ class RunDocument:
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
-            self._add_seconds("build" if is_build(data.get("argv")) else "commands", data.get("seconds"))
+            self._add_seconds(
+                "build" if is_build(data.get("argv")) else "commands", data.get("seconds")
+            )
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -104,7 +109,9 @@ class RunDocument:
         calls["failed"] += data.get("error") is not None
         calls["unknown"] += counts["input"] is None or counts["output"] is None
         self._add_seconds("model", data.get("seconds"))
-        row = self._model_row(self._providers.get(_whole(data.get("number")), ""), str(data.get("model")))
+        row = self._model_row(
+            self._providers.get(_whole(data.get("number")), ""), str(data.get("model"))
+        )
         row["calls"] += 1
         for tokens in (self.fields["tokens"], row["tokens"]):
             _add_tokens(tokens, counts)
@@ -120,12 +127,16 @@ class RunDocument:
         for row in rows:
             if (row["provider"], row["model"]) == (provider, model):
                 return row
-        rows.append({"provider": provider, "model": model, "calls": 0, "tokens": dict.fromkeys(_TOKENS)})
+        rows.append(
+            {"provider": provider, "model": model, "calls": 0, "tokens": dict.fromkeys(_TOKENS)}
+        )
         return rows[-1]
 
 
 def run_document(records: Iterable[Record]) -> dict[str, Any]:
-    """Return the content of `run.json` after `records`, which may be of another version, or end early."""
+    """Return the content of `run.json` after `records`, which may be of another version, or end
+    early.
+    """
     document = RunDocument()
     for record in records:
         with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -134,9 +145,16 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def describe_cost(document: Mapping[str, Any]) -> str:
-    """Return cost, tokens, calls and time of a run for people. Without a model call, it is empty."""
+    """Return cost, tokens, calls and time of a run for people.
+
+    Without a model call, it is empty.
+    """
     calls, tokens = document["calls"]["finished"], document["tokens"]
-    parts = [f"{count_of(tokens[name], 'token')} {way}" for name, way in _WAYS.items() if tokens[name] is not None]
+    parts = [
+        f"{count_of(tokens[name], 'token')} {way}"
+        for name, way in _WAYS.items()
+        if tokens[name] is not None
+    ]
     parts += [count_of(calls, "call"), clock(document["seconds"]["total"])]
     return ", ".join([*_cost(document), *parts]) if calls else ""
 
@@ -150,11 +168,14 @@ def describe_spent(document: Mapping[str, Any]) -> str:
 def _cost(document: Mapping[str, Any]) -> list[str]:
     """Return the cost for people, or nothing.
 
-    The list of prices loads in a fifth of a second: the cost of calls that took no longer is left out.
+    The list of prices loads in a fifth of a second: the cost of calls that took no longer is left
+    out.
     """
     usd = document["cost_usd"]
     if usd is None and document["seconds"]["model"] >= 1:
-        costs = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
+        costs = [
+            cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]
+        ]
         usd = None if None in costs else sum(filter(None, costs))
     return [] if usd is None else ["less than $0.0001" if 0 < usd < _LEAST_COST else f"${usd:.4f}"]
 

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Callable
 
-# Tokens of each piece of a text, fitted to the counts of real tokenizers: see core/tests/test_token_estimate.py.
+# Tokens of each piece of a text, fitted to the counts of real tokenizers: see
+# core/tests/test_token_estimate.py.
 _PIECES = {
     r"[A-Z]?[a-z]+|[A-Z]+": 1.1,  # a word, also one in a camelCase name
     r"(?<=[a-z]{6})[a-z]|(?<=[A-Z]{6})[A-Z]": 0.46,  # each letter after the sixth
@@ -28,7 +29,8 @@ _SAMPLES = 128  # at most
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens `text` has: for prose, code and data within 20 % of the middle of real tokenizers.
+    """Return about how many tokens `text` has: for prose, code and data within 20 % of the middle
+    of real tokenizers.
 
     These differ from each other by up to a third. A long text is sampled.
     """
@@ -39,7 +41,10 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_sampled(size: int, read: Callable[[int, int], bytes]) -> int:
-    """Return what `estimate_tokens` returns for a text of `size` bytes. `read` returns its bytes from start to end."""
+    """Return what `estimate_tokens` returns for a text of `size` bytes.
+
+    `read` returns its bytes from start to end.
+    """
     step = _SAMPLE
     while size > step * _SAMPLES:
         step *= 2
@@ -47,7 +52,10 @@ def estimate_sampled(size: int, read: Callable[[int, int], bytes]) -> int:
 
 
 class ArrivingText:
-    """The size of a text that arrives in pieces, and what `estimate_tokens` returns for it. The text is not kept."""
+    """The size of a text that arrives in pieces, and what `estimate_tokens` returns for it.
+
+    The text is not kept.
+    """
 
     def __init__(self) -> None:
         self.size = 0  # bytes
@@ -64,7 +72,9 @@ class ArrivingText:
                 self._samples[start] = self._samples.get(start, b"") + piece[skipped:missing]
         while self.size > self._step * _SAMPLES:
             self._step *= 2
-            self._samples = {at: sample for at, sample in self._samples.items() if at % self._step == 0}
+            self._samples = {
+                at: sample for at, sample in self._samples.items() if at % self._step == 0
+            }
 
     @property
     def tokens(self) -> int:
@@ -77,10 +87,14 @@ def _scaled(sample: bytes, size: int) -> int:
 
 
 def most_tokens(text: str) -> int:
-    """Return how many tokens `text` has at most: half more than the estimate, and one for each byte of rare kinds."""
+    """Return how many tokens `text` has at most: half more than the estimate, and one for each byte
+    of rare kinds.
+    """
     plain = text.encode("ascii", "ignore").decode()
     size = len(text.encode("utf-8", "replace"))
-    return min(size, math.ceil(1.5 * _weight(plain)) + size - len(plain) + len(re.findall(_RARE, plain)))
+    return min(
+        size, math.ceil(1.5 * _weight(plain)) + size - len(plain) + len(re.findall(_RARE, plain))
+    )
 
 
 def _weight(text: str) -> float:

@@ -66,7 +66,8 @@ def import_target(what: str, target: str, needed: int | str | None) -> Any:
 
 @contextlib.contextmanager
 def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
-    """Name the definition and its distribution in errors of the code in the block, which the definition names.
+    """Name the definition and its distribution in errors of the code in the block, which the
+    definition names.
 
     Raises:
         UsageError: the block raised.
@@ -78,10 +79,13 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
     except BaseException as error:
         if plugin.distribution == HOST:
             raise
-        what = f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
+        what = (
+            f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
+        )
         fault = error.message if isinstance(error, CodeCommitError) else describe(error)
         raise UsageError(
-            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}", hint="fix or uninstall the plugin"
+            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
+            hint="fix or uninstall the plugin",
         ) from error
 
 
@@ -97,9 +101,16 @@ def noting(plugin: Plugin, what: str) -> Iterator[None]:
 
 
 def collect_objects(
-    plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
+    plugin_host: PluginHost,
+    hook: str,
+    arguments: Mapping[str, Callable[[Plugin], Any]],
+    *,
+    only: Plugin | None = None,
 ) -> Iterator[tuple[Plugin, Any]]:
-    """Yield what plugins give for a hook. Report what is wrong with the objects of a hook of `CODE`."""
+    """Yield what plugins give for a hook.
+
+    Report what is wrong with the objects of a hook of `CODE`.
+    """
     for plugin, item in plugin_host.collect(hook, arguments, only=only):
         for fault in _faults_of(hook, item) if hook in CODE else ():
             plugin_host.reject(plugin, hook, fault)
@@ -122,7 +133,8 @@ def _faults_of(hook: str, item: Any) -> Iterator[str]:
 def fault_of_code(code: Any, needed: int | str | None) -> str:
     """Return why the host cannot use `code`, or an empty text.
 
-    `needed` is the number of arguments that the host calls it with, None if that varies, or `PYDANTIC`.
+    `needed` is the number of arguments that the host calls it with, None if that varies, or
+    `PYDANTIC`.
     """
     if needed == PYDANTIC:
         return "" if hasattr(code, "model_validate") else f"is not {PYDANTIC}"
@@ -147,7 +159,8 @@ def is_async(code: Any) -> bool:
 
 
 def checked_result(result: Any, record: type[T], **types: Any) -> T:
-    """Return the `result` of a plugin's function, which must be a `record`; `types` are those of its fields.
+    """Return the `result` of a plugin's function, which must be a `record`; `types` are those of
+    its fields.
 
     Raises:
         TypeError: it is not, or a field has another type.

@@ -1,7 +1,7 @@
 """Find the entry points of installed plugins without importing the plugins.
 
-Entry points are read as plain files. `importlib.metadata` takes three times as long as the rest of a start: it
-imports an e-mail parser and reads the metadata of every distribution.
+Entry points are read as plain files. `importlib.metadata` takes three times as long as the rest of
+a start: it imports an e-mail parser and reads the metadata of every distribution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
 _ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r"code[-_.]*commit", re.IGNORECASE)
-_HOST_NAME = re.compile(r"code[-_.]+commit(?![-_.]*\w)", re.IGNORECASE)  # at the start of a requirement
+# At the start of a requirement.
+_HOST_NAME = re.compile(r"code[-_.]+commit(?![-_.]*\w)", re.IGNORECASE)
 _SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
 
 
@@ -53,7 +54,8 @@ class PluginSource:
 def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     """Return the entry points of both groups in loading order: by name, then distribution.
 
-    Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for imports.
+    Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for
+    imports.
     """
     found: set[PluginSource] = set()
     seen: set[str] = set()
@@ -68,7 +70,11 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
 
 def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
     try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".dist-info", ".egg-info")))
+        names = sorted(
+            entry.name
+            for entry in os.scandir(folder)
+            if entry.name.endswith((".dist-info", ".egg-info"))
+        )
     except OSError:
         return  # it does not exist, or is a zip file, from which pydantic could not be imported
     for name in names:
@@ -86,7 +92,8 @@ def _name_and_version(info: str) -> tuple[str, str]:
     for file_name in ("METADATA", "PKG-INFO"):
         try:
             with open(os.path.join(info, file_name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123
-                fields = dict(_FIELD.findall(file.read().partition("\n\n")[0]))  # a description follows
+                # A description follows.
+                fields = dict(_FIELD.findall(file.read().partition("\n\n")[0]))
         except OSError:
             continue
         return fields.get("Name", name), fields.get("Version", version)
@@ -106,7 +113,10 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
 
 
 def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
-    """Examine the metadata of all distributions that are not `disabled`. It is slow: no start does it."""
+    """Examine the metadata of all distributions that are not `disabled`.
+
+    It is slow: no start does it.
+    """
     for each in distributions_naming_host():
         plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
         owner = name_of(each)
@@ -114,7 +124,9 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
         guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
         if not {name, owner}.intersection(disabled):
             for stage, error in _faults_of(each):
-                yield PluginFailure(name, owner, each.version, stage, error, guards_paths=guards_paths)
+                yield PluginFailure(
+                    name, owner, each.version, stage, error, guards_paths=guards_paths
+                )
 
 
 def name_of(distribution: Distribution) -> str:
@@ -123,7 +135,8 @@ def name_of(distribution: Distribution) -> str:
 
 
 def distributions_naming_host() -> Iterator[Distribution]:
-    """Yield the installed distributions whose metadata names the host: others are not parsed, which takes long.
+    """Yield the installed distributions whose metadata names the host: others are not parsed, which
+    takes long.
 
     Of one whose entry points are no text, the plugin host reports the plugin.
     """
@@ -131,7 +144,10 @@ def distributions_naming_host() -> Iterator[Distribution]:
 
     for each in distributions():
         with suppress(ValueError):
-            if any(_NAME.search(each.read_text(file) or "") for file in _METADATA) and each.entry_points is not None:
+            if (
+                any(_NAME.search(each.read_text(file) or "") for file in _METADATA)
+                and each.entry_points is not None
+            ):
                 yield each
 
 
@@ -148,7 +164,9 @@ def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
 
 def wrong_groups(distribution: Distribution) -> list[str]:
     """Return the entry point groups that look like the host's."""
-    return sorted(filter(_NAME.match, {entry.group for entry in distribution.entry_points} - GROUPS))
+    return sorted(
+        filter(_NAME.match, {entry.group for entry in distribution.entry_points} - GROUPS)
+    )
 
 
 def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
@@ -158,7 +176,10 @@ def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
         elif not each.specifier.contains(__version__, prereleases=True) and (
             each.marker is None or each.marker.evaluate({"extra": ""})
         ):
-            yield "version", f"it needs code-commit {each.specifier}, and {__version__} is installed"
+            yield (
+                "version",
+                f"it needs code-commit {each.specifier}, and {__version__} is installed",
+            )
     for group in wrong_groups(distribution):
         meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
         yield "entry points", f"there is no group {group}{meant}"

@@ -1,7 +1,7 @@
 """The offers of first-party plugins, for messages about plugins that are not installed.
 
-`python tests/test_first_party.py` generates `first_party.json` from the plugins. The file is read only if something is
-missing or clashes, or a run needs the names of all key variables.
+`python tests/test_first_party.py` generates `first_party.json` from the plugins. The file is read
+only if something is missing or clashes, or a run needs the names of all key variables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _FILE = os.path.join(os.path.dirname(__file__), "first_party.json")  # noqa: PTH
 
 @cache
 def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the names that each first-party distribution offers, by kind ("flag", "model", "role", ...)."""
+    """Return the names that each first-party distribution offers, by kind ("flag", "model", "role",
+    ...).
+    """
     import json
 
     with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs
@@ -30,13 +32,18 @@ def names(kind: str) -> frozenset[str]:
 
 
 def owner(kind: str, name: str) -> str | None:
-    """Return the first-party distribution that offers `name`; for a model, also one with similar names."""
+    """Return the first-party distribution that offers `name`; for a model, also one with similar
+    names.
+    """
     for distribution, offered in offers().items():
         if name in offered.get(kind, ()):
             return distribution
     if kind == "model" and (family := _family(name)):
         for distribution, offered in offers().items():
-            if any(_family(each) == family for each in (*offered.get("model", ()), *offered.get("provider", ()))):
+            if any(
+                _family(each) == family
+                for each in (*offered.get("model", ()), *offered.get("provider", ()))
+            ):
                 return distribution
     return None
 
@@ -44,11 +51,15 @@ def owner(kind: str, name: str) -> str | None:
 def keeps_its_names(distribution: str) -> bool:
     """Return whether the distribution keeps its names when another one claims them.
 
-    The host, the default workflow and first-party commands keep theirs. A name that two other distributions claim
-    belongs to neither.
+    The host, the default workflow and first-party commands keep theirs. A name that two other
+    distributions claim belongs to neither.
     """
     offered = offers().get(distribution, {})
-    return distribution == "code-commit" or "command" in offered or "committing-code" in offered.get("workflow", ())
+    return (
+        distribution == "code-commit"
+        or "command" in offered
+        or "committing-code" in offered.get("workflow", ())
+    )
 
 
 def installation(distribution: str) -> str:

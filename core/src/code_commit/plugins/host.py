@@ -1,7 +1,7 @@
 """Load plugins and call their hooks. A failing plugin is reported and left out.
 
-pluggy does not isolate plugins: a failing import stops all later loading, the second of two plugins with the same name
-is dropped silently, and a misspelled hook is accepted.
+pluggy does not isolate plugins: a failing import stops all later loading, the second of two plugins
+with the same name is dropped silently, and a misspelled hook is accepted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optional
 
 
 class _PluginManager(pluggy.PluginManager):
-    """Looks for hooks among the functions of a module. pluggy examines each attribute, a tenth of a start."""
+    """Looks for hooks among the functions of a module. pluggy examines each attribute, a tenth of a
+    start.
+    """
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         if type(plugin) is ModuleType:
@@ -48,8 +50,9 @@ class _PluginManager(pluggy.PluginManager):
 class PluginHost:
     """The plugins of one run, with their own pluggy manager.
 
-    `builtin` holds (name, module) pairs of the host's plugins. `on_failure` is called with each failure after loading;
-    `failures` also holds those of loading, `traces` the tracebacks of those that an exception caused.
+    `builtin` holds (name, module) pairs of the host's plugins. `on_failure` is called with each
+    failure after loading; `failures` also holds those of loading, `traces` the tracebacks of those
+    that an exception caused.
     """
 
     def __init__(
@@ -65,11 +68,16 @@ class PluginHost:
         self.on_failure: Callable[[PluginFailure], None] | None = None
         self._manager = _PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
-        builtins = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
+        builtins = [
+            PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin
+        ]
         found = discover() if sources is None else sources
         self.disabled = frozenset(disabled)
         _require_known(self.disabled, found)
-        kept = [*builtins, *(each for each in found if not self.disabled & {each.name, each.distribution})]
+        kept = [
+            *builtins,
+            *(each for each in found if not self.disabled & {each.name, each.distribution}),
+        ]
         with stdout_aside():
             for source in kept:
                 claimants = sorted({each.distribution for each in kept if each.name == source.name})
@@ -77,7 +85,8 @@ class PluginHost:
                     self.reject(source, "name", f"the plugin name {source.name!r}", claimants)
                 else:
                     self._load(source)
-        # Declare all hooks before registering plugins, so that a wrong implementation of a hook fails alone.
+        # Declare all hooks before registering plugins, so that a wrong implementation of a hook
+        # fails alone.
         for plugin in self.plugins:
             self._declare(plugin)
         self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
@@ -92,9 +101,9 @@ class PluginHost:
     ) -> Iterator[tuple[Plugin, Any]]:
         """Call `hook` of each plugin, or of `only`; yield each returned item with its plugin.
 
-        `arguments` maps the hook's arguments to functions that make their values; only the arguments that an
-        implementation names are made. An argument without a function is None. A failing implementation yields nothing,
-        not even its items before the failure.
+        `arguments` maps the hook's arguments to functions that make their values; only the
+        arguments that an implementation names are made. An argument without a function is None. A
+        failing implementation yields nothing, not even its items before the failure.
         """
         caller = getattr(self._manager.hook, hook, None)
         for plugin in (only,) if only else tuple(self.plugins):
@@ -105,7 +114,9 @@ class PluginHost:
                 try:
                     with contextlib.redirect_stdout(sys.stderr):
                         names = implementation.argnames
-                        values = (arguments[name](plugin) if name in arguments else None for name in names)
+                        values = (
+                            arguments[name](plugin) if name in arguments else None for name in names
+                        )
                         items = _items(hook, require_sync(implementation.function(*values)))
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     self.reject(plugin, hook, error)
@@ -121,7 +132,11 @@ class PluginHost:
         return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
 
     def reject(
-        self, plugin: Plugin | PluginSource, stage: str, error: str | BaseException, claimants: Sequence[str] = ()
+        self,
+        plugin: Plugin | PluginSource,
+        stage: str,
+        error: str | BaseException,
+        claimants: Sequence[str] = (),
     ) -> PluginFailure:
         """Report that `plugin`, or something that it offers, cannot be used.
 
@@ -132,7 +147,11 @@ class PluginHost:
         """
         if isinstance(error, KeyboardInterrupt):
             raise error
-        text = error if isinstance(error, str) else describe(error, longest=_LONGEST_ERROR, with_hint=True)
+        text = (
+            error
+            if isinstance(error, str)
+            else describe(error, longest=_LONGEST_ERROR, with_hint=True)
+        )
         text += f" is claimed by {' and '.join(claimants)}" * bool(claimants)
         who = (plugin.name, plugin.distribution, plugin.version)
         failure = PluginFailure(*who, stage, text, plugin.guards_paths, tuple(claimants))
@@ -152,9 +171,13 @@ class PluginHost:
                 raise interrupted_while_loading(source) from None
             self.reject(source, "import", error)
             return
-        duplicate = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
+        duplicate = next(
+            (index for index, each in enumerate(self.plugins) if each.code is code), None
+        )
         if duplicate is None:
-            self.plugins.append(Plugin(source.name, source.distribution, source.version, source.guards_paths, code))
+            self.plugins.append(
+                Plugin(source.name, source.distribution, source.version, source.guards_paths, code)
+            )
         elif source.guards_paths:  # one module in both groups: the stricter one counts
             self.plugins[duplicate] = replace(self.plugins[duplicate], guards_paths=True)
 
@@ -170,7 +193,9 @@ class PluginHost:
         try:
             self._manager.register(plugin.code)
         except pluggy.PluginValidationError as error:  # its text names the hook
-            stage = next((name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import")
+            stage = next(
+                (name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import"
+            )
             spec = getattr(getattr(self._manager.hook, stage, None), "spec", None)
             takes = f"; possible arguments: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
             self.reject(plugin, stage, describe(error, longest=_LONGEST_ERROR) + takes)
@@ -180,21 +205,32 @@ class PluginHost:
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # The other group leaves out a plugin that cannot be imported, together with its rules.
-            error_text = f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
+            error_text = (
+                f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
+            )
             self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
         return True
 
     def _report_unknown_hooks(self) -> None:
         known = [name for name in vars(self._manager.hook) if self.knows_hook(name)]
         for plugin in self.plugins:
-            for name in [*self.hooks_of(plugin), *(each for each in dir(plugin.code) if each.startswith(PREFIX))]:
+            for name in [
+                *self.hooks_of(plugin),
+                *(each for each in dir(plugin.code) if each.startswith(PREFIX)),
+            ]:
                 if not callable(getattr(plugin.code, name, None)):
                     continue
                 marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                 if name not in known and not (marks and marks["optionalhook"]):
-                    self.reject(plugin, name, f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}")
+                    self.reject(
+                        plugin,
+                        name,
+                        f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}",
+                    )
                 elif marks is None:
-                    self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
+                    self.reject(
+                        plugin, name, "it is not marked with @hookimpl, so it is never called"
+                    )
 
 
 def interrupted_while_loading(source: PluginSource) -> Interrupted:
@@ -206,7 +242,9 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
 
 
 def _items(hook: str, result: Any) -> list[Any]:
-    """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item.
+    """Return the items of a hook's result.
+
+    Generators run here, where errors are caught; a text is one item.
 
     Raises:
         TypeError: it is nothing that a hook returns.

@@ -1,4 +1,6 @@
-"""Explain why a name is not available: its plugin failed, is left out or not installed, or the name is misspelled."""
+"""Explain why a name is not available: its plugin failed, is left out or not installed, or the name
+is misspelled.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _HINTS: Mapping[Kind, str] = {
 }
 
 
-def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
+def explain_missing(
+    registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()
+) -> UsageError:
     """Return the error for an unknown name. `known` are the flags, for a flag."""
     if kind == "model":
         return _broken_model(registry, name) or _unknown_model(registry, name)
@@ -38,7 +42,11 @@ def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[s
 def failed_plugins(plugin_host: PluginHost) -> str:
     """Return a line that names the failed plugins, or an empty text."""
     failed = sorted({each.plugin for each in plugin_host.failures})
-    return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why" if failed else ""
+    return (
+        f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
+        if failed
+        else ""
+    )
 
 
 def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
@@ -49,8 +57,12 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     for failure in plugin_host.failures:
         if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
             return _denied(kind, name, failure)
-    if owner and (left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
-        return UsageError(f"the {kind} {name} is part of {owner}, which --disable-plugin {min(left_out)} disables")
+    if owner and (
+        left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}
+    ):
+        return UsageError(
+            f"the {kind} {name} is part of {owner}, which --disable-plugin {min(left_out)} disables"
+        )
     return None
 
 
@@ -94,7 +106,9 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
                      "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
     hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
-    return UsageError(f"there is no model {name!r}{close}{_possible_causes(registry)}", hint="; ".join(hints))
+    return UsageError(
+        f"there is no model {name!r}{close}{_possible_causes(registry)}", hint="; ".join(hints)
+    )
 
 
 def _loads(registry: Registry, distribution: str) -> bool:
@@ -102,6 +116,12 @@ def _loads(registry: Registry, distribution: str) -> bool:
 
 
 def _possible_causes(registry: Registry) -> str:
-    """Return the failures of third-party plugins as text: a failed plugin may offer the missing name."""
-    failures = [each for each in registry.plugin_host.failures if each.distribution not in first_party.offers()]
+    """Return the failures of third-party plugins as text: a failed plugin may offer the missing
+    name.
+    """
+    failures = [
+        each
+        for each in registry.plugin_host.failures
+        if each.distribution not in first_party.offers()
+    ]
     return "".join(f"; {_description(each)}" for each in failures)

@@ -8,7 +8,12 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any, Literal
 
-from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
+from code_commit.plugin_api.definitions import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+)
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
@@ -31,8 +36,8 @@ class Registry:
     """Providers, workflows and commands of the loaded plugins.
 
     A name that two distributions claim belongs to neither, unless one of them keeps its names
-    (`first_party.keeps_its_names`). `denied` holds such names and those of malformed definitions. `reserved_flags` are
-    the host's own.
+    (`first_party.keeps_its_names`). `denied` holds such names and those of malformed definitions.
+    `reserved_flags` are the host's own.
     """
 
     def __init__(self, plugin_host: PluginHost, *, reserved_flags: Iterable[str] = ()) -> None:
@@ -40,7 +45,9 @@ class Registry:
         self.denied: dict[tuple[Kind, str], PluginFailure] = {}
         self.providers: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._collect("provider")
         self.models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
-            "model", self.providers.values(), lambda each: [name for kind, name in _names(each) if kind == "model"]
+            "model",
+            self.providers.values(),
+            lambda each: [name for kind, name in _names(each) if kind == "model"],
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
         self._drop_flag_clashes(frozenset(reserved_flags))
@@ -83,17 +90,26 @@ class Registry:
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
     def secret_variables(self) -> frozenset[str]:
-        """Return the environment variables that hold secrets: keys of providers, installed or not, and of plugins."""
-        keys = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
+        """Return the environment variables that hold secrets: keys of providers, installed or not,
+        and of plugins.
+        """
+        keys = {
+            definition.key_variable
+            for _, definition in self.providers.values()
+            if definition.key_variable
+        }
         return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def known_providers(self) -> frozenset[str] | None:
-        """Return the installed and first-party providers, or None if a third-party plugin is left out.
+        """Return the installed and first-party providers, or None if a third-party plugin is left
+        out.
 
         The offers of such a plugin are unknown, so an unknown name may be correct.
         """
         facts = first_party.offers()
-        first = {name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))}
+        first = {
+            name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))
+        }
         failed = {failure.distribution for failure in self.plugin_host.failures}
         if self.plugin_host.disabled - first or failed - facts.keys():
             return None
@@ -101,7 +117,9 @@ class Registry:
 
     def known_roles(self) -> frozenset[str]:
         """Return the roles of installed and first-party workflows."""
-        return first_party.names("role").union(*(workflow.roles or () for _, workflow in self.workflows.values()))
+        return first_party.names("role").union(
+            *(workflow.roles or () for _, workflow in self.workflows.values())
+        )
 
     def missing(self, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
         """Return the error for a name that is not available. `known` are the flags, for a flag."""
@@ -125,7 +143,10 @@ class Registry:
     def _assign_names(
         self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
     ) -> dict[str, _Offer]:
-        """Assign each name to its only owner. Report the other claimants; the error for the name lists all of them."""
+        """Assign each name to its only owner.
+
+        Report the other claimants; the error for the name lists all of them.
+        """
         claims: dict[str, list[_Offer]] = {}
         for plugin, item in offers:
             for name in dict.fromkeys(names_of(item)):
@@ -154,17 +175,31 @@ class Registry:
             taken = [flag for flag in flags if flag in reserved]
             shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
             if taken:
-                self._leave_out("workflow", offer, f"the flag {taken[0]} of {name!r} is a flag of the host", names)
+                self._leave_out(
+                    "workflow",
+                    offer,
+                    f"the flag {taken[0]} of {name!r} is a flag of the host",
+                    names,
+                )
             elif shared:
-                self._leave_out("workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]]))
+                self._leave_out(
+                    "workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]])
+                )
             else:
                 kept[name] = offer
         self.workflows = kept
 
     def _leave_out(
-        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], claimants: Sequence[str] = ()
+        self,
+        kind: Kind,
+        offer: _Offer,
+        reason: str,
+        names: Iterable[tuple[Kind, str]],
+        claimants: Sequence[str] = (),
     ) -> None:
-        """Leave an offer out: report the reason, as `PluginHost.reject`, and record it for requests of `names`."""
+        """Leave an offer out: report the reason, as `PluginHost.reject`, and record it for requests
+        of `names`.
+        """
         failure = self.plugin_host.reject(offer[0], kind, reason, claimants)
         for name in names:
             self.denied.setdefault(name, failure)
@@ -177,7 +212,11 @@ def _names(definition: Any) -> list[tuple[Kind, str]]:
         match definition:
             case ProviderDefinition():
                 found.append(("provider", definition.name))
-                found += [("model", name) for model, aliases in definition.models.items() for name in (model, *aliases)]
+                found += [
+                    ("model", name)
+                    for model, aliases in definition.models.items()
+                    for name in (model, *aliases)
+                ]
             case WorkflowDefinition():
                 found.append(("workflow", definition.name))
                 found += [("flag", name) for flag in definition.flags for name in flag.names]
@@ -190,7 +229,11 @@ def _names(definition: Any) -> list[tuple[Kind, str]]:
 
 def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
-    keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
+    keepers = [
+        each
+        for each in distributions
+        if len(distributions) == 1 or first_party.keeps_its_names(each)
+    ]
     return keepers[0] if len(keepers) == 1 else None
 
 
@@ -207,13 +250,20 @@ def _are_texts(value: Any) -> bool:
 
 def _are_flags(value: Any) -> bool:
     return isinstance(value, tuple | list) and all(
-        isinstance(each, Flag) and not _fault_of(Flag, each) and each.names and all(map(_FLAG.fullmatch, each.names))
+        isinstance(each, Flag)
+        and not _fault_of(Flag, each)
+        and each.names
+        and all(map(_FLAG.fullmatch, each.names))
         for each in value
     )
 
 
 def _are_models(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
+    return (
+        isinstance(value, Mapping)
+        and all(map(_is_text, value))
+        and all(map(_are_texts, value.values()))
+    )
 
 
 def _is_header(value: Any) -> bool:
@@ -228,9 +278,15 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "str": (_is_text, "a text"),
     "tuple[str, ...]": (_are_texts, "a tuple of texts"),
     "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
-    "tuple[Flag, ...]": (_are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None"),
+    "tuple[Flag, ...]": (
+        _are_flags,
+        "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None",
+    ),
     "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
-    "Mapping[str, int]": (lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
+    "Mapping[str, int]": (
+        lambda value: isinstance(value, Mapping),
+        "a mapping of model ids to numbers of tokens",
+    ),
     "bool": (lambda value: isinstance(value, bool), "True or False"),
 }
 
@@ -242,7 +298,11 @@ def _fault_of(record: type[Any], definition: Any) -> str:
         is_valid, kind = _TYPES[needed]
         value = getattr(definition, field.name)
         if not (is_valid(value) or (optional and value is None)):
-            wrong = tuple(each for each in value if not is_valid([each])) if isinstance(value, tuple) else ()
+            wrong = (
+                tuple(each for each in value if not is_valid([each]))
+                if isinstance(value, tuple)
+                else ()
+            )
             return f"`{field.name}` must be {kind}{', or None' * bool(optional)}, not {wrong or value!r:.100}"
     if record is not Flag:
         count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)

@@ -49,11 +49,14 @@ class RunPlan:
     environ: Mapping[str, str] = field(repr=False)
     stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
-    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results only
+    # For results only.
+    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
 
 def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
-    """Find the keys, then open the workspace. A workflow that writes takes the lock and recovers the tree.
+    """Find the keys, then open the workspace.
+
+    A workflow that writes takes the lock and recovers the tree.
 
     Raises:
         NotReady: something is missing or in the way.
@@ -86,8 +89,12 @@ def checkpoint_limits(settings: Settings) -> CheckpointLimits:
     return CheckpointLimits(settings.checkpoints.max_file, settings.checkpoints.max_total)
 
 
-def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
-    """Return the sandbox of a project's processes; `variables` hold the keys and secrets of plugins."""
+def sandbox_settings(
+    settings: Settings, keys: KeyStore, variables: frozenset[str]
+) -> SandboxSettings:
+    """Return the sandbox of a project's processes; `variables` hold the keys and secrets of
+    plugins.
+    """
     return SandboxSettings(
         mode=settings.sandbox.mode,
         network=settings.sandbox.network,
@@ -101,7 +108,9 @@ def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[st
     )
 
 
-def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
+def open_log(
+    plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, token: str | None
+) -> RunLog:
     """Create the run folder; `token` is the token of the replayed run, if any.
 
     Raises:
@@ -122,7 +131,12 @@ def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, to
 
 
 def assemble_run(
-    plan: RunPlan, registry: Registry, workspace: Workspace, keys: KeyStore, log: RunLog, services: Services
+    plan: RunPlan,
+    registry: Registry,
+    workspace: Workspace,
+    keys: KeyStore,
+    log: RunLog,
+    services: Services,
 ) -> ProjectRun:
     """Assemble the run from its parts, including those of plugins.
 
@@ -149,10 +163,14 @@ def assemble_run(
     return ProjectRun(*shared, keeps_diffs=has_sinks, commands=registry.commands.keys())
 
 
-def _add_sinks(log: RunLog, plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]) -> bool:
+def _add_sinks(
+    log: RunLog, plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]
+) -> bool:
     """Add the log sinks of plugins; return whether there are any."""
     installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
-    sinks = [each for plugin in installed for each in plugin_host.collect(_SINKS, given, only=plugin)]
+    sinks = [
+        each for plugin in installed for each in plugin_host.collect(_SINKS, given, only=plugin)
+    ]
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     return bool(sinks)
@@ -185,20 +203,29 @@ def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
             try:
                 model: type[Any] = import_target("code_commit_settings", target, PYDANTIC)
             except UsageError as error:
-                raise NotReady(f"the settings of {plugin.distribution} are broken: {error}") from error
+                raise NotReady(
+                    f"the settings of {plugin.distribution} are broken: {error}"
+                ) from error
             return model
     return None
 
 
 def _collect_guards(
-    plugin_host: PluginHost, hook: str, given: Mapping[str, Callable[[Plugin], Any]], *, fail_closed: bool = True
+    plugin_host: PluginHost,
+    hook: str,
+    given: Mapping[str, Callable[[Plugin], Any]],
+    *,
+    fail_closed: bool = True,
 ) -> list[tuple[str, Any]]:
-    """Collect what guards a run, each with its distribution: path rules, or model layers, which may be a policy.
+    """Collect what guards a run, each with its distribution: path rules, or model layers, which may
+    be a policy.
 
     Raises:
         NotReady: a plugin that offers them is broken.
     """
-    found = [(plugin.distribution, guard) for plugin, guard in collect_objects(plugin_host, hook, given)]
+    found = [
+        (plugin.distribution, guard) for plugin, guard in collect_objects(plugin_host, hook, given)
+    ]
     for broken in plugin_host.failures if fail_closed else ():
         if broken.stage == hook or (broken.guards_paths and hook == PATH_RULES):
             raise broken.stops_run(hook.removeprefix("code_commit_").replace("_", " "))

@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 class ProjectRun:
     """Implements `Run`, and has more for the session.
 
-    `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get for each plugin: its
-    `settings` and its `secret`. `keeps_diffs` is whether plugins have log sinks, which show diffs. `writes` is whether
-    this run may change the project, `commands` are the installed ones.
+    `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get
+    for each plugin: its `settings` and its `secret`. `keeps_diffs` is whether plugins have log
+    sinks, which show diffs. `writes` is whether this run may change the project, `commands` are the
+    installed ones.
     """
 
     plan: RunPlan
@@ -73,7 +74,11 @@ class ProjectRun:
         self.max_files = self.plan.settings.max_files
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
-        self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.files, self.may_read, self.diff = (
+            self.workspace.files,
+            self.workspace.may_read,
+            self.workspace.diff,
+        )
         self.build_command = self.workspace.build_command
         self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
@@ -81,7 +86,9 @@ class ProjectRun:
         self.changes = TreeChanges(self.workspace, self.log)
 
     def after(self, plugin: Plugin) -> ProjectRun:
-        """Return the finished run for the `after_run` of `plugin`: with its settings and secrets, and read-only."""
+        """Return the finished run for the `after_run` of `plugin`: with its settings and secrets,
+        and read-only.
+        """
         run = copy(self)
         run.state = self.workspace.state(plugin.name)
         run.settings = self.given["settings"](plugin)
@@ -98,7 +105,8 @@ class ProjectRun:
         """Return the model that the settings give to `role`.
 
         Raises:
-            NotReady: the workflow's definition does not name this role, or the model does not exist.
+            NotReady: the workflow's definition does not name this role, or the model does not
+                exist.
         """
         workflow = self.plan.workflow
         if workflow.roles is None or role not in {"default", *workflow.roles}:
@@ -133,7 +141,9 @@ class ProjectRun:
     def build(self, *, label: str = "build") -> ProcessResult:
         """Run `build.sh`, and take a checkpoint of what it left."""
         self.last_build = None
-        build = self._process(self.build_command(), f"{label}.txt", timeout=self.build_timeout, saves="built")
+        build = self._process(
+            self.build_command(), f"{label}.txt", timeout=self.build_timeout, saves="built"
+        )
         self.last_build = build
         if self.writes and build.passed:
             self.changes.note_green()
@@ -146,7 +156,9 @@ class ProjectRun:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Put back what responses, builds and commands change in the block, unless its `keep` is called."""
+        """Put back what responses, builds and commands change in the block, unless its `keep` is
+        called.
+        """
         self._require_writes()
         last_build = self.last_build
         with self.changes.trial() as trial:
@@ -162,7 +174,9 @@ class ProjectRun:
         Raises:
             NotReady: it would run without isolation, which the user did not allow.
         """
-        return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+        return self._process(
+            argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True
+        )
 
     @contextmanager
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
@@ -182,16 +196,25 @@ class ProjectRun:
             if self.writes and (hooks or may_write_files(args)):
                 self.changes.look()
                 self.changes.note_process()
-            return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only)
+            return self.workspace.git.run(
+                args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only
+            )
 
-    def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
-        """Ask the user a question; return None at the end of input. With `draft`, the answer may have several lines.
+    def ask(
+        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+    ) -> str | None:
+        """Ask the user a question; return None at the end of input.
+
+        With `draft`, the answer may have several lines.
 
         Raises:
             NotReady: this workflow is not interactive.
         """
         if not self.plan.workflow.interactive:
-            raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
+            raise NotReady(
+                "a workflow that is not interactive asked a question",
+                hint="this is a bug in its plugin",
+            )
         self.emit(events.QuestionAsked(question, tuple(choices)))
         answer = read_answer(lambda: self.say(question), self.root, draft)
         self.emit(events.QuestionAnswered(answer))
@@ -249,7 +272,9 @@ class ProjectRun:
         self.workspace.end_processes()
 
     def wait_until_over(self) -> None:
-        """Wait up to 2 s until threads of the workflow have logged the end of their calls and processes."""
+        """Wait up to 2 s until threads of the workflow have logged the end of their calls and
+        processes.
+        """
         for _ in range(100):  # counted: a machine that stands still costs one of them
             if not self.models.log.running and self.workspace.wait_until_over(0):
                 return
@@ -257,11 +282,15 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        self._keep_diff("all-changes.diff", self._diff_for_sinks("all-changes.diff", self.changes.diff))
+        self._keep_diff(
+            "all-changes.diff", self._diff_for_sinks("all-changes.diff", self.changes.diff)
+        )
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
-        """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
+        """Take a checkpoint before the first write and log the applied changes, while holding the
+        tree lock.
+        """
         written = tuple(change.path for change in changes if change.content is not None)
         lstat = self.workspace.project.lstat
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
@@ -306,7 +335,9 @@ class ProjectRun:
         isolation_required: bool = False,
         saves: str = "ran",
     ) -> ProcessResult:
-        """Run a process between two checkpoints, so that it is known who wrote what; `saves` labels the second."""
+        """Run a process between two checkpoints, so that it is known who wrote what; `saves` labels
+        the second.
+        """
         if self.writes:
             self.changes.look()
             self.changes.before_process = self.changes.latest
@@ -314,14 +345,19 @@ class ProjectRun:
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
             self.log.add_warning(warning)
-        # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
+        # The integrity check of an unisolated process covers the host's own state: nothing else may
+        # write it meanwhile.
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
             started = time.monotonic()
             self.changes.running.add(log.name)
             try:
                 result = self.workspace.run_command(
-                    argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
+                    argv,
+                    log=log,
+                    timeout=timeout,
+                    stdin=stdin,
+                    isolation_required=isolation_required,
                 )
             finally:
                 self.changes.note_process()

@@ -8,10 +8,11 @@ _PR_SET_DUMPABLE = 4
 
 
 def disable_ptrace() -> None:
-    """Keep the user's other processes from tracing this one and from reading its memory and environment.
+    """Keep the user's other processes from tracing this one and from reading its memory and
+    environment.
 
-    This works on Linux (prctl(2), PR_SET_DUMPABLE) and does nothing elsewhere. It also disables core dumps. Root can
-    still read the memory, and child processes are not affected.
+    This works on Linux (prctl(2), PR_SET_DUMPABLE) and does nothing elsewhere. It also disables
+    core dumps. Root can still read the memory, and child processes are not affected.
     """
     if sys.platform != "linux":
         return

@@ -1,4 +1,6 @@
-"""What people learn of operations that put files back: what stayed, what may be theirs, and what a kill left."""
+"""What people learn of operations that put files back: what stayed, what may be theirs, and what a
+kill left.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _NAMED = 20  # paths in one message
 
 
 def describe_put_back(put_back: PutBack) -> Iterator[str]:
-    """Yield a line for files that stay because a person changed them, and for files that may be a person's."""
+    """Yield a line for files that stay because a person changed them, and for files that may be a
+    person's.
+    """
     if put_back.edited:
         paths = join_paths(put_back.edited, _NAMED)
         yield f"not restored, because somebody changed them after the run wrote them: {paths}"
@@ -42,5 +46,7 @@ def take_killed_trials(workspace: Workspace) -> Iterator[str]:
     for marker in sorted(workspace.state("trial").iterdir()):
         with suppress(OSError):
             marker.unlink()
-            reason = "was killed while the original files were built, so its changes are not in place"
+            reason = (
+                "was killed while the original files were built, so its changes are not in place"
+            )
             yield f"the run {marker.name} {reason}; `code-commit redo {marker.name}` brings them back"

@@ -37,8 +37,8 @@ _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 class RunEnding(RunSummary):
     """How a run ended, for the command line, without keys.
 
-    `trace` is the traceback of the error, if any. `notes` say why a build is red, and which files stay changed although
-    the goal was not reached.
+    `trace` is the traceback of the error, if any. `notes` say why a build is red, and which files
+    stay changed although the goal was not reached.
     """
 
     hint: str = ""
@@ -57,20 +57,25 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     plugin_host = registry.plugin_host
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
-        resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
+        # An unknown model ends here, before the lock is taken.
+        resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
         # Ctrl-C comes too late to change the ending.
         stack.push(lambda kind, *_: bool(endings) and kind is KeyboardInterrupt)
         workspace, keys = open_project(plan, registry, stack)
-        services = Services(registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root)
+        services = Services(
+            registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root
+        )
         # Before the run folder exists: `replay/latest` must not be this run.
         tokens = [services.of(role)[0].token for role in roles]
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
         # The host's sinks come first: they also show errors of the next steps.
         for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
-            for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
+            for _, sink in plugin_host.collect(
+                "code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin
+            ):
                 log.add_sink(HOST, sink, plugin=sink.name)
         take_back = f"{_DIFF}, {_UNDO}" if "runs" in registry.commands else _UNDO
         with _record_ending(_RunState(log, plan.plugin, take_back), endings) as state:
@@ -83,7 +88,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             run = assemble_run(plan, registry, workspace, keys, log, services)
             with _clean_up(run, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
-                state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
+                state.result = checked_result(
+                    value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str
+                )
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return endings[0]
 
@@ -95,8 +102,10 @@ class _RunState:
     log: RunLog
     plugin: Plugin  # the one that offers the workflow
     take_back: str  # the hint about changed files
-    changed: tuple[str, ...] = ()  # visible files that differ from the start, if the goal was not reached
-    may_undo: bool = False  # the goal was reached with changed files, and no person was asked about them
+    # Visible files that differ from the start, if the goal was not reached.
+    changed: tuple[str, ...] = ()
+    # The goal was reached with changed files, and no person was asked about them.
+    may_undo: bool = False
     notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
@@ -109,29 +118,43 @@ class _RunState:
             yield
         except BaseException as error:  # noqa: BLE001 - becomes the run's ending
             # Ctrl-C may end a process or a call before it raises here.
-            if self.error is None or (isinstance(self.error, Interrupted) and isinstance(error, KeyboardInterrupt)):
+            if self.error is None or (
+                isinstance(self.error, Interrupted) and isinstance(error, KeyboardInterrupt)
+            ):
                 self.error = error
             else:
                 self.log.add_warning(f"while the run ended: {describe(error)}")
 
     @property
     def reached(self) -> bool:
-        return self.error is None and self.result is not None and self.result.outcome is Outcome.REACHED
+        return (
+            self.error is None
+            and self.result is not None
+            and self.result.outcome is Outcome.REACHED
+        )
 
     def note_changes(self) -> None:
         """Unless the goal was reached, note which files stay changed, and why a build is red."""
         if self.run is not None and not (self.reached or self.changed):
             self.changed = self.run.changes.paths()
-            self.notes = (f"files stay changed: {join_paths(self.changed)}",) if self.changed else ()
+            self.notes = (
+                (f"files stay changed: {join_paths(self.changed)}",) if self.changed else ()
+            )
             if (red := self.run.last_build) and not red.passed:
                 last, log = red.last_lines(), red.log.relative_to(self.run.root)
-                self.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing", *self.notes)
+                self.notes = (
+                    f"the last lines of {log}:\n{last}" if last else "the build printed nothing",
+                    *self.notes,
+                )
 
     @property
     def data(self) -> dict[str, Any]:
         """Return the data of `run.finished`."""
         data = dict(self.result.data) if self.result and not self.error else {}
-        more = {"changed": list(self.changed), "hint": "" if self.reached else self.log.redactor.text(self._hint())}
+        more = {
+            "changed": list(self.changed),
+            "hint": "" if self.reached else self.log.redactor.text(self._hint()),
+        }
         return data | {name: value for name, value in more.items() if value}
 
     def _hint(self) -> str:
@@ -144,13 +167,26 @@ class _RunState:
         trace = traceback_of(self.error) if self.error else ""
         summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
         cost = describe_cost(self.log.document.fields)
-        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes, cost, self.log.late_failures)
+        return RunEnding(
+            self.log.folder,
+            exit_code,
+            summary,
+            hint,
+            trace,
+            self.notes,
+            cost,
+            self.log.late_failures,
+        )
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         if self.error is None:
             result: Any = self.result  # there is one where there is no error
             return ExitCode(result.outcome.value), result.summary, result.hint
-        where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
+        where = (
+            ""
+            if self.plugin.distribution == HOST
+            else f" in a workflow of {self.plugin.distribution}"
+        )
         error = as_reported(self.error, where)
         return exit_code_of(error), error.message, error.hint
 
@@ -172,7 +208,8 @@ def _record_ending(state: _RunState, endings: list[RunEnding]) -> Iterator[_RunS
 
 @contextmanager
 def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
-    """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`.
+    """End running calls and processes, restore the files for `--on-failure restore`, call
+    `after_run`.
 
     An error in one step does not skip the next. The first error is the run's.
     """
@@ -200,8 +237,8 @@ def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
 def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     """Call the hook of each plugin in turn, each for at most `seconds`.
 
-    Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the wait and skips the
-    remaining plugins.
+    Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the
+    wait and skips the remaining plugins.
     """
     known = state.ending()
     if known.exit_code is ExitCode.INTERRUPTED:
@@ -227,7 +264,9 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
-                run.plugin_host.reject(plugin, AFTER_RUN, f"it must return a string or None, not {type(line).__name__}")
+                run.plugin_host.reject(
+                    plugin, AFTER_RUN, f"it must return a string or None, not {type(line).__name__}"
+                )
     except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
         run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 
@@ -236,7 +275,8 @@ def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str,
     from code_commit_workspace import Redactor, likely_keys
 
     def report(failure: PluginFailure) -> None:
-        # A plugin that did not load declares no variable of its key: redact whatever looks like one.
+        # A plugin that did not load declares no variable of its key: redact whatever looks like
+        # one.
         error = Redactor(likely_keys(environ)).text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 

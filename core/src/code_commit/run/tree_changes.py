@@ -1,4 +1,6 @@
-"""What a run did to the files of the project: the checkpoints around each change, and who wrote between them."""
+"""What a run did to the files of the project: the checkpoints around each change, and who wrote
+between them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ _NAMED = 20  # paths in one message
 class TreeChanges:
     """The checkpoints of one run. Hold `lock` while you change files.
 
-    `start` is the checkpoint from before the first write, `latest` the last one, and `before_process` the one
-    before the latest process. `running` are the processes that may write now, by the names of their logs.
+    `start` is the checkpoint from before the first write, `latest` the last one, and
+    `before_process` the one before the latest process. `running` are the processes that may write
+    now, by the names of their logs.
     """
 
     def __init__(self, workspace: Workspace, log: RunLog) -> None:
@@ -35,7 +38,8 @@ class TreeChanges:
         self.running: set[str] = set()
         self.latest = ""
         self.before_process = ""
-        self._responses: dict[str, str | None] = {}  # what they wrote since the last checkpoint, by path
+        # What they wrote since the last checkpoint, by path.
+        self._responses: dict[str, str | None] = {}
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
 
@@ -50,7 +54,9 @@ class TreeChanges:
             self._responses, self._process_ran = {}, False
 
     def look(self) -> None:
-        """Save what is there now, before the run writes: what differs from the last checkpoint is somebody else's."""
+        """Save what is there now, before the run writes: what differs from the last checkpoint is
+        somebody else's.
+        """
         with self.lock:
             if self.start is None:
                 self.begin()
@@ -59,7 +65,9 @@ class TreeChanges:
             self._save(self._label, unless="" if self._responses else self.latest)
 
     def save(self, label: str) -> None:
-        """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
+        """Take a checkpoint, and warn of files that other programs execute and that a process
+        wrote.
+        """
         with self.lock:
             self._save(label)
 
@@ -83,16 +91,22 @@ class TreeChanges:
             checkpoints.note_green(checkpoints.tree_of(self.latest))
 
     def save_end(self) -> None:
-        """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
+        """Take the last checkpoint, so that `undo` knows the final tree, including writes of
+        commands and restores.
+        """
         if self.start and (self._responses or self._may_differ_by_process):
             try:
                 self.save("applied" if self._responses else "end")
             except CodeCommitError as error:
-                self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
+                self._log.add_warning(
+                    f"`undo` may miss the last changes of this run: {error.message}"
+                )
 
     @contextmanager
     def trial(self) -> Iterator[TreeTrial]:
-        """Put back what responses, builds and commands change in the block, unless its `keep` is called."""
+        """Put back what responses, builds and commands change in the block, unless its `keep` is
+        called.
+        """
         with self.lock:
             self.look()
             trial = TreeTrial(self, self._workspace, self.latest)
@@ -107,14 +121,20 @@ class TreeChanges:
 
     def _end_trial(self, trial: TreeTrial) -> None:
         self.look()
-        put_back = self._workspace.checkpoints.put_back(self.run, "trial", since=trial.begin, only_unclaimed=True)
+        put_back = self._workspace.checkpoints.put_back(
+            self.run, "trial", since=trial.begin, only_unclaimed=True
+        )
         self.latest = self._take("trial", Writers(process=False, rewinds=trial.begin))
         trial.forget_original()
         self.report(put_back)
 
     @contextmanager
-    def limit(self, paths: Sequence[str], keep_diff: Callable[[bytes], object]) -> Iterator[list[str]]:
-        """Put back what commands in the block change in files other than `paths`; the list gets the paths."""
+    def limit(
+        self, paths: Sequence[str], keep_diff: Callable[[bytes], object]
+    ) -> Iterator[list[str]]:
+        """Put back what commands in the block change in files other than `paths`; the list gets the
+        paths.
+        """
         self.look()
         before = self.latest
         changed: list[str] = []
@@ -130,13 +150,18 @@ class TreeChanges:
                     keep_diff(diff)
 
     def undo(self, reason: str) -> None:
-        """Put back what the run changed, if it changed anything. What people wrote meanwhile stays."""
+        """Put back what the run changed, if it changed anything.
+
+        What people wrote meanwhile stays.
+        """
         with self.lock, uninterrupted():
             if self.start is not None:
                 self.look()
                 put_back = self.put_back("restore")
                 self._wrote = False
-                self._log.emit(ChangesUndone(put_back.paths, reason, put_back.edited, put_back.unclaimed))
+                self._log.emit(
+                    ChangesUndone(put_back.paths, reason, put_back.edited, put_back.unclaimed)
+                )
                 self.report(put_back)
 
     def report(self, put_back: PutBack) -> None:
@@ -145,7 +170,9 @@ class TreeChanges:
             self._log.add_warning(text)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the visible files that the run changed and that stay changed, as of the last checkpoint."""
+        """Return the visible files that the run changed and that stay changed, as of the last
+        checkpoint.
+        """
         if self.start is None:
             return ()
         return tuple(sorted(self._workspace.checkpoints.still_changed(self.run)))
@@ -156,7 +183,11 @@ class TreeChanges:
         Raises:
             NotReady: it is larger than `most` bytes.
         """
-        return self._workspace.checkpoints.diff(self.start, self.latest, most=most) if self.start else b""
+        return (
+            self._workspace.checkpoints.diff(self.start, self.latest, most=most)
+            if self.start
+            else b""
+        )
 
     @property
     def _label(self) -> str:
@@ -169,11 +200,18 @@ class TreeChanges:
         return self._process_ran or bool(self.running or self._workspace.started)
 
     def put_back(
-        self, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+        self,
+        reason: str,
+        *,
+        since: str = "",
+        but: Collection[str] = (),
+        only_unclaimed: bool = False,
     ) -> PutBack:
         """See `Checkpoints.put_back`. Take a checkpoint after it."""
         checkpoints = self._workspace.checkpoints
-        put_back = checkpoints.put_back(self.run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
+        put_back = checkpoints.put_back(
+            self.run, reason, since=since, but=but, only_unclaimed=only_unclaimed
+        )
         if put_back.paths:
             self.latest = self._take("put-back", Writers(process=False, put_back=put_back.paths))
         return put_back
@@ -213,7 +251,8 @@ class TreeTrial:
         """Put the files back as they were before the run, until the trial ends.
 
         Raises:
-            NotReady: a person changed files during the run: what is there is neither the original nor the run's.
+            NotReady: a person changed files during the run: what is there is neither the original
+                nor the run's.
         """
         changes = self._changes
         changes.look()

@@ -14,12 +14,17 @@ ARRAY_END = b"\n]\n"
 
 
 def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
-    """Return the bytes that append the elements `lines` to the file. Append `ARRAY_END` after the last piece."""
+    """Return the bytes that append the elements `lines` to the file.
+
+    Append `ARRAY_END` after the last piece.
+    """
     return (b"[\n" if is_first else b",\n") + b",\n".join(lines) if lines else b""
 
 
 def close_array(path: Path) -> None:
-    """Close the array in a file if it is open, without an incomplete last element. Leave other files as they are.
+    """Close the array in a file if it is open, without an incomplete last element.
+
+    Leave other files as they are.
 
     Raises:
         OSError: the file cannot be read or written, or is not a regular file.
@@ -33,14 +38,17 @@ def close_array(path: Path) -> None:
             end = len(data) - (2 if data[-2:] == b"\n]" else data[-1:] == b"\n")
             start = data.rfind(b"\n", 0, end) + 1
             length = _complete(data[start:end])
-            end = start + length if length else max(1, start - 2)  # before the comma and the line's end
+            # Before the comma and the line's end.
+            end = start + length if length else max(1, start - 2)
         file.truncate(end)
         file.seek(end)
         file.write(ARRAY_END)
 
 
 def close_arrays(folder: Path, pattern: str) -> None:
-    """Close the arrays in the files of `folder` that match `pattern`; skip files that cannot be written."""
+    """Close the arrays in the files of `folder` that match `pattern`; skip files that cannot be
+    written.
+    """
     for file in folder.glob(pattern):
         with suppress(OSError):
             close_array(file)

@@ -1,4 +1,6 @@
-"""Convert values to strict JSON, and read lines of JSON that a hostile or killed process may have written."""
+"""Convert values to strict JSON, and read lines of JSON that a hostile or killed process may have
+written.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _LONGEST_LINE = 64 * 1024 * 1024  # bytes
 def to_json(value: object) -> Any:
     """Return `value` as dict, list, str, int, float, bool or None. A path becomes a string.
 
-    Lone surrogates, which UTF-8 cannot encode, become escapes. Python uses them for invalid bytes in file names.
+    Lone surrogates, which UTF-8 cannot encode, become escapes. Python uses them for invalid bytes
+    in file names.
 
     Raises:
         TypeError: it is neither JSON nor a path.
@@ -29,7 +32,9 @@ def to_json(value: object) -> Any:
 
 
 def json_document(value: object) -> str:
-    """Return `value` as an indented JSON text. A number that is not finite, as Python reads 1e999, becomes a string.
+    """Return `value` as an indented JSON text.
+
+    A number that is not finite, as Python reads 1e999, becomes a string.
 
     Raises:
         TypeError: it is not JSON.
@@ -41,10 +46,14 @@ def json_document(value: object) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """Return `text` with each surrogate pair as one character: JSON strings may split a character between them."""
+    """Return `text` with each surrogate pair as one character: JSON strings may split a character
+    between them.
+    """
     if text.isascii():
         return text
-    return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _PAIR.sub(
+        lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
+    )
 
 
 def _plain(value: object) -> Any:
@@ -56,7 +65,9 @@ def _plain(value: object) -> Any:
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
-    """Yield the value of each line of a file. Lines that are not JSON, incomplete or very long are skipped.
+    """Yield the value of each line of a file.
+
+    Lines that are not JSON, incomplete or very long are skipped.
 
     Raises:
         OSError: the file cannot be read, or is not a regular file.

@@ -38,5 +38,6 @@ class LineFile:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # explicitly: a child shares the descriptor until its exec
+                # Explicitly: a child shares the descriptor until its exec.
+                fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)

@@ -1,4 +1,6 @@
-"""Folders in a project for output, such as the logs of runs: create one, and list them. git does not show them."""
+"""Folders in a project for output, such as the logs of runs: create one, and list them. git does
+not show them.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ _LONGEST_NAME = 200  # bytes
 class OutputFolder:
     """An open folder that only the user may read (mode 0700).
 
-    It stays open as a descriptor, so that no link leads out of it. A file without a name keeps some room for the last
-    writes, after `free_room`, if the disk is full by then. File systems without such files keep none.
+    It stays open as a descriptor, so that no link leads out of it. A file without a name keeps some
+    room for the last writes, after `free_room`, if the disk is full by then. File systems without
+    such files keep none.
     """
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -38,7 +41,9 @@ class OutputFolder:
         self._reserved: set[str] = set()
         self._room = -1
         try:
-            self._room = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle)
+            self._room = os.open(
+                ".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle
+            )
             os.posix_fallocate(self._room, 0, _ROOM)
         except (OSError, AttributeError):  # other systems than Linux have neither
             self.free_room()
@@ -47,7 +52,8 @@ class OutputFolder:
     def make(cls, above: Path, name: str, *, at: float) -> Self:
         """Make a folder in `above`, which is made if it is missing.
 
-        Its name is the local time `at` and `name`: `2026-01-31-12-00-00-NAME`, with `-2` and so on if that is taken.
+        Its name is the local time `at` and `name`: `2026-01-31-12-00-00-NAME`, with `-2` and so on
+        if that is taken.
 
         Raises:
             NotReady: `above` cannot be written, is a link, or is not a folder.
@@ -63,7 +69,8 @@ class OutputFolder:
                 os.close(handle)
         except OSError as error:
             raise NotReady(
-                f"cannot write {above}: {error.strerror}", hint="make it writable, or free some space there"
+                f"cannot write {above}: {error.strerror}",
+                hint="make it writable, or free some space there",
             ) from error
 
     @classmethod
@@ -79,14 +86,19 @@ class OutputFolder:
                 return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
 
     def reserve(self, *names: str) -> int:
-        """Reserve `names` and return their count: the lowest one for which `counted` gives no name in use.
+        """Reserve `names` and return their count: the lowest one for which `counted` gives no name
+        in use.
 
         Raises:
             ValueError: one is not a plain name.
         """
         names = tuple(map(plain_name, names))
         with self._names:
-            count = next(n for n in itertools.count(1) if self._reserved.isdisjoint(counted(name, n) for name in names))
+            count = next(
+                n
+                for n in itertools.count(1)
+                if self._reserved.isdisjoint(counted(name, n) for name in names)
+            )
             self._reserved.update(counted(name, count) for name in names)
             return count
 
@@ -106,7 +118,10 @@ class OutputFolder:
             OSError: it cannot be written, does not exist, or is a link.
             ValueError: `name` is not a plain name.
         """
-        _write(os.open(plain_name(name), _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle), content)
+        _write(
+            os.open(plain_name(name), _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle),
+            content,
+        )
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
@@ -147,9 +162,13 @@ def output_folders(above: Path) -> list[Path]:
     if not is_plain_folder(above):
         return []
     try:
-        folders = [each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)]
+        folders = [
+            each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)
+        ]
     except OSError as error:
-        raise NotReady(f"{above} cannot be read: {error.strerror}", hint="make it readable for your account") from error
+        raise NotReady(
+            f"{above} cannot be read: {error.strerror}", hint="make it readable for your account"
+        ) from error
     return sorted(folders, key=_age)
 
 
@@ -157,15 +176,24 @@ def plain_name(name: str) -> str:
     """Return `name` if it is valid for a file or folder of output.
 
     Raises:
-        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
+        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable
+            character.
     """
-    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+    if (
+        not name
+        or name.startswith(".")
+        or "/" in name
+        or not name.isprintable()
+        or len(name.encode()) > _LONGEST_NAME
+    ):
         raise ValueError(f"invalid name for a file or folder of output: {name!r}")
     return name
 
 
 def counted(name: str, count: int | str) -> str:
-    """Return `name` with a number: `query.txt`, `query-2.txt`, …; or with a word: `query-try-1.txt`."""
+    """Return `name` with a number: `query.txt`, `query-2.txt`, …; or with a word:
+    `query-try-1.txt`.
+    """
     if count == 1:
         return name
     stem, dot, suffix = name.rpartition(".")
@@ -187,7 +215,9 @@ def _open_or_make(path: Path) -> int:
             mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
                 what = "a link" if stat.S_ISLNK(mode) else "not a folder"
-                raise NotReady(f"{path} is {what}", hint="move it away: code-commit writes the run log there") from None
+                raise NotReady(
+                    f"{path} is {what}", hint="move it away: code-commit writes the run log there"
+                ) from None
         return os.open(path.name, _FOLDER, dir_fd=parent)
     finally:
         os.close(parent)

@@ -14,13 +14,17 @@ _EDIT = "e"
 
 
 @call_on_interruption()
-def read_answer(show: Callable[[], object], root: Path | None = None, draft: str | None = None) -> str | None:
-    """Ask a question with `show` and return the answer from stdin without its line ending; None at the end of input.
+def read_answer(
+    show: Callable[[], object], root: Path | None = None, draft: str | None = None
+) -> str | None:
+    """Ask a question with `show` and return the answer from stdin without its line ending; None at
+    the end of input.
 
     Input that was typed on a terminal before the question is dropped: it cannot be an answer.
 
-    An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a backslash at the end of a
-    line continues it, and on a terminal `e` opens `draft` in an editor, but never a program in `root`.
+    An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a
+    backslash at the end of a line continues it, and on a terminal `e` opens `draft` in an editor,
+    but never a program in `root`.
     """
     _drop_typed_input()
     show()
@@ -29,7 +33,12 @@ def read_answer(show: Callable[[], object], root: Path | None = None, draft: str
         while draft is not None and answer is not None and answer.endswith("\\"):
             more = _read_block()
             answer = f"{answer[:-1]}\n{more or ''}" if more is not None else answer[:-1]
-        if draft is None or answer is None or answer.strip() != _EDIT or not (_on_terminal() and sys.stdout.isatty()):
+        if (
+            draft is None
+            or answer is None
+            or answer.strip() != _EDIT
+            or not (_on_terminal() and sys.stdout.isatty())
+        ):
             return answer
         try:
             from code_commit.terminal.editor import edited

@@ -12,7 +12,8 @@ from code_commit_workspace.process.programs import find_program
 
 
 def edited(draft: str, root: Path) -> str:
-    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited text.
+    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited
+    text.
 
     Raises:
         OSError, ValueError: there is no editor, or it failed; the message says why.

@@ -25,7 +25,8 @@ def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 
 def terminal_columns(environ: Mapping[str, str]) -> int:
-    """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout; 80 without a terminal.
+    """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout; 80 without
+    a terminal.
 
     `shutil.get_terminal_size` does the same, but is slow to import.
     """
@@ -38,16 +39,28 @@ def terminal_columns(environ: Mapping[str, str]) -> int:
 
 
 def align_columns(rows: Sequence[Sequence[str]], columns: int = 0) -> str:
-    """Return a table, each column as wide as its widest cell. Wrap the last cells if the table exceeds `columns`."""
+    """Return a table, each column as wide as its widest cell.
+
+    Wrap the last cells if the table exceeds `columns`.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     begin = sum(widths[:-1]) + 2 * len(widths[:-1])
     if max(map(len, lines), default=0) > columns >= begin + _NARROWEST:
         import textwrap
 
         indent = " " * begin
         lines = [
-            textwrap.fill(line, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+            textwrap.fill(
+                line,
+                columns,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+                break_long_words=False,
+            )
             for line in lines
         ]
     return "".join(f"{line}\n" for line in lines)

@@ -35,7 +35,8 @@ class SafeStream:
         if self._stream is not None:
             try:
                 self._number = number or self._number
-                self._stream.write(text)  # no step between the two: Ctrl-C comes before or after both
+                # No step between the two: Ctrl-C comes before or after both.
+                self._stream.write(text)
             except UnicodeEncodeError:
                 return self.write(text.encode("ascii", "backslashreplace").decode())
             except (OSError, ValueError) as error:
@@ -43,7 +44,10 @@ class SafeStream:
         return len(text)
 
     def print(self, text: str, *, number: int = 0) -> None:
-        """Write a line of escaped text, and flush it. A line that repeats the last `number` is not written again."""
+        """Write a line of escaped text, and flush it.
+
+        A line that repeats the last `number` is not written again.
+        """
         line = printable(text) + "\n"
         if number == 0 or number != self._number:
             self.write(line, number)
@@ -72,7 +76,10 @@ class SafeStream:
         return self._stream.fileno()
 
     def _give_up(self, error: Exception) -> None:
-        """Drop the stream. The interpreter flushes it at exit, and an error there would exit with 120."""
+        """Drop the stream.
+
+        The interpreter flushes it at exit, and an error there would exit with 120.
+        """
         self.failure = None if isinstance(error, BrokenPipeError) else error
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -81,7 +88,8 @@ class SafeStream:
 
 @contextmanager
 def stdout_aside() -> Iterator[None]:
-    """Redirect stdout to stderr, also for child processes, and restore the working directory at the end.
+    """Redirect stdout to stderr, also for child processes, and restore the working directory at the
+    end.
 
     stdout may be a stream of JSON. Use this only while there is one thread.
     """
@@ -116,16 +124,22 @@ def write_stdout(stream: TextIO, text: str) -> None:
             stream.write(text)
         stream.flush()
     except (OSError, ValueError) as error:
-        closed = getattr(error, "errno", None) == errno.EIO and S_ISCHR(os.fstat(stream.fileno()).st_mode)
+        closed = getattr(error, "errno", None) == errno.EIO and S_ISCHR(
+            os.fstat(stream.fileno()).st_mode
+        )
         discard_output(stream)
         if closed or isinstance(error, BrokenPipeError):
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
         reason = getattr(error, "strerror", error)
-        raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a disk with space") from None
+        raise NotReady(
+            f"stdout cannot be written: {reason}", hint="redirect stdout to a disk with space"
+        ) from None
 
 
 def discard_output(stream: TextIO) -> None:
-    """Redirect `stream`, which cannot be written, to the null device, including its buffered output."""
+    """Redirect `stream`, which cannot be written, to the null device, including its buffered
+    output.
+    """
     with suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:

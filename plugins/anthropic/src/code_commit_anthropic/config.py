@@ -1,4 +1,6 @@
-"""The settings of one `[providers.anthropic.<name>]`, except the host's (address, key, time limits)."""
+"""The settings of one `[providers.anthropic.<name>]`, except the host's (address, key, time
+limits).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ MIN_THINKING_TOKENS = 1024
 class AnthropicConfig(BaseModel):
     """Settings of every request.
 
-    `max_tokens` limits the reply, thinking included; the service requires it, so there is a default.
-    `cache_ttl` is how long the service caches the beginning of a prompt; five minutes count from its last use.
-    `thinking_budget_tokens` turns thinking on for models up to 4.6; `thinking` and `effort` control it for later ones.
+    `max_tokens` limits the reply, thinking included; the service requires it, so there is a
+    default. `cache_ttl` is how long the service caches the beginning of a prompt; five minutes
+    count from its last use. `thinking_budget_tokens` turns thinking on for models up to 4.6;
+    `thinking` and `effort` control it for later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,7 +37,9 @@ class AnthropicConfig(BaseModel):
         if self.thinking is not None:
             raise ValueError("thinking and thinking_budget_tokens cannot be used together")
         if self.thinking_budget_tokens >= self.reply_limit:
-            raise ValueError(f"thinking_budget_tokens must be lower than max_tokens ({self.reply_limit})")
+            raise ValueError(
+                f"thinking_budget_tokens must be lower than max_tokens ({self.reply_limit})"
+            )
         if self.temperature not in {None, 1}:
             raise ValueError("with thinking_budget_tokens, the temperature must be 1")
         return self
@@ -46,6 +51,8 @@ class AnthropicConfig(BaseModel):
             return self.max_tokens
         if self.model.startswith(("claude-3-5-", "claude-3.5-")):
             return 8192
-        if self.model.startswith(("claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-2")):
+        if self.model.startswith(
+            ("claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-2")
+        ):
             return 4096
         return 32000

@@ -5,12 +5,20 @@ Sources: Anthropic's pages "Models overview", "Pricing" and "Prompt caching", as
 
 from __future__ import annotations
 
-# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the service caches.
-# An alias without a version names the newest model.
+# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the
+# service caches. An alias without a version names the newest model.
 MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "claude-sonnet-5": (("claude", "anthropic", "sonnet", "claude-sonnet", "sonnet-5"), 1_000_000, 1024),
+    "claude-sonnet-5": (
+        ("claude", "anthropic", "sonnet", "claude-sonnet", "sonnet-5"),
+        1_000_000,
+        1024,
+    ),
     "claude-opus-5": (("opus", "claude-opus", "opus-5"), 1_000_000, 512),
-    "claude-haiku-4-5": (("haiku", "claude-haiku", "haiku-4-5", "haiku-4.5", "claude-haiku-4.5"), 200_000, 4096),
+    "claude-haiku-4-5": (
+        ("haiku", "claude-haiku", "haiku-4-5", "haiku-4.5", "claude-haiku-4.5"),
+        200_000,
+        4096,
+    ),
     "claude-opus-4-1": (("opus-4-1", "opus-4.1", "claude-opus-4.1"), 200_000, 1024),
     "claude-sonnet-4-6": (("sonnet-4-6", "sonnet-4.6", "claude-sonnet-4.6"), 1_000_000, 1024),
     "claude-opus-4-6": (("opus-4-6", "opus-4.6", "claude-opus-4.6"), 1_000_000, 4096),
@@ -20,7 +28,7 @@ MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "claude-opus-4-5": (("opus-4-5", "opus-4.5", "claude-opus-4.5"), 200_000, 4096),
 }
 
-# The price of input that is written to the cache, relative to other input: for five minutes, as in genai-prices, and
-# for an hour.
+# The price of input that is written to the cache, relative to other input: for five minutes, as in
+# genai-prices, and for an hour.
 WRITE = 1.25
 WRITE_FOR_AN_HOUR = 2.0

@@ -111,7 +111,9 @@ class AnthropicStream:
         if self._filtered is not None:
             return self._filtered
         if not (self.ended and self._message):
-            raise ProviderError("the reply broke off: the service sent no message_stop", kind="network")
+            raise ProviderError(
+                "the reply broke off: the service sent no message_stop", kind="network"
+            )
         content = [block.whole() for _, block in sorted(self._blocks.items())]
         usage = {"usage": self._usage} if self._usage else {}
         return self._wire.completion(self._message | {"content": content} | usage)
@@ -124,20 +126,31 @@ class AnthropicStream:
         except ProviderError:
             usage = None
         model = self._message.get("model")
-        return PartialReply("".join(block.text() for block in blocks), usage, model if isinstance(model, str) else None)
+        return PartialReply(
+            "".join(block.text() for block in blocks),
+            usage,
+            model if isinstance(model, str) else None,
+        )
 
     def _begin(self, message: dict[str, Any]) -> None:
         if not self._message:
             self._message = message
-            self._blocks = dict(enumerate(_Block(block) for block in reply_objects(message, "content")))
+            self._blocks = dict(
+                enumerate(_Block(block) for block in reply_objects(message, "content"))
+            )
             self._update({}, message)
 
     def _update(self, members: Json, owner: Json) -> None:
-        """Update the message. Counts of tokens are totals; some servers send 0 instead of repeating one."""
+        """Update the message.
+
+        Counts of tokens are totals; some servers send 0 instead of repeating one.
+        """
         self._message.update({name: value for name, value in members.items() if value is not None})
         usage = reply_member(owner, "usage", dict) or {}
         for name, value in usage.items():
-            if value or (value is not None and (name == "output_tokens" or name not in self._usage)):
+            if value or (
+                value is not None and (name == "output_tokens" or name not in self._usage)
+            ):
                 self._usage[name] = value
         limit_parts(self._message)
         limit_parts(self._usage)
@@ -145,7 +158,9 @@ class AnthropicStream:
     def _start(self, data: Json) -> Sequence[Delta]:
         index, block = _index(data), _Block(_member(data, "content_block"))
         if index in self._blocks or not self._message:
-            raise ProviderError(f"the reply begins block {index} at the wrong place", kind="invalid_response")
+            raise ProviderError(
+                f"the reply begins block {index} at the wrong place", kind="invalid_response"
+            )
         limit_parts(self._blocks)
         self._blocks[index] = block
         if block.name:
@@ -156,7 +171,10 @@ class AnthropicStream:
         index, delta = _index(data), _member(data, "delta")
         block = self._blocks.get(index)
         if block is None:
-            raise ProviderError(f"the reply continues block {index}, which it did not begin", kind="invalid_response")
+            raise ProviderError(
+                f"the reply continues block {index}, which it did not begin",
+                kind="invalid_response",
+            )
         found = _PIECE.get(reply_member(delta, "type", str) or "")
         if found is None:
             if "citation" in delta:
@@ -165,7 +183,9 @@ class AnthropicStream:
         member, kind = found
         piece = delta.get(member)
         if not isinstance(piece, str) or (kind == "text" and not block.is_text):
-            raise ProviderError(f"in the reply, a delta of block {index} has no {member!r}", kind="invalid_response")
+            raise ProviderError(
+                f"in the reply, a delta of block {index} has no {member!r}", kind="invalid_response"
+            )
         if not piece:
             return ()
         block.add(member, piece)

@@ -1,6 +1,7 @@
 """Anthropic's messages protocol.
 
-Source: the API reference of Anthropic (Messages, errors, handling stop reasons, extended thinking, prompt caching).
+Source: the API reference of Anthropic (Messages, errors, handling stop reasons, extended thinking,
+prompt caching).
 """
 
 from __future__ import annotations
@@ -72,11 +73,17 @@ class AnthropicWire:
             body["system"] = _system(request, self._cache_mark)
         if request.tools:
             body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": dict(tool.parameters),
+                }
                 for tool in request.tools
             ]
             if request.tool_choice != "auto":
-                body["tool_choice"] = {"type": "any" if request.tool_choice == "required" else "none"}
+                body["tool_choice"] = {
+                    "type": "any" if request.tool_choice == "required" else "none"
+                }
         if config.temperature is not None:
             body["temperature"] = config.temperature
         if config.effort is not None:
@@ -93,7 +100,9 @@ class AnthropicWire:
         if page and not last:
             return None
         after = f"&after_id={quote(last, safe='')}" if last else ""
-        return HttpCall(f"/v1/models?limit=1000{after}", {}, {"anthropic-version": _VERSION}, method="GET")
+        return HttpCall(
+            f"/v1/models?limit=1000{after}", {}, {"anthropic-version": _VERSION}, method="GET"
+        )
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`."""
@@ -101,7 +110,10 @@ class AnthropicWire:
         if status >= _FIRST_ERROR or reply.get("error"):
             self._failed(status, reply)
         models = reply_objects(reply, "data")
-        return {reply_member(each, "id", str) or "": token_count(each, "max_input_tokens") or 0 for each in models}
+        return {
+            reply_member(each, "id", str) or "": token_count(each, "max_input_tokens") or 0
+            for each in models
+        }
 
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
@@ -113,7 +125,10 @@ class AnthropicWire:
         return AnthropicStream(self)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """See `Wire.decode`. The usage includes cached input, which the service reports separately."""
+        """See `Wire.decode`.
+
+        The usage includes cached input, which the service reports separately.
+        """
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR:
             return self._failed(status, reply)
@@ -132,7 +147,9 @@ class AnthropicWire:
         parts = tuple(_part(block) for block in reply_objects(reply, "content"))
         word = reply_member(reply, "stop_reason", str) or ""
         reported = reply_member(reply, "usage", dict) or {}
-        kept = token_count(reply_member(reported, "cache_creation", dict) or {}, "ephemeral_1h_input_tokens")
+        kept = token_count(
+            reply_member(reported, "cache_creation", dict) or {}, "ephemeral_1h_input_tokens"
+        )
         usage = self.usage(reported)
         model = reply_member(reply, "model", str) or self._config.model
         return Completion(
@@ -194,12 +211,17 @@ class AnthropicWire:
             return {"type": "adaptive"}
         if config.thinking_budget_tokens is None:
             return None
-        budget = min(config.thinking_budget_tokens, max_tokens - 1)  # a request may set a lower limit
-        return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_TOKENS else None
+        # A request may set a lower limit.
+        budget = min(config.thinking_budget_tokens, max_tokens - 1)
+        return (
+            {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_TOKENS else None
+        )
 
 
 def _system(request: Request, cache_mark: Json) -> str | list[dict[str, Any]]:
-    """Return the system prompt, with a mark if the request has one: other conversations may begin with it, too."""
+    """Return the system prompt, with a mark if the request has one: other conversations may begin
+    with it, too.
+    """
     if not any(_is_marked(part) for message in request.messages for part in message.parts):
         return request.system
     return [{"type": "text", "text": request.system, "cache_control": cache_mark}]
@@ -233,9 +255,15 @@ def _messages(request: Request, cache_mark: Json) -> list[dict[str, Any]]:
 def _block(part: Part) -> dict[str, Any] | None:
     match part:
         case Text(text=text):
-            return {"type": "text", "text": text} if text.strip() else None  # the service refuses blank blocks
+            # The service refuses blank blocks.
+            return {"type": "text", "text": text} if text.strip() else None
         case ToolCall():
-            return {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": part.arguments_object}
+            return {
+                "type": "tool_use",
+                "id": _id(part.id),
+                "name": part.name,
+                "input": part.arguments_object,
+            }
         case ToolResult():
             block = {"type": "tool_result", "tool_use_id": _id(part.call_id), "content": part.text}
             return block | {"is_error": True} if part.is_error else block
@@ -244,7 +272,9 @@ def _block(part: Part) -> dict[str, Any] | None:
 
 
 def _id(call_id: str) -> str:
-    """Return the id of a tool call, without characters of other providers' ids that this service refuses."""
+    """Return the id of a tool call, without characters of other providers' ids that this service
+    refuses.
+    """
     return _INVALID_ID_CHARACTERS.sub("_", call_id)
 
 
@@ -261,7 +291,9 @@ def _part(block: dict[str, Any]) -> Part | None:
 
 
 def _cost(model: str, usage: Usage, kept: int | None) -> float | None:
-    """Return the cost in USD of a reply with `kept` tokens cached for an hour, for which genai-prices has no price."""
+    """Return the cost in USD of a reply with `kept` tokens cached for an hour, for which
+    genai-prices has no price.
+    """
     if not kept or not usage.input:
         return None
     cost, uncached = cost_of(model, usage), cost_of(model, Usage(usage.input, 0))

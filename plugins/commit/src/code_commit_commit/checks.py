@@ -1,4 +1,6 @@
-"""The checks of `code-commit doctor` for the commit workflow: the build, and the code for the model."""
+"""The checks of `code-commit doctor` for the commit workflow: the build, and the code for the
+model.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,21 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.commands.first_build import interpreter_of, run_first_build
-from code_commit_commit.current_code import CurrentCode, collect_current_code, describe_difference, new_files
+from code_commit_commit.current_code import (
+    CurrentCode,
+    collect_current_code,
+    describe_difference,
+    new_files,
+)
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
-from code_commit_commit.window import PromptTooLong, RequireFit, code_part, require_file_fits, require_fit_of
+from code_commit_commit.window import (
+    PromptTooLong,
+    RequireFit,
+    code_part,
+    require_file_fits,
+    require_fit_of,
+)
 from code_commit_workspace import Workspace
 
 _REPLY = 10_000  # tokens, for the price
@@ -45,13 +58,22 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
     if build.passed:
         yield Check("ok", build.ending, data=build.document())
         return
-    hint = f"fix it first: no change can pass this build; run `{build.typed}` to see the whole output"
-    yield Check("problem", "\n".join([f"{build.ending}, before any change", *build.last_lines]), hint, build.document())
+    hint = (
+        f"fix it first: no change can pass this build; run `{build.typed}` to see the whole output"
+    )
+    yield Check(
+        "problem",
+        "\n".join([f"{build.ending}, before any change", *build.last_lines]),
+        hint,
+        build.document(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code that the next run would send, the state of the rollup for people, and how many files differ from it."""
+    """The code that the next run would send, the state of the rollup for people, and how many files
+    differ from it.
+    """
 
     text: str
     standing: str
@@ -60,7 +82,8 @@ class _Code:
 
 
 def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
-    """Check the code that the next run would send: whether it is up to date and fits the window, and what it costs.
+    """Check the code that the next run would send: whether it is up to date and fits the window,
+    and what it costs.
 
     Raises:
         NotReady: the next run could not send it.
@@ -72,7 +95,9 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
         except PromptTooLong:
             yield Check("skipped", "not compared with the files: no run can send it")
             raise
-    yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
+    yield Check(
+        "warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed}
+    )
     prompt = initial_prompt(Context("", code.text), settings.prompt_order)
     request = Request((Message("user", tuple(map(Text, prompt))),))
     size = PromptSize.of(request, (code_part(code.text),))
@@ -81,9 +106,16 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
 
 
 def _size(tokens: int, model: str, window: int | None) -> Check:
-    """Return the tokens of a prompt, the window of `model`, and the cost of a call, as far as they are known."""
+    """Return the tokens of a prompt, the window of `model`, and the cost of a call, as far as they
+    are known.
+    """
     text = f"a prompt has about {tokens:,} tokens"
-    data: dict[str, int | float | None] = {"tokens": tokens, "window": window, "cost": None, "reply_cost": None}
+    data: dict[str, int | float | None] = {
+        "tokens": tokens,
+        "window": window,
+        "cost": None,
+        "reply_cost": None,
+    }
     if window:
         text += f"; {model} reads {window:,}"
     costs = [cost_of(model, Usage(tokens, reply)) for reply in (0, _REPLY)] if model else []

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentCode:
-    """The `text` for the model, and the digests to compare files with. `str()` returns its size for people."""
+    """The `text` for the model, and the digests to compare files with.
+
+    `str()` returns its size for people.
+    """
 
     text: str = field(repr=False)
     rolled_up: RolledUp
@@ -44,9 +47,15 @@ def new_files(source: Source, rolled_up: RolledUp) -> list[str]:
     if rolled_up.patterns is None or rolled_up.others is None:
         return []
     include, exclude = rolled_up.patterns
-    created = [path for path in source.files(include) if path not in rolled_up.digests and path not in rolled_up.others]
+    created = [
+        path
+        for path in source.files(include)
+        if path not in rolled_up.digests and path not in rolled_up.others
+    ]
     rollup = Rollup()
-    for batch in batches(source.tree.contents(exclude_paths(created, exclude, source.tree)[0], LARGEST)):
+    for batch in batches(
+        source.tree.contents(exclude_paths(created, exclude, source.tree)[0], LARGEST)
+    ):
         add(batch, rollup)
     return sorted(rollup.files)
 
@@ -60,12 +69,16 @@ def describe_difference(changed: Sequence[str], created: Sequence[str]) -> str:
 
 
 def collect_current_code(
-    source: Source, require_fit: RequireFit, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    source: Source,
+    require_fit: RequireFit,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
 ) -> CurrentCode:
     """Collect the files that `code-commit rollup` would collect with these patterns.
 
     Raises:
-        NotReady: no file matches, there is no git repository, or the code is far longer than the model's window.
+        NotReady: no file matches, there is no git repository, or the code is far longer than the
+            model's window.
     """
     rollup = Rollup()
     visible = source.files()
@@ -74,10 +87,13 @@ def collect_current_code(
     text = b"".join(_texts(batches(contents), rollup, require_fit))
     if not rollup.files:
         raise NotReady(
-            "there is no code to collect: git lists no text file here", hint="add source files, or check .gitignore"
+            "there is no code to collect: git lists no text file here",
+            hint="add source files, or check .gitignore",
         )
     others = [path for path in visible if path not in rollup.files]
-    return CurrentCode(text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup)
+    return CurrentCode(
+        text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup
+    )
 
 
 def _texts(found: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:

@@ -1,6 +1,7 @@
 """Reject an echo: a response that repeats its prompt, with blocks that must not be applied.
 
-A prompt may contain blocks in the examples of the instructions, in the code and in the build's output.
+A prompt may contain blocks in the examples of the instructions, in the code and in the build's
+output.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from code_commit.plugin_api import Change
 from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, fences
 
 
-def reject_echo(response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]) -> None:
+def reject_echo(
+    response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]
+) -> None:
     """Check that `response`, with the changes `changes`, repeats no block of its prompt.
 
-    The prompt consists of our `instructions` and of `foreign` parts, which neither we nor the user wrote. A block
-    repeated with the line above it is an echo; a repeated path is not. Content that is a block in a foreign part is
-    always an echo. The check takes linear time in the length of all texts.
+    The prompt consists of our `instructions` and of `foreign` parts, which neither we nor the user
+    wrote. A block repeated with the line above it is an echo; a repeated path is not. Content that
+    is a block in a foreign part is always an echo. The check takes linear time in the length of all
+    texts.
 
     Raises:
         MalformedResponse: the response repeats a block.
@@ -26,12 +30,16 @@ def reject_echo(response: str, changes: Sequence[Change], instructions: str, for
         for introduced in _introduced(part):
             if introduced in repeated:
                 raise _echo(introduced[1])
-    contents = {FENCE + change.given: change.content for change in changes if change.content is not None}
+    contents = {
+        FENCE + change.given: change.content for change in changes if change.content is not None
+    }
     for part in foreign:
         for fence in fences(part):
             content = contents.get(fence.line)
             # The content as the response has it: `KeptForms` may have added a BOM and CRs.
-            if content is not None and part.startswith((_ended(content), _ended(_plain(content))), fence.after):
+            if content is not None and part.startswith(
+                (_ended(content), _ended(_plain(content))), fence.after
+            ):
                 raise _echo(fence.line)
 
 

@@ -32,7 +32,9 @@ _AUTHOR = 'run `git config --global user.name "Your Name"` and `git config --glo
 
 
 class GitCommit:
-    """The commit at the end of a run. It remembers which files had uncommitted changes before the run.
+    """The commit at the end of a run.
+
+    It remembers which files had uncommitted changes before the run.
 
     Raises:
         NotReady: git could not commit at the end.
@@ -42,23 +44,30 @@ class GitCommit:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
-        self._folder, self._prefix = find_in_repository(run.git, run.root, run.repository_root, hooks=self._hooks)
+        self._folder, self._prefix = find_in_repository(
+            run.git, run.root, run.repository_root, hooks=self._hooks
+        )
         require_settled(self._folder, run.repository_root)
         if reason := unknown_author(self._git):
             raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
         before = git_status(self._git)
         if unmerged := [entry.path for entry in before if entry.unmerged]:
-            raise NotReady(f"not merged yet: {join_paths(unmerged)}", hint="resolve the conflicts, then `git add` them")
+            raise NotReady(
+                f"not merged yet: {join_paths(unmerged)}",
+                hint="resolve the conflicts, then `git add` them",
+            )
         self._before = frozenset(entry.path for entry in before)
         if not self._hooks and (skipped := skipped_by_commit(self._git)):
             text = f"the commit will skip {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
             run.emit(MessageLogged(text))
 
     def make(self, changes: Sequence[Change]) -> str:
-        """Commit the files of `changes` as they are on disk, and nothing else; return the commit's id.
+        """Commit the files of `changes` as they are on disk, and nothing else; return the commit's
+        id.
 
         Raises:
-            NotReady: git refused, or the commit would contain changes from before the run. The index is unchanged.
+            NotReady: git refused, or the commit would contain changes from before the run. The
+                index is unchanged.
         """
         paths = [change.path for change in changes]
         by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
@@ -84,19 +93,39 @@ class GitCommit:
         if not ours:
             raise NotReady("there is no difference from the last commit")
         if mixed := [path for path in ours if path in self._before or status[path].staged]:
-            raise NotReady(f"these files had uncommitted changes before the run: {join_paths(mixed)}")
+            raise NotReady(
+                f"these files had uncommitted changes before the run: {join_paths(mixed)}"
+            )
         others_staged = any(entry.staged for entry in status.values())
         try:
-            self._git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_listing(ours))
+            self._git(
+                "update-index",
+                "--add",
+                "--remove",
+                "--replace",
+                "-z",
+                "--stdin",
+                stdin=_listing(ours),
+            )
             # `--only` leaves out files that others staged; without such files, commit the index.
             only = ("--only", *_FROM_STDIN) if others_staged else ()
             options = (*_COMMIT, f"--message={self._message}", *only)
-            # git reads a file that became a folder as a submodule; the files in the folder replace it.
+            # git reads a file that became a folder as a submodule; the files in the folder replace
+            # it.
             folders = {str(parent) for path in ours for parent in PurePosixPath(path).parents}
-            named = _listing([path for path in ours if path not in folders or status[path].tree != "D"])
+            named = _listing(
+                [path for path in ours if path not in folders or status[path].tree != "D"]
+            )
             self._git("--literal-pathspecs", *options, stdin=named, hooks=self._hooks)
         except BaseException:
-            self._git("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN, stdin=_listing(ours), check=False)
+            self._git(
+                "--literal-pathspecs",
+                "reset",
+                "--quiet",
+                *_FROM_STDIN,
+                stdin=_listing(ours),
+                check=False,
+            )
             raise
         if altered := [change.path for change in changes if differs(change, self._run.tree)]:
             text = f"committed as they are on disk, which is not what the responses wrote: {join_paths(altered)}"
@@ -111,18 +140,30 @@ class GitCommit:
         if overlooked := [path for path in paths if path in flags]:
             path, flag = overlooked[0].removeprefix(self._prefix), flags[overlooked[0]]
             hint = f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, then commit by hand"
-            raise NotReady(f"git is told to overlook changes of {join_paths(overlooked)}", hint=hint)
+            raise NotReady(
+                f"git is told to overlook changes of {join_paths(overlooked)}", hint=hint
+            )
 
-    def _git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        return self._run.git("-C", str(self._run.repository_root), *args, stdin=stdin, check=check, hooks=hooks)
+    def _git(
+        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+    ) -> bytes:
+        return self._run.git(
+            "-C", str(self._run.repository_root), *args, stdin=stdin, check=check, hooks=hooks
+        )
 
 
 def commit_message(query: str, run: str, model: str) -> str:
-    """Return the message of the commit: the query's first line, the rest of its first paragraph, trailers."""
-    lines = [" ".join(printable(line, newlines=False).split()) for line in query.strip().splitlines()]
+    """Return the message of the commit: the query's first line, the rest of its first paragraph,
+    trailers.
+    """
+    lines = [
+        " ".join(printable(line, newlines=False).split()) for line in query.strip().splitlines()
+    ]
     first, *others = lines[: lines.index("")] if "" in lines else lines
     subject, *rest = textwrap.wrap(first.lstrip("# ") or "Change the code", WIDTH)
-    body = [row for line in (" ".join(rest), *others) for row in textwrap.wrap(line, WIDTH)][:_MOST_LINES]
+    body = [row for line in (" ".join(rest), *others) for row in textwrap.wrap(line, WIDTH)][
+        :_MOST_LINES
+    ]
     trailers = [f"Code-Commit-Run: {run}", f"Model: {printable(model, newlines=False)}"]
     return "\n".join([subject, "", *body, *[""] * bool(body), *trailers, ""])
 

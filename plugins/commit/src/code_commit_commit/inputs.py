@@ -21,7 +21,12 @@ from code_commit.plugin_api import (
     join_paths,
     read_text,
 )
-from code_commit_commit.current_code import CurrentCode, collect_current_code, describe_difference, new_files
+from code_commit_commit.current_code import (
+    CurrentCode,
+    collect_current_code,
+    describe_difference,
+    new_files,
+)
 from code_commit_commit.prompts import Context
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
@@ -45,13 +50,14 @@ FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
 def read_context(run: Run) -> tuple[Context, SeenFiles]:
-    """Return the query and the code rollup, unchanged; collect the code again if our own rollup is out of date.
+    """Return the query and the code rollup, unchanged; collect the code again if our own rollup is
+    out of date.
 
     Also return what the model will know about each file.
 
     Raises:
-        NotReady: one of them is missing, empty, not UTF-8, or far longer than the model's window; build.sh is missing;
-            or files changed since the rollup.
+        NotReady: one of them is missing, empty, not UTF-8, or far longer than the model's window;
+            build.sh is missing; or files changed since the rollup.
         UsageError: the query is the name of a file.
     """
     require_build(run)
@@ -82,7 +88,8 @@ def _collected(run: Run, query: str) -> tuple[Context, SeenFiles]:
     """Collect the current code with the patterns of the existing rollup.
 
     Raises:
-        NotReady: another program wrote the existing rollup; running it again would bypass the sandbox.
+        NotReady: another program wrote the existing rollup; running it again would bypass the
+            sandbox.
     """
     codebase = read_text(run.tree, CODEBASE)
     patterns = None if codebase is None else RolledUp.of(run.tree, codebase).patterns
@@ -115,7 +122,9 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
         run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
         return _collected_context(run, context.query, code)
     named = {"changed": changed, "new": created}
-    difference = "; ".join(f"{what} since the rollup: {join_paths(paths)}" for what, paths in named.items() if paths)
+    difference = "; ".join(
+        f"{what} since the rollup: {join_paths(paths)}" for what, paths in named.items() if paths
+    )
     if setting != "protect":
         raise NotReady(difference, hint=FRESH)
     run.emit(MessageLogged(f"{difference}; {FRESH}", level="warning"))
@@ -125,7 +134,8 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
 def _query(run: Run) -> str:
     if run.options.query is not None:
         _require_text(run.options.query)
-        return decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
+        # The bytes as typed, in any locale.
+        return decode_text(os.fsencode(run.options.query), "--query")
     if run.options.query_file is not None:
         name = run.options.query_file
         if name == "-":
@@ -147,19 +157,26 @@ def _require_text(query: str) -> None:
     """
     name = query.strip()
     if name == "-":
-        raise UsageError("--query takes the text of the query", hint="use `--query-file -` to read it from stdin")
+        raise UsageError(
+            "--query takes the text of the query", hint="use `--query-file -` to read it from stdin"
+        )
     for path in (name, name.removeprefix("@")):
         if path and os.path.isfile(path):  # noqa: PTH113 - a `Path` raises if the text is too long
             hint = f"use `--query-file {shlex.quote(path)}` to read the query from it"
-            raise UsageError(f"--query takes the text of the query, and {path} is a file", hint=hint)
+            raise UsageError(
+                f"--query takes the text of the query, and {path} is a file", hint=hint
+            )
 
 
 def warn_of_uncommitted_changes(run: Run) -> None:
-    """Report files that differ from the last commit: `git diff` will mix these changes with those of the run."""
+    """Report files that differ from the last commit: `git diff` will mix these changes with those
+    of the run.
+    """
     if run.options.dry_run:
         return
     options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
-    listed = run.git("diff", *options, "HEAD", "--", check=False)  # without a commit, nothing is listed
+    # Without a commit, nothing is listed.
+    listed = run.git("diff", *options, "HEAD", "--", check=False)
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
         text = f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only those of this run"
         run.emit(MessageLogged(text))
@@ -169,7 +186,8 @@ def require_build(project: Run | Workspace) -> tuple[str, ...]:
     """Check that `build.sh` can run, and return its command line.
 
     Raises:
-        NotReady: it is missing, is a link or not a text with LF line ends, or its interpreter is missing.
+        NotReady: it is missing, is a link or not a text with LF line ends, or its interpreter is
+            missing.
     """
     if _is_missing(project.tree, "build.sh"):
         raise NotReady(
@@ -219,13 +237,18 @@ def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
 
 
 def _read_query(file: BinaryIO, name: str, require_fit: RequireFit) -> bytes:
-    """Read a query piece by piece. Once it cannot fit the model's window, keep none of it, and only count the rest."""
+    """Read a query piece by piece.
+
+    Once it cannot fit the model's window, keep none of it, and only count the rest.
+    """
     arriving, pieces = ArrivingText(), list[bytes]()
     too_long: CodeCommitError | None = None
     while piece := file.read(_PIECE):
         arriving.add(piece)
         if arriving.size > _LARGEST_QUERY:
-            raise NotReady(f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it")
+            raise NotReady(
+                f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it"
+            )
         pieces.append(piece)
         if arriving.size > LARGE:
             try:

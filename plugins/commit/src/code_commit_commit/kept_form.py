@@ -22,17 +22,21 @@ _LARGEST = 1024 * 1024  # bytes of a file that is compared line by line
 
 
 class KeptForms:
-    """The forms of the files that the responses of a run delete or empty: a later one may bring them back."""
+    """The forms of the files that the responses of a run delete or empty: a later one may bring
+    them back.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._before: dict[str, _File] = {}
 
     def keep(self, changes: Sequence[Change]) -> tuple[Change, ...]:
-        """Return `changes` in the form of the files that they replace or move, and report what each file keeps.
+        """Return `changes` in the form of the files that they replace or move, and report what each
+        file keeps.
 
-        The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file that takes the place
-        of a deleted one keeps its mode, too, also if an earlier response deleted it.
+        The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file
+        that takes the place of a deleted one keeps its mode, too, also if an earlier response
+        deleted it.
         """
         self._before |= _emptied(changes, self._run.tree)
         earlier = self._earlier()
@@ -138,7 +142,8 @@ def _emptied(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
 def _source(path: str, new: _File, deleted: Mapping[str, _File]) -> str:
     """Return the deleted file that moved to `path`, or an empty text if none clearly did.
 
-    It has the same path, or else the same text, or else the same name, or else more of the same lines than any other.
+    It has the same path, or else the same text, or else the same name, or else more of the same
+    lines than any other.
     """
     if path in deleted:
         return path

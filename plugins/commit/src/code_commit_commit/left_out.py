@@ -1,4 +1,6 @@
-"""Select the files that a rollup leaves out by default: those that nobody wrote here, or that may contain secrets."""
+"""Select the files that a rollup leaves out by default: those that nobody wrote here, or that may
+contain secrets.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,32 @@ if TYPE_CHECKING:
 
 _LOCK_FILES = frozenset(
     {
-        *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
-        *("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pixi.lock", "Cargo.lock", "go.sum", "deno.lock"),
-        *("Gemfile.lock", "composer.lock", "mix.lock", "Package.resolved", "gradle.lockfile", "pubspec.lock"),
+        *(
+            "package-lock.json",
+            "npm-shrinkwrap.json",
+            "yarn.lock",
+            "pnpm-lock.yaml",
+            "bun.lock",
+            "bun.lockb",
+        ),
+        *(
+            "uv.lock",
+            "poetry.lock",
+            "pdm.lock",
+            "Pipfile.lock",
+            "pixi.lock",
+            "Cargo.lock",
+            "go.sum",
+            "deno.lock",
+        ),
+        *(
+            "Gemfile.lock",
+            "composer.lock",
+            "mix.lock",
+            "Package.resolved",
+            "gradle.lockfile",
+            "pubspec.lock",
+        ),
         *("packages.lock.json", "Podfile.lock", "flake.lock", "MODULE.bazel.lock"),
     }
 )
@@ -31,12 +56,15 @@ _SECRET = re.compile(  # names of files
 )
 _SECRET_ENDS = (".env", ".pem", ".key", ".p12", ".pfx")
 _EXAMPLE = re.compile(  # `.env.local.example`, `config.example.env`
-    r"(?=.*\.env(?:[._-]|$))(?:.*[._-])?(?:(?:examples?|samples?|templates?|tmpl|tpl)(?:\..*)?|dist)", re.IGNORECASE
+    r"(?=.*\.env(?:[._-]|$))(?:.*[._-])?(?:(?:examples?|samples?|templates?|tmpl|tpl)(?:\..*)?|dist)",
+    re.IGNORECASE,
 )
-_MAY_BE_PLAIN = frozenset({".npmrc", ".pypirc", ".netrc", "_netrc"})  # secret only if they hold a secret
+# Secret only if they hold a secret.
+_MAY_BE_PLAIN = frozenset({".npmrc", ".pypirc", ".netrc", "_netrc"})
 _LARGEST = 64 * 1024  # bytes of such a file
 _HOLDS_SECRET = re.compile(
-    rb"(?:auth|token|password|passwd|secret|credential|api_?key)\w*[\"']?\s*[=:\s]\s*(?!\s|\$\{?\w|$)"  # not a variable
+    # Not a variable.
+    rb"(?:auth|token|password|passwd|secret|credential|api_?key)\w*[\"']?\s*[=:\s]\s*(?!\s|\$\{?\w|$)"
     rb"|://[^/\s@]*:[^/\s@]+@"  # a password in a URL
     rb"|(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{20,}",  # a long word with digits
     re.IGNORECASE | re.MULTILINE,
@@ -51,9 +79,9 @@ def exclude_paths(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the `paths` to include, and the reason for each path that is left out by default.
 
-    With `tree`, a file such as `.npmrc` is left out only if it holds a secret. `exclude` are `.gitignore` patterns. One
-    that begins with `!` cancels an earlier one, or a default. Files in a folder with copies of other projects are
-    reported as that folder.
+    With `tree`, a file such as `.npmrc` is left out only if it holds a secret. `exclude` are
+    `.gitignore` patterns. One that begins with `!` cancels an earlier one, or a default. Files in a
+    folder with copies of other projects are reported as that folder.
 
     Raises:
         ValueError: a pattern is malformed.
@@ -61,15 +89,23 @@ def exclude_paths(
     reasons = _default_reasons(paths, tree)
     left = _matching([path for path in paths if path not in reasons], exclude)
     inverted = [pattern[1:] if pattern.startswith("!") else f"!{pattern}" for pattern in exclude]
-    back = _matching(list(reasons), inverted) if any(pattern.startswith("!") for pattern in exclude) else set()
+    back = (
+        _matching(list(reasons), inverted)
+        if any(pattern.startswith("!") for pattern in exclude)
+        else set()
+    )
     reasons = {path: reason for path, reason in reasons.items() if path not in back}
     left |= reasons.keys()
-    named = {_folder(path) if reason == VENDORED else path: reason for path, reason in reasons.items()}
+    named = {
+        _folder(path) if reason == VENDORED else path: reason for path, reason in reasons.items()
+    }
     return [path for path in paths if path not in left], named
 
 
 def may_be_secret(path: str, tree: Tree) -> bool:
-    """Return whether a file may contain secrets, as its name tells, or the text of a file such as `.npmrc`."""
+    """Return whether a file may contain secrets, as its name tells, or the text of a file such as
+    `.npmrc`.
+    """
     return _default_reasons([path], tree).get(path) == SECRET
 
 
@@ -87,7 +123,9 @@ def _default_reasons(paths: Iterable[str], tree: Tree | None = None) -> dict[str
             reasons[path] = LOCK_FILE
         elif name.endswith(_GENERATED):
             reasons[path] = GENERATED
-        elif _is_secret(name) and not (name.lower() in _MAY_BE_PLAIN and tree and _is_plain(path, tree)):
+        elif _is_secret(name) and not (
+            name.lower() in _MAY_BE_PLAIN and tree and _is_plain(path, tree)
+        ):
             reasons[path] = SECRET
     return reasons
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import CheckDefinition, CommandDefinition, Flag, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CheckDefinition,
+    CommandDefinition,
+    Flag,
+    WorkflowDefinition,
+    hookimpl,
+)
 
 
 @hookimpl
@@ -19,11 +25,24 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="committing-code",
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
-                Flag(("--query",), "describe the change, instead of agent-config/query.txt", metavar="TEXT"),
-                Flag(("--query-file",), "read the query from a file; - is stdin", metavar="FILE", for_people=True),
+                Flag(
+                    ("--query",),
+                    "describe the change, instead of agent-config/query.txt",
+                    metavar="TEXT",
+                ),
+                Flag(
+                    ("--query-file",),
+                    "read the query from a file; - is stdin",
+                    metavar="FILE",
+                    for_people=True,
+                ),
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
-                Flag(("--repairs",), "maximum number of repairs of a red build (default 3)", metavar="N"),
+                Flag(
+                    ("--repairs",),
+                    "maximum number of repairs of a red build (default 3)",
+                    metavar="N",
+                ),
                 Flag(("--commit",), "commit the changed files with git if the build passes"),
                 Flag(("--no-commit",), "do not commit, even if auto_commit is set"),
             ),
@@ -37,7 +56,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands that prepare a run."""
     return [
-        _command("init", "create the files that a project needs before its first run", "commands.init"),
+        _command(
+            "init", "create the files that a project needs before its first run", "commands.init"
+        ),
         _command("rollup", "collect the code for the model", "commands.rollup"),
         _command("check", "check whether a response may change paths", "commands.check"),
         _command("demo", "replay a recorded run in a scratch folder", "demo.play"),

@@ -1,7 +1,8 @@
-"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the query and the code.
+"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the
+query and the code.
 
-Each prompt is a tuple of texts without separators. In the order "cached" there are two: the first is the same in every
-prompt of a run, so that a service reads it from its cache.
+Each prompt is a tuple of texts without separators. In the order "cached" there are two: the first
+is the same in every prompt of a run, so that a service reads it from its cache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import Literal
 from code_commit.plugin_api import Change, ProcessResult, protected_list
 
 PromptOrder = Literal["standard", "cached"]
-SYSTEM_PROMPTS = ("project_structure", "code_modification_instructions", "initial_query", "repair_query")
+SYSTEM_PROMPTS = (
+    "project_structure",
+    "code_modification_instructions",
+    "initial_query",
+    "repair_query",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,9 @@ def repair_prompt(
 ) -> tuple[str, ...]:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
-    `failure` is the build's output, or the reason why the last response could not be applied. Two lines with `token`
-    delimit it. The token itself is removed from it, because a build could read the token in the run log. `replacements`
-    are the latest replacements, one per file.
+    `failure` is the build's output, or the reason why the last response could not be applied. Two
+    lines with `token` delimit it. The token itself is removed from it, because a build could read
+    the token in the run log. `replacements` are the latest replacements, one per file.
     """
     failure = failure.replace(token, "…")
     output = _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n")
@@ -93,23 +99,32 @@ def file_replacements(replacements: Iterable[Change]) -> str:
         if change.content is None:
             shown.append(f"--- FILE REMOVED {change.path} ---\n")
         else:
-            shown.append(f"--- FILE REPLACEMENT {change.path} ---\n{_ended(change.content.decode('utf-8', 'replace'))}")
+            shown.append(
+                f"--- FILE REPLACEMENT {change.path} ---\n{_ended(change.content.decode('utf-8', 'replace'))}"
+            )
     return "".join(shown)
 
 
-def failure_text(unusable: str, red: ProcessResult | None, returned: str = "", cannot_run: str = "") -> str:
-    """Return why an attempt failed: why its response is `unusable`, and the output of the latest build, `red`.
+def failure_text(
+    unusable: str, red: ProcessResult | None, returned: str = "", cannot_run: str = ""
+) -> str:
+    """Return why an attempt failed: why its response is `unusable`, and the output of the latest
+    build, `red`.
 
-    `returned` has the files that came back to the model because it had not seen them. `cannot_run` is why `build.sh`
-    cannot run on the files as they are.
+    `returned` has the files that came back to the model because it had not seen them. `cannot_run`
+    is why `build.sh` cannot run on the files as they are.
     """
     pieces = []
     if unusable:
-        pieces.append(f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n")
+        pieces.append(
+            f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n"
+        )
     if returned:
         pieces.append(returned)
     if cannot_run:
-        pieces.append(f"After an earlier response, {cannot_run}\n" if unusable else f"{cannot_run}\n")
+        pieces.append(
+            f"After an earlier response, {cannot_run}\n" if unusable else f"{cannot_run}\n"
+        )
     elif red and unusable:
         pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
     if red and not cannot_run:

@@ -1,4 +1,6 @@
-"""Notice a model that gives the same response again: another one would cost the same and say the same."""
+"""Notice a model that gives the same response again: another one would cost the same and say the
+same.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,16 @@ _EARLIER = "the last response is the same as an earlier one"
 
 
 class Repetition:
-    """Compares each response without effect with the earlier ones since the last change, and the reasons as well.
+    """Compares each response without effect with the earlier ones since the last change, and the
+    reasons as well.
 
     `noticed` is how the latest response repeats another one; an empty text if it does not.
     """
 
     def __init__(self) -> None:
         self.noticed = ""
-        self._useless: list[tuple[str, str]] = []  # responses that changed nothing, each with the reason
+        # Responses that changed nothing, each with the reason.
+        self._useless: list[tuple[str, str]] = []
 
     def notice(self, response: str, reason: str, *, applied: bool) -> bool:
         """Return whether neither this response nor the same one before it changed a file.

@@ -26,7 +26,10 @@ class Replacements:
         self._latest: dict[str, Change] = {}
 
     def apply(self, changes: Sequence[Change]) -> bool:
-        """Apply all of `changes`, or none. Return False, and do nothing, if they are on disk already."""
+        """Apply all of `changes`, or none.
+
+        Return False, and do nothing, if they are on disk already.
+        """
         if not any(differs(change, self._run.tree) for change in changes):
             return False
         latest = {change.path: change for change in changes}
@@ -51,7 +54,9 @@ class Replacements:
     @property
     def net(self) -> list[Change]:
         """The latest changes of files that differ from before the run."""
-        return [change for change in self.latest if _digest(change.content) != self._before[change.path]]
+        return [
+            change for change in self.latest if _digest(change.content) != self._before[change.path]
+        ]
 
     def _digest(self, path: str) -> bytes:
         with suppress(OSError):  # a file and a folder may swap places

@@ -1,7 +1,8 @@
 """The response format: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
 
-Only LF ends a line, and `^^^` counts only at column 0; a line of four or more carets alone is text. Any deviation from
-the format is an error, so that no part of a response is applied. Parsing takes linear time in the length of the text.
+Only LF ends a line, and `^^^` counts only at column 0; a line of four or more carets alone is text.
+Any deviation from the format is an error, so that no part of a response is applied. Parsing takes
+linear time in the length of the text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
 
 
 class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
-    """The text does not follow the response format. The message is for the model that repairs it."""
+    """The text does not follow the response format.
+
+    The message is for the model that repairs it.
+    """
 
 
 class TooManyFiles(MalformedResponse):
@@ -46,11 +50,15 @@ def parse_changes(text: str, *, max_files: int | None = None) -> tuple[Change, .
         return tuple(Change(block.path, block.content(text)) for block in blocks)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
-    raise NoBlock(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
+    raise NoBlock(
+        f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}"
+    )
 
 
 def watch_response(max_files: int) -> Callable[[str], int | None]:
-    """Return a function for one response, a `Watch`: a response with an error stays malformed, whatever follows."""
+    """Return a function for one response, a `Watch`: a response with an error stays malformed,
+    whatever follows.
+    """
     parser = ResponseParser(max_files)
 
     def read(piece: str) -> int | None:
@@ -64,7 +72,9 @@ def watch_response(max_files: int) -> Callable[[str], int | None]:
 
 
 class Block(NamedTuple):
-    """One change: its content is from `start` to `end` of the response; `end` is None if the file is deleted."""
+    """One change: its content is from `start` to `end` of the response; `end` is None if the file
+    is deleted.
+    """
 
     path: str
     start: int
@@ -84,7 +94,8 @@ class Block(NamedTuple):
 class ResponseParser:
     """Finds the blocks of a response, which arrives in pieces of any size.
 
-    `position` is where the latest line ends that begins with `^^^`. More than `max_files` blocks are an error.
+    `position` is where the latest line ends that begins with `^^^`. More than `max_files` blocks
+    are an error.
     """
 
     def __init__(self, max_files: int | None = None) -> None:
@@ -120,7 +131,9 @@ class ResponseParser:
         self._read(text, len(text))
         if self._opened is not None:
             path, number, _ = self._opened
-            raise MalformedResponse(f"line {number}: the block of {path} has no closing line `{END}`")
+            raise MalformedResponse(
+                f"line {number}: the block of {path} has no closing line `{END}`"
+            )
         return self._blocks
 
     def _read(self, text: str, end: int) -> None:
@@ -148,11 +161,15 @@ class ResponseParser:
             self._blocks.append(Block(path, begin, None))
             self._after_delete = self.position
         elif fence.line == DELETE:
-            raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
+            raise MalformedResponse(
+                f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`"
+            )
         else:
             follows = f"only `{END}` or `{DELETE}` can follow"
             if fence.line == FENCE:
-                follows = f"close the block with `{END}`; a title is underlined with at least four carets"
+                follows = (
+                    f"close the block with `{END}`; a title is underlined with at least four carets"
+                )
             raise MalformedResponse(
                 f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; {follows}"
             )
@@ -169,7 +186,8 @@ class Fence(NamedTuple):
 
 
 def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence]:
-    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which underline titles.
+    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which
+    underline titles.
 
     `text` is read up to `end`, where a line ends. `number` is that of its first line.
     """
@@ -194,12 +212,18 @@ def _next_fence(text: str, position: int, end: int) -> int:
 
 def _path_of(fence: Fence) -> str:
     if fence.line in {END, DELETE}:
-        raise MalformedResponse(f"line {fence.number}: `{fence.line}` without a line `{FENCE}` and a path before it")
+        raise MalformedResponse(
+            f"line {fence.number}: `{fence.line}` without a line `{FENCE}` and a path before it"
+        )
     path = fence.line.removeprefix(FENCE)
     if not path or path[0] in " \t":
-        raise MalformedResponse(f"line {fence.number}: `{FENCE}` must be followed directly by a path")
+        raise MalformedResponse(
+            f"line {fence.number}: `{FENCE}` must be followed directly by a path"
+        )
     if len(path) > LONGEST_PATH:
-        raise MalformedResponse(f"line {fence.number}: the path is longer than {LONGEST_PATH} characters")
+        raise MalformedResponse(
+            f"line {fence.number}: the path is longer than {LONGEST_PATH} characters"
+        )
     _encoded(path, f"line {fence.number}: the path")
     return path
 

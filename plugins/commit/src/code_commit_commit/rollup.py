@@ -25,10 +25,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
     """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
-    The rollup contains every text file that git tracks or does not ignore and that a model may read, sorted, each after
-    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match.
-    `exclude_paths` leaves some out by default. Files are read one by one, so that a large project need not fit into
-    memory.
+    The rollup contains every text file that git tracks or does not ignore and that a model may
+    read, sorted, each after a line `--- path ---`. `include` and `exclude` are `.gitignore`
+    patterns; without `include`, all files match. `exclude_paths` leaves some out by default. Files
+    are read one by one, so that a large project need not fit into memory.
 
     Raises:
         NotReady: there is no git repository, or the rollup cannot be written.
@@ -38,7 +38,9 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     found, refused = workspace.select(include, among=all_paths)
     paths, left_out = exclude_paths(found, exclude, workspace.tree)
     if not paths:
-        raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
+        raise NotReady(
+            "there is nothing to collect", hint="no file that git tracks here matches the patterns"
+        )
     try:
         os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
         with tree.folder(FOLDER) as folder, _replacing(folder, NAME) as file:
@@ -50,7 +52,13 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             if not path.startswith(f"{state}/")  # listed if git does not ignore it yet
         }
         others = sorted(all_paths - rollup.files.keys())
-        _write_manifest(tree, state, checksum, rollup, {"others": others, "include": include, "exclude": exclude})
+        _write_manifest(
+            tree,
+            state,
+            checksum,
+            rollup,
+            {"others": others, "include": include, "exclude": exclude},
+        )
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -104,7 +112,8 @@ def _reason(tree: ProjectTree, path: str, reason: str) -> str:
 def _write_manifest(
     tree: ProjectTree, state: str, checksum: int, rollup: Rollup, more: Mapping[str, Sequence[str]]
 ) -> None:
-    """Write the manifest to the folder `state`: where each file is in the rollup, and `more` members.
+    """Write the manifest to the folder `state`: where each file is in the rollup, and `more`
+    members.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """

@@ -17,8 +17,8 @@ _BATCH = 2 * 1024 * 1024  # bytes
 class Rollup:
     """Where each collected file begins and ends in the rollup, in bytes, by path.
 
-    `left_out` has the reason for each other file that matches the patterns; `pointers` are collected files whose
-    contents are in Git LFS.
+    `left_out` has the reason for each other file that matches the patterns; `pointers` are
+    collected files whose contents are in Git LFS.
     """
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -74,13 +74,19 @@ def add(batch: Batch, rollup: Rollup) -> bytes:
             size += 1
     text = b"".join(pieces)
     if not text.isascii() or b"\0" in text:
-        texts = [(path, content) for path, content in batch if content is not None and _is_text(content)]
+        texts = [
+            (path, content) for path, content in batch if content is not None and _is_text(content)
+        ]
         if len(texts) < len(places):
-            rollup.left_out |= dict.fromkeys(places.keys() - dict(texts).keys(), "It is not UTF-8 text.")
+            rollup.left_out |= dict.fromkeys(
+                places.keys() - dict(texts).keys(), "It is not UTF-8 text."
+            )
             return add(texts, rollup)
     begin = rollup.size
     rollup.files |= places
-    rollup.pointers += [path for path, (start, _) in places.items() if text.startswith(_POINTER, start - begin)]
+    rollup.pointers += [
+        path for path, (start, _) in places.items() if text.startswith(_POINTER, start - begin)
+    ]
     rollup.text.add(text)
     return text
 

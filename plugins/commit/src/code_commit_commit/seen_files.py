@@ -22,9 +22,10 @@ _OLDER = ""  # instead of a digest: a version that the model has not seen
 class SeenFiles:
     """The version of each file that the model knows, through all attempts of a run.
 
-    The model knows the files in the rollup, what its responses wrote and deleted, what a refusal showed to it, and, of
-    these files, what a build made of them. In a rollup made by hand, a file is known if its text stands there. Unless
-    `compared`, no file counts as changed; `created` are files that appeared since the rollup.
+    The model knows the files in the rollup, what its responses wrote and deleted, what a refusal
+    showed to it, and, of these files, what a build made of them. In a rollup made by hand, a file
+    is known if its text stands there. Unless `compared`, no file counts as changed; `created` are
+    files that appeared since the rollup.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class SeenFiles:
         self._digests |= _standing(codebase, run.tree) if self._by_hand else rolled_up.digests
 
     def changed(self, paths: Iterable[str]) -> list[str]:
-        """Return those of `paths` that changed, appeared or vanished since the model saw them, sorted."""
+        """Return those of `paths` that changed, appeared or vanished since the model saw them,
+        sorted.
+        """
         if not self._compared:
             return []
         return sorted(path for path in paths if self._has_changed(path, self._current(path)))
@@ -70,13 +73,15 @@ class SeenFiles:
     @property
     def returned(self) -> str:
         """The files that came back to the model, for the next prompt."""
-        return "\n".join(_returned(path, content.decode()) for path, content in sorted(self._returned.items()))
+        return "\n".join(
+            _returned(path, content.decode()) for path, content in sorted(self._returned.items())
+        )
 
     def build(self) -> ProcessResult:
         """Run `build.sh`. What it changes in files that responses wrote does not count as changed.
 
-        What a person changed before does. Other files that change meanwhile are unseen, like those that the build
-        makes: a person may have written them.
+        What a person changed before does. Other files that change meanwhile are unseen, like those
+        that the build makes: a person may have written them.
         """
         before = self._look()
         changed = {path for path, current in before.items() if self._has_changed(path, current)}
@@ -91,12 +96,17 @@ class SeenFiles:
     def renew(self, *, but: Collection[str] = ()) -> None:
         """Take the files as they are for what the model knows, `but` some."""
         self._others = None
-        self._digests |= {path: current for path, current in self._look().items() if path not in but}
+        self._digests |= {
+            path: current for path, current in self._look().items() if path not in but
+        }
 
     def _look(self) -> dict[str, str | None]:
         """Return the digests of the files on disk that the model knows."""
         contents = self._run.tree.contents(sorted(self._digests), LARGEST)
-        return {path: self._current(path) if content is None else digest(content) for path, content in contents}
+        return {
+            path: self._current(path) if content is None else digest(content)
+            for path, content in contents
+        }
 
     def _has_changed(self, path: str, current: str | None) -> bool:
         if path in self._digests:
@@ -146,13 +156,17 @@ def _has_lines(text: str, lines: str) -> bool:
 
 
 def _standing(codebase: str, tree: Tree) -> dict[str, str]:
-    """Return the digests of files whose current text follows a line `--- path ---`: replays have no manifest."""
+    """Return the digests of files whose current text follows a line `--- path ---`: replays have no
+    manifest.
+    """
     return dict(_standing_files(codebase, tree))
 
 
 def _standing_files(codebase: str, tree: Tree) -> Iterator[tuple[str, str]]:
     headers = _HEADER.finditer(codebase)
-    starts = {header[1]: header.end() for header in headers if _NOT_NAMES.isdisjoint(header[1].split("/"))}
+    starts = {
+        header[1]: header.end() for header in headers if _NOT_NAMES.isdisjoint(header[1].split("/"))
+    }
     for path, content in tree.contents(sorted(starts), LARGEST):
         if content is None:
             continue

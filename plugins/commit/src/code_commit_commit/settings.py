@@ -43,7 +43,9 @@ class CommitSettings(BaseModel):
         "that the service reads them from its cache.",
     )
     auto_commit: bool = Field(False, description="Commit after each success, as with --commit.")
-    commit_hooks: bool = Field(False, description="Run the repository's hooks and sign commits, with --commit.")
+    commit_hooks: bool = Field(
+        False, description="Run the repository's hooks and sign commits, with --commit."
+    )
 
 
 class CommitOptions(BaseModel):

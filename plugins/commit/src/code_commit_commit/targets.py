@@ -1,4 +1,6 @@
-"""Find targets that a model wrote wrongly, such as a name in backticks: they would become files that nobody meant."""
+"""Find targets that a model wrote wrongly, such as a name in backticks: they would become files
+that nobody meant.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _QUOTES += "\u300a\u300b\u3008\u3009\u300c\u300d\u300e\u300f"
 _MARKS = rf"['\"<>()\[\]{{}}*{_QUOTES}]"
 _ENTITY = r"&(?:lt|gt|quot|apos|amp|#x?\d+);"
 _WORD = r"(?:the|new|file|filename|path|target|create|write|update|edit|modify|change|replace|remove|delete|add)"
-_DONE = r"(?:deleted?|removed?|end|new|new file|created?|added?|updated?|edit(?:ed)?|modified|changed?)"
+_DONE = (
+    r"(?:deleted?|removed?|end|new|new file|created?|added?|updated?|edit(?:ed)?|modified|changed?)"
+)
 _REMARK = r"(?:[-\u2013\u2014#:=]|//|/\*|<!--)"
 _NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s*\d+)?\)?)"
 
@@ -33,7 +37,8 @@ _NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s
 class _Form(NamedTuple):
     """A form of mistaken targets, around a bare name.
 
-    The target is mistaken if the bare name is that of a file, or if it is `sure` that no file has this name.
+    The target is mistaken if the bare name is that of a file, or if it is `sure` that no file has
+    this name.
     """
 
     pattern: re.Pattern[str]
@@ -72,7 +77,11 @@ _FORMS = (
     _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
     _form(rf"(?P<bare>{_SUFFIXED})\s+[(\[{{][^)\]}}]*", _ALONE, "A remark follows the path."),
     _form(rf"(?P<bare>{_SUFFIXED})\s+{_DONE}", _ALONE, "A remark follows the path."),
-    _form(rf"(?P<bare>{_SUFFIXED})\s+{_REMARK}(?!.*\w\.\w{{1,10}}$).*", _ALONE, "A remark follows the path."),
+    _form(
+        rf"(?P<bare>{_SUFFIXED})\s+{_REMARK}(?!.*\w\.\w{{1,10}}$).*",
+        _ALONE,
+        "A remark follows the path.",
+    ),
     _form(rf"(?P<bare>{_SUFFIXED})\s+\S.*", _NEVER, "Something follows the path."),
     _form(r"[-+*#\u2022\u2013]\s+(?P<bare>\S+)", _ALONE, "The path is an item of a list."),
     _form(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)", _NEVER, "The path is an item of a list."),
@@ -83,13 +92,15 @@ _FORMS = (
 def mistaken_targets(changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
     """Yield a refusal for each target with something around or behind the name of a file.
 
-    A file that is there is always meant, whatever its name. So is a name that a file may have, unless the bare name is
-    that of a file, or nothing but a mistake can be meant.
+    A file that is there is always meant, whatever its name. So is a name that a file may have,
+    unless the bare name is that of a file, or nothing but a mistake can be meant.
     """
     for change in changes:
         path = change.path
         if (reason := _mistake(path, tree)) and not _is_file(tree, path):
-            yield Refusal(change.path, _RULE, f"{reason} Write the path alone after `^^^`.", then="repair")
+            yield Refusal(
+                change.path, _RULE, f"{reason} Write the path alone after `^^^`.", then="repair"
+            )
 
 
 def _mistake(path: str, tree: Tree) -> str:

@@ -1,4 +1,6 @@
-"""Send back a response that replaces or deletes files which the model has not seen, with their texts."""
+"""Send back a response that replaces or deletes files which the model has not seen, with their
+texts.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,18 @@ _NOT_SEEN = "The response changes this file, but no prompt has shown its text."
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Why a response must not change files yet. `texts` has the files that the model sees next, as they are."""
+    """Why a response must not change files yet.
+
+    `texts` has the files that the model sees next, as they are.
+    """
 
     refusals: tuple[Refusal, ...]
     texts: dict[str, bytes] = field(repr=False)
 
 
 def find_unseen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> Unseen:
-    """Return the refusals of `changes` whose files the model has not seen, and the texts to show to it.
+    """Return the refusals of `changes` whose files the model has not seen, and the texts to show to
+    it.
 
     A file that is no text or may contain secrets is refused for good: `then` is "stop".
     """

@@ -37,7 +37,9 @@ _LONGEST_LINE = 400  # characters of one
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
 _HINT_TOO_MANY = "ask for a smaller change, or raise max_files in the configuration"
 _HINT_WORDS = "answer the model in the query, for example with --query, or try another model"
-_HINT_UNSEEN = 'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
+_HINT_UNSEEN = (
+    'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
+)
 _HINT_BLIND = (
     "change the query so that it does not need this file, "
     'or set unseen_file = "allow" in [plugins.commit] to let responses replace it unseen'
@@ -56,11 +58,13 @@ def read_changes(
     seen: SeenFiles,
     forms: KeptForms,
 ) -> tuple[Change, ...]:
-    """Parse a response and check its changes; write nothing. Changes that are on disk already need no check.
+    """Parse a response and check its changes; write nothing.
 
-    `shown` contains the parts of the prompt that the user did not write: a response must not repeat their blocks.
-    `seen` learns which files are in the next prompt because the response wanted to change them blind; `forms` learns
-    which files the response deletes.
+    Changes that are on disk already need no check.
+
+    `shown` contains the parts of the prompt that the user did not write: a response must not repeat
+    their blocks. `seen` learns which files are in the next prompt because the response wanted to
+    change them blind; `forms` learns which files the response deletes.
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
@@ -68,7 +72,9 @@ def read_changes(
     """
     try:
         changes = _parse(completion, run.max_files)
-        reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
+        reject_echo(
+            completion.text, changes, system_prompt("code_modification_instructions"), shown
+        )
     except MalformedResponse as problem:
         raise _malformed(problem, completion, run) from None
     changes = forms.keep(changes)
@@ -90,7 +96,9 @@ def read_changes(
 def _parse(completion: Completion, max_files: int) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
-        raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
+        raise MalformedResponse(
+            f"{completion.ending} ({names}). There are no functions: reply with text only"
+        )
     if completion.finish not in {Finish.STOP, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
@@ -118,9 +126,14 @@ def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> 
 def shown_words(text: str) -> str:
     """Return the first lines of a response without blocks, for people."""
     lines = text.strip().splitlines()
-    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
+    shown = [
+        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+        for line in lines[:_MOST_LINES]
+    ]
     if left_out := len(lines) - len(shown):
-        shown.append(f"... and {count_of(left_out, 'more line')}, in the response in the run folder")
+        shown.append(
+            f"... and {count_of(left_out, 'more line')}, in the response in the run folder"
+        )
     return "\n".join(shown)
 
 
@@ -153,14 +166,20 @@ def _require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> 
     if changed := seen.changed(change.path for change in changes):
         reason = "The file changed after the model saw it."
         _logged([Refusal(path, "rollup", reason) for path in changed], run)
-        raise ResponseRefused(f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH)
+        raise ResponseRefused(
+            f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH
+        )
 
 
-def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles, refusals: Sequence[Refusal]) -> None:
-    """Send back changes of files that the model has not seen, with their texts, and those with other `refusals`.
+def _require_seen(
+    changes: Sequence[Change], run: Run, seen: SeenFiles, refusals: Sequence[Refusal]
+) -> None:
+    """Send back changes of files that the model has not seen, with their texts, and those with
+    other `refusals`.
 
     Raises:
-        UnusableResponse, ResponseRefused: there are such files or `refusals`, and the settings do not allow them.
+        UnusableResponse, ResponseRefused: there are such files or `refusals`, and the settings do
+            not allow them.
     """
     allowed = run.settings.unseen_file == "allow"
     unseen = Unseen((), {}) if allowed else find_unseen(changes, run, seen)
@@ -180,11 +199,16 @@ def _require_seen(changes: Sequence[Change], run: Run, seen: SeenFiles, refusals
 
 
 def _hint(refusal: Refusal) -> str:
-    """Return advice for people. `code-commit check` checks only the built-in rules, and no content."""
+    """Return advice for people.
+
+    `code-commit check` checks only the built-in rules, and no content.
+    """
     if refusal.hint:
         return refusal.hint
     if refusal.rule == "plugin":
-        return f"update or fix {refusal.plugin}, or disable it with --disable-plugin {refusal.plugin}"
+        return (
+            f"update or fix {refusal.plugin}, or disable it with --disable-plugin {refusal.plugin}"
+        )
     if refusal.plugin:
         rule = f"the rule {refusal.rule} of the plugin {refusal.plugin}"
         return f"{rule} refused: change the query, or the plugin's settings"

@@ -1,4 +1,6 @@
-"""The parts of a prompt, for the refusal of one that exceeds the model's window; the check of files not read yet."""
+"""The parts of a prompt, for the refusal of one that exceeds the model's window; the check of files
+not read yet.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from code_commit.plugin_api import Change, CheckContext, NotReady, PromptPart, PromptSize, Tree, count_of
+from code_commit.plugin_api import (
+    Change,
+    CheckContext,
+    NotReady,
+    PromptPart,
+    PromptSize,
+    Tree,
+    count_of,
+)
 from code_commit_commit.prompts import file_replacements
 from code_commit_commit.rollup_text import Rollup
 
@@ -37,7 +47,10 @@ def query_part(query: str) -> PromptPart:
 def code_part(codebase: str) -> PromptPart:
     """Return the code as a part of a prompt. The hint names its largest folders."""
     part = PromptPart.of("the code", codebase)
-    return replace(part, hint=partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens))
+    return replace(
+        part,
+        hint=partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens),
+    )
 
 
 def failure_part(failure: str) -> PromptPart:
@@ -100,7 +113,9 @@ def require_fit_of(context: CheckContext) -> RequireFit:
 
 
 def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, float]]:
-    """Return the top-level folders and files with the most code in a rollup, and their shares of it."""
+    """Return the top-level folders and files with the most code in a rollup, and their shares of
+    it.
+    """
     return _largest(_sizes(pieces))
 
 
@@ -135,7 +150,10 @@ def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
 
 def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: int) -> str:
     largest = find()
-    named = [f"{folder} (about {count_of(max(1, round(share * tokens)), 'token')})" for folder, share in largest]
+    named = [
+        f"{folder} (about {count_of(max(1, round(share * tokens)), 'token')})"
+        for folder, share in largest
+    ]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
     hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
     return f"{hint}; most of it is in {', '.join(named)}" if named else hint

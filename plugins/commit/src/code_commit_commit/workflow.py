@@ -45,12 +45,12 @@ def commit(run: Run) -> Result:
     """Change the code as the query describes until `build.sh` passes, with up to `repairs` repairs.
 
     Raises:
-        NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the prompt does not
-            fit into the model's window, or git could not commit.
-        LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the message names a red
-            build.
-        ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
-            file that changed in the meantime, or contains a key.
+        NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the
+            prompt does not fit into the model's window, or git could not commit.
+        LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the
+            message names a red build.
+        ResponseRefused: no response was applied: the last one is not usable, changes a path that is
+            not allowed or a file that changed in the meantime, or contains a key.
     """
     context, seen = read_context(run)
     order = run.settings.prompt_order
@@ -73,7 +73,10 @@ def commit(run: Run) -> Result:
     watch = partial(watch_response, run.max_files)
     for number in range(1, run.options.repairs + 2):
         unusable, applied = None, False
-        with run.span("attempt", number=number), _limits_name_the_build(number - 1, _build_state(red, cannot_run)):
+        with (
+            run.span("attempt", number=number),
+            _limits_name_the_build(number - 1, _build_state(red, cannot_run)),
+        ):
             try:
                 label = "initial-query" if number == 1 else "repair-query"
                 completion = model.complete(request, label=label, watch=watch, parts=parts)
@@ -95,7 +98,9 @@ def commit(run: Run) -> Result:
         if repetition.notice(completion.text, str(unusable or ""), applied=applied):
             break
         failure = failure_text(str(unusable or ""), red, seen.returned, cannot_run)
-        request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
+        request = _request(
+            repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked
+        )
         parts = (*inputs, failure_part(failure), replacements_part(replacements.latest))
     return _failed(
         run,
@@ -116,7 +121,12 @@ def _preview(run: Run, changes: Sequence[Change]) -> Result:
         return Result(Outcome.REACHED, summary, {**paths(()), "nothing_to_change": True})
     run.say(run.diff(changes))
     hint = f"`code-commit apply {run.folder.name}` applies it" if "apply" in run.commands else ""
-    return Result(Outcome.REACHED, f"{count(different)} would change; nothing was written", paths(different), hint)
+    return Result(
+        Outcome.REACHED,
+        f"{count(different)} would change; nothing was written",
+        paths(different),
+        hint,
+    )
 
 
 def _request(prompt: tuple[str, ...], *, marked: bool) -> Request:
@@ -145,8 +155,14 @@ def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) ->
         summary = "nothing to change: every file already has the content of the response, and the build passes"
         return Result(Outcome.REACHED, summary, {**paths(changes), "nothing_to_change": True})
     if not changes:
-        return Result(Outcome.NOT_REACHED, "the build passes, but later responses reverted all changes", paths(changes))
-    summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (attempts > 1)
+        return Result(
+            Outcome.NOT_REACHED,
+            "the build passes, but later responses reverted all changes",
+            paths(changes),
+        )
+    summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (
+        attempts > 1
+    )
     if git is None:
         return Result(Outcome.REACHED, summary, paths(changes))
     try:
@@ -181,7 +197,9 @@ def _require_green(run: Run) -> None:
 
 
 def _red_before(run: Run, red: ProcessResult | None) -> str:
-    """Return how build.sh ends on the files from before the run, if it fails or if that is not known."""
+    """Return how build.sh ends on the files from before the run, if it fails or if that is not
+    known.
+    """
     timed_out = red is not None and red.timed_out
     if run.settings.build_untouched != "after" or timed_out or run.is_known_green():
         return ""
@@ -224,7 +242,9 @@ def _limits_name_the_build(attempts: int, state: str) -> Iterator[None]:
         if not state:
             raise
         build = f"the build is red: {state} after {count_of(attempts, 'attempt')}"
-        raise LimitReached(f"{build}; no further repair: {limit.message}", hint=limit.hint) from limit
+        raise LimitReached(
+            f"{build}; no further repair: {limit.message}", hint=limit.hint
+        ) from limit
 
 
 def _failed(
@@ -239,8 +259,8 @@ def _failed(
 ) -> Result:
     """End the run after its last attempt.
 
-    `cannot_run` is why the last build could not run, `changed` whether a response changed files. `repeated` is how the
-    last response repeats another one.
+    `cannot_run` is why the last build could not run, `changed` whether a response changed files.
+    `repeated` is how the last response repeats another one.
 
     Raises:
         ResponseRefused: no response was applied.

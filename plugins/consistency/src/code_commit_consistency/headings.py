@@ -27,15 +27,16 @@ STYLES = (
     "bulleted",
     "run-in",
 )
-"""The styles of headings: Markdown levels, also as underlines; other styles alone on a line; or, only for names in
-`SECTIONS`, at the start of a paragraph. The most reliable style comes first.
+"""The styles of headings: Markdown levels, also as underlines; other styles alone on a line; or,
+only for names in `SECTIONS`, at the start of a paragraph. The most reliable style comes first.
 """
 
 
 class Heading(NamedTuple):
     """A heading from `start` to `after`, where the text of its section begins.
 
-    `title` is one of `SECTIONS` when it is `known`, in any spelling; else the written title without decoration.
+    `title` is one of `SECTIONS` when it is `known`, in any spelling; else the written title without
+    decoration.
     """
 
     start: int
@@ -58,12 +59,15 @@ _NUMBER = re.compile(
 _BETWEEN_WORDS = r"[ \t\u00a0\u2010-\u2015-]{1,4}"
 _KNOWN = {
     name: re.compile(
-        _BETWEEN_WORDS.join("(?:and|&)" if word == "and" else word for word in name.split()) + r"(?![^\W_])",
+        _BETWEEN_WORDS.join("(?:and|&)" if word == "and" else word for word in name.split())
+        + r"(?![^\W_])",
         re.IGNORECASE,
     )
     for name in SECTIONS
 }
-_RUN_IN = re.compile(r"[*_]{0,3}[ \t]{0,4}(?:[:\u2013\u2014]|-[ \t])[*_]{0,3}[ \t]*+|[*_]{1,3}\.?[ \t]*+")
+_RUN_IN = re.compile(
+    r"[*_]{0,3}[ \t]{0,4}(?:[:\u2013\u2014]|-[ \t])[*_]{0,3}[ \t]*+|[*_]{1,3}\.?[ \t]*+"
+)
 _BLANKS = " \t\r\n"
 _DECORATION = " \t\r\n*_#:.`\u2013\u2014-"
 _LONGEST_TITLE = 80
@@ -108,7 +112,9 @@ def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
         return None
     if not style.startswith("#") or underline:
         alone = not above.strip(_BLANKS) and (underline or not below.strip(_BLANKS))
-        if not alone or not _reads_like_a_title(title, words, bold="bold" in style, capitals=not underline):
+        if not alone or not _reads_like_a_title(
+            title, words, bold="bold" in style, capitals=not underline
+        ):
             return None
     return Heading(start, after, title, style, known=False)
 
@@ -153,4 +159,6 @@ def _reads_like_a_title(title: str, words: str, *, bold: bool, capitals: bool) -
     if bold and not words.rstrip(" \t:.").endswith(("*", "_")):
         return False
     long_words = (word for word in title.split() if len(word) > _SMALL_WORD)
-    return not capitals or (title[0].isupper() and not any(word[0].islower() for word in long_words))
+    return not capitals or (
+        title[0].isupper() and not any(word[0].islower() for word in long_words)
+    )

@@ -18,7 +18,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     "write agent-config/consistency-report.txt; the code stays unchanged",
                     selects=True,
                 ),
-                Flag(("--samples",), "number of reports to request at once, 1 to 16 (default 1)", metavar="N"),
+                Flag(
+                    ("--samples",),
+                    "number of reports to request at once, 1 to 16 (default 1)",
+                    metavar="N",
+                ),
             ),
             run="code_commit_consistency.workflow:report",
             options="code_commit_consistency.options:ConsistencyOptions",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 
-from code_commit.plugin_api import Model, NotReady, PromptPart, PromptSize, RolledUp, Tree, join_paths, read_text
+from code_commit.plugin_api import (
+    Model,
+    NotReady,
+    PromptPart,
+    PromptSize,
+    RolledUp,
+    Tree,
+    join_paths,
+    read_text,
+)
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 SPECIFICATION = "UserSpecification.md"
@@ -15,12 +24,17 @@ _SHORTEN = "leave code out with `code-commit rollup --exclude PATTERN`, or choos
 
 
 def system_prompt() -> str:
-    """Return the system prompt of seed 001, "Checking Consistency", word for word, with a final newline."""
+    """Return the system prompt of seed 001, "Checking Consistency", word for word, with a final
+    newline.
+    """
     return (files("code_commit_consistency") / "system_prompt.txt").read_text("utf-8")
 
 
 def consistency_prompt(query: str, codebase: str) -> str:
-    """Return the whole prompt. As the system prompt says, `query` may be empty and `codebase` partial."""
+    """Return the whole prompt.
+
+    As the system prompt says, `query` may be empty and `codebase` partial.
+    """
     return "\n".join((system_prompt(), _labelled("query", query), _labelled("codebase", codebase)))
 
 
@@ -46,7 +60,9 @@ def read_codebase(tree: Tree) -> str:
     codebase = read_text(tree, CODEBASE)
     if codebase is None or not codebase.strip():
         what = "is missing" if codebase is None else "is empty"
-        raise NotReady(f"{CODEBASE} {what}", hint="collect the code with codeRollup.sh or `code-commit rollup`")
+        raise NotReady(
+            f"{CODEBASE} {what}", hint="collect the code with codeRollup.sh or `code-commit rollup`"
+        )
     return codebase
 
 

@@ -1,7 +1,7 @@
 """Write the reports: `agent-config/consistency-report.txt` and a JSON document next to it.
 
-Further samples are in `consistency-report-2.txt` to `-16.txt`. The workflow owns all these names: a run replaces the
-whole set, so that no report of an earlier run remains.
+Further samples are in `consistency-report-2.txt` to `-16.txt`. The workflow owns all these names: a
+run replaces the whole set, so that no report of an earlier run remains.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ def require_room(root: Path, count: int) -> None:
             raise NotReady(f"{FOLDER} is not writable", hint="the report is written to this folder")
         for name in (*_names(count), DOCUMENT):
             if _is_folder(name, folder):
-                raise NotReady(f"{FOLDER}/{name} is a folder", hint="move it away: the report has this name")
+                raise NotReady(
+                    f"{FOLDER}/{name} is a folder", hint="move it away: the report has this name"
+                )
 
 
 def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
-    """Replace the reports of earlier runs with these, each atomically; `run` is this run's unique name.
+    """Replace the reports of earlier runs with these, each atomically; `run` is this run's unique
+    name.
 
-    The document is removed first and written last: while it exists, it matches the reports that it names. A link in the
-    place of a report is replaced, not followed.
+    The document is removed first and written last: while it exists, it matches the reports that it
+    names. A link in the place of a report is replaced, not followed.
 
     Raises:
         NotReady: they cannot be written; reports of an earlier run may be deleted.
@@ -58,13 +61,17 @@ def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> Non
         with _folder(root) as folder:
             fcntl.flock(folder, fcntl.LOCK_EX)  # two runs may end at the same time
             with _staged({**written, DOCUMENT: described}, folder, run) as staged:
-                for name in (DOCUMENT, *(name for name in _names(MOST_REPORTS) if name not in written)):
+                for name in (
+                    DOCUMENT,
+                    *(name for name in _names(MOST_REPORTS) if name not in written),
+                ):
                     _remove(name, folder)
                 for name in (*written, DOCUMENT):
                     os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise NotReady(
-            f"cannot write the report to {FOLDER}: {error.strerror}", hint=f"the responses are in logs/{run}"
+            f"cannot write the report to {FOLDER}: {error.strerror}",
+            hint=f"the responses are in logs/{run}",
         ) from error
 
 
@@ -81,7 +88,9 @@ def _folder(root: Path) -> Iterator[int]:
     try:
         handle = os.open(root / FOLDER, _FOLDER_ONLY)
     except OSError as error:
-        raise NotReady(f"cannot open {FOLDER}: {error.strerror}", hint="it must be a folder, not a link") from error
+        raise NotReady(
+            f"cannot open {FOLDER}: {error.strerror}", hint="it must be a folder, not a link"
+        ) from error
     try:
         yield handle
     finally:
@@ -90,7 +99,9 @@ def _folder(root: Path) -> Iterator[int]:
 
 @contextmanager
 def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[dict[str, str]]:
-    """Write `contents` under temporary names, readable by the owner only; remove those that are not renamed."""
+    """Write `contents` under temporary names, readable by the owner only; remove those that are not
+    renamed.
+    """
     staged = {name: f".{name}.{run}" for name in contents}
     try:
         for name, content in contents.items():

@@ -10,8 +10,8 @@ from code_commit_consistency.headings import SECTIONS, STYLES, Heading, headings
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as written and `text`
-    everything after it, both with line endings.
+    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as
+    written and `text` everything after it, both with line endings.
     """
 
     name: str
@@ -21,7 +21,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionedReport:
-    """A report: `preamble` and the headings and texts of `sections`, joined, are exactly the report."""
+    """A report: `preamble` and the headings and texts of `sections`, joined, are exactly the
+    report.
+    """
 
     preamble: str
     sections: tuple[Section, ...]
@@ -47,8 +49,8 @@ class SectionedReport:
 def sectioned(report: str) -> SectionedReport:
     """Find the sections of a report.
 
-    The style of most of the requested names is the style of the report's sections: a name in another style is only a
-    mention, and another title in that style is an extra section.
+    The style of most of the requested names is the style of the report's sections: a name in
+    another style is only a mention, and another title in that style is an extra section.
     """
     found = list(headings(report, fences=True))
     if not any(heading.known for heading in found):
@@ -75,13 +77,17 @@ def _section_headings(found: Sequence[Heading]) -> list[Heading]:
             if heading.style == style or heading.title not in covered:
                 chosen.append(heading)
         # A higher heading ends a section too; before the first one, it is the title of the report.
-        elif heading.style == style or (inside and "#" in heading.style and "#" in style and heading.style < style):
+        elif heading.style == style or (
+            inside and "#" in heading.style and "#" in style and heading.style < style
+        ):
             chosen.append(heading)
     return chosen
 
 
 def _usual_style(found: Iterable[Heading]) -> tuple[str, set[str]]:
-    """Return the style of most names, and these names; without any, the highest Markdown level in use."""
+    """Return the style of most names, and these names; without any, the highest Markdown level in
+    use.
+    """
     names: dict[str, set[str]] = {}
     for heading in found:
         if heading.known:

@@ -39,10 +39,12 @@ from code_commit_consistency.wrapping import wrapped
 def report(run: Run) -> Result:
     """Request `samples` reports, write them, and print them wrapped.
 
-    If any of them is incomplete, the reports of an earlier run stay; the new responses are only in the run folder.
+    If any of them is incomplete, the reports of an earlier run stay; the new responses are only in
+    the run folder.
 
     Raises:
-        NotReady: there is no code rollup, the prompt exceeds the model's window, or the report cannot be written.
+        NotReady: there is no code rollup, the prompt exceeds the model's window, or the report
+            cannot be written.
         ResponseRefused: a report is empty or incomplete, or has none of the sections.
     """
     model = run.model()
@@ -85,7 +87,11 @@ def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -
 
 
 def _require_all(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
-    errors = {number: result for number, result in enumerate(results, 1) if isinstance(result, BaseException)}
+    errors = {
+        number: result
+        for number, result in enumerate(results, 1)
+        if isinstance(result, BaseException)
+    }
     for number, error in errors.items() if len(results) > 1 else ():
         run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))
     if errors:
@@ -112,10 +118,18 @@ def _warn(run: Run, samples: Sequence[Json]) -> None:
             if sample[what]:
                 names = ", ".join(sample[what])
                 sections = f"{what} section{'s' * (len(sample[what]) > 1)}"
-                run.emit(MessageLogged(f"{FOLDER}/{sample['report']}: {sections}: {names}", level="warning"))
+                run.emit(
+                    MessageLogged(
+                        f"{FOLDER}/{sample['report']}: {sections}: {names}", level="warning"
+                    )
+                )
 
 
 def _show(run: Run, completions: Sequence[Completion]) -> None:
     for number, completion in enumerate(completions, 1):
-        above = "\n" * (number > 1) + f"--- {FOLDER}/{report_name(number)} ---\n\n" if len(completions) > 1 else ""
+        above = (
+            "\n" * (number > 1) + f"--- {FOLDER}/{report_name(number)} ---\n\n"
+            if len(completions) > 1
+            else ""
+        )
         run.say(above + wrapped(completion.text))

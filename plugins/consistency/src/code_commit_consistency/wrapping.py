@@ -24,17 +24,23 @@ _MARGIN = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")
 def wrapped(report: str, width: int = WIDTH) -> str:
     """Return `report` with its paragraphs wrapped at `width` characters.
 
-    Paragraphs whose lines all fit stay unchanged, and so do headings, rules, tables and code. List items and quotations
-    keep their indentation. Words longer than a line are not broken.
+    Paragraphs whose lines all fit stay unchanged, and so do headings, rules, tables and code. List
+    items and quotations keep their indentation. Words longer than a line are not broken.
     """
     shown = []
     for lines, wraps in _blocks(report):
-        shown += _rewrapped(lines, width) if wraps and any(len(line) > width for line in lines) else lines
+        shown += (
+            _rewrapped(lines, width)
+            if wraps and any(len(line) > width for line in lines)
+            else lines
+        )
     return "\n".join(shown)
 
 
 def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield the lines of each paragraph and list item with True, and every other line alone with False."""
+    """Yield the lines of each paragraph and list item with True, and every other line alone with
+    False.
+    """
     block: list[str] = []
     fence = CodeFence()
     for line in (line.removesuffix("\r") for line in report.split("\n")):
@@ -55,7 +61,9 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _starts_block(line: str, first: str) -> bool:
-    """Return whether `line` starts a new block instead of continuing the paragraph that begins with `first`."""
+    """Return whether `line` starts a new block instead of continuing the paragraph that begins with
+    `first`.
+    """
     margin = _margin(line)
     return bool(_BULLET.match(line, len(margin))) or margin.count(">") != _margin(first).count(">")
 
@@ -69,7 +77,9 @@ def _rewrapped(lines: list[str], width: int) -> list[str]:
     margin = _margin(lines[0])
     bullet = _BULLET.match(lines[0], len(margin))
     hanging = margin + " " * (len(bullet[0]) if bullet else 0)
-    words = " ".join([lines[0][len(hanging) :], *(line[len(_margin(line)) :] for line in lines[1:])])
+    words = " ".join(
+        [lines[0][len(hanging) :], *(line[len(_margin(line)) :] for line in lines[1:])]
+    )
     if len(hanging) > width // 2 or not words.strip():
         return lines
     return textwrap.wrap(

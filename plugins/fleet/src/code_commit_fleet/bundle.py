@@ -1,6 +1,7 @@
 """The result of a unit as bytes, which a worker sends and the driver unpacks. Both limit its size.
 
-It is a line of JSON (the record, and name and size of each file), then the files, compressed together.
+It is a line of JSON (the record, and name and size of each file), then the files, compressed
+together.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _NAME = re.compile(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}")
 
 
 def pack(record: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return a result. If the files are too large together, cut the last ones to their tails, or leave them out."""
+    """Return a result.
+
+    If the files are too large together, cut the last ones to their tails, or leave them out.
+    """
     packer = zlib.compressobj(1)
     parts: list[bytes] = []
     index: list[tuple[str, int]] = []

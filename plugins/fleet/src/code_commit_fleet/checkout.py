@@ -31,7 +31,14 @@ _PASSED = (
 )
 # A silent service ends a fetch after a minute.
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be any number
-_SLOW = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60", "-c", "transfer.credentialsInUrl=die")
+_SLOW = (
+    "-c",
+    "http.lowSpeedLimit=1",
+    "-c",
+    "http.lowSpeedTime=60",
+    "-c",
+    "transfer.credentialsInUrl=die",
+)
 
 
 class WorkerFolder:
@@ -68,10 +75,20 @@ class WorkerFolder:
             with lock:
                 git, env = Git(mirror), _environment(mirror)
                 if not commit or not _has(git, env, kept):
-                    _fetch(mirror, url, f"+{wanted}:{kept}", sha256=len(commit) == _SHA256, timeout=timeout)
+                    _fetch(
+                        mirror,
+                        url,
+                        f"+{wanted}:{kept}",
+                        sha256=len(commit) == _SHA256,
+                        timeout=timeout,
+                    )
                 project.parent.mkdir(parents=True, mode=0o700)
                 git.run(["worktree", "prune"], env=env)
-                git.run(["worktree", "add", "--quiet", "--detach", "--", str(project), kept], env=env, timeout=timeout)
+                git.run(
+                    ["worktree", "add", "--quiet", "--detach", "--", str(project), kept],
+                    env=env,
+                    timeout=timeout,
+                )
         except GitError as error:
             raise NotReady(f"{url} cannot be cloned: {error.message}") from None
         except OSError as error:
@@ -91,7 +108,9 @@ def _has(git: Git, env: Mapping[str, str], reference: str) -> bool:
 
 
 def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float) -> None:
-    """Fetch one commit into a mirror. The hash of a repository's objects is unknown until its service answers.
+    """Fetch one commit into a mirror.
+
+    The hash of a repository's objects is unknown until its service answers.
 
     Raises:
         GitError: git cannot reach it, or it has no such commit.
@@ -101,8 +120,15 @@ def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float
     if not (mirror / "HEAD").exists():
         form = "sha256" if sha256 else "sha1"
         git.run(["init", "--quiet", "--bare", "--template=", f"--object-format={form}"], env=env)
-    # A repository that is itself a shallow clone lacks the parents of some commits: accept these commits.
-    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow"]
+    # A repository that is itself a shallow clone lacks the parents of some commits: accept these
+    # commits.
+    options = [
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+        "--update-shallow",
+    ]
     try:
         git.run([*_SLOW, "fetch", *options, "--", url, refspec], env=env, timeout=timeout)
     except GitError as error:
@@ -134,13 +160,23 @@ def push(project: Path, url: str, branch: str, message: str, *, timeout: float) 
     git = Git(project)
     git.run(["commit", "--quiet", "--no-verify", "--message", message])
     env = _environment(Path(os.fsdecode(git.run(["rev-parse", "--absolute-git-dir"]).strip())))
-    git.run([*_SLOW, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"], env=env, timeout=timeout)
+    git.run(
+        [*_SLOW, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"],
+        env=env,
+        timeout=timeout,
+    )
 
 
 def _environment(folder: Path) -> dict[str, str]:
     passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
     ssh = {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"}
-    return {**passed, **ssh, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _TRANSPORTS, "GIT_ASKPASS": "false"}
+    return {
+        **passed,
+        **ssh,
+        "GIT_DIR": str(folder),
+        "GIT_ALLOW_PROTOCOL": _TRANSPORTS,
+        "GIT_ASKPASS": "false",
+    }
 
 
 def _remove_abandoned() -> None:

@@ -1,7 +1,7 @@
 """Send units to the workers of Dask, and receive their results.
 
-If a worker is lost, Dask silently runs its tasks again, and you would pay twice. So each try is pinned to one worker
-and has its own key, and the driver monitors the workers itself.
+If a worker is lost, Dask silently runs its tasks again, and you would pay twice. So each try is
+pinned to one worker and has its own key, and the driver monitors the workers itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _LOCAL = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.admin.system-monitor.disk": False,
-    "distributed.worker.profile.enabled": False,  # nobody looks at it; with the ticks, it took 7% of a core
+    # Nobody looks at it; with the ticks, it took 7% of a core.
+    "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
 }
 _EVERYWHERE = {
@@ -47,7 +48,9 @@ _FAULTS = (OSError, TimeoutError, RuntimeError)  # what a client raises when the
 
 @contextmanager
 def local_cluster(slots: int) -> Iterator[DaskCluster]:
-    """Yield a cluster in this process, with a thread per slot. Nobody else can reach it: it has no port for units.
+    """Yield a cluster in this process, with a thread per slot.
+
+    Nobody else can reach it: it has no port for units.
 
     Dask also opens two ports for its web pages. They are on loopback, and serve no pages.
     """
@@ -73,12 +76,15 @@ def local_cluster(slots: int) -> Iterator[DaskCluster]:
 def remote_cluster(
     address: str, *, wait: float, insecure: bool, report: Callable[[str], None]
 ) -> Iterator[DaskCluster]:
-    """Yield the cluster of the scheduler at `address`. If it is lost, try to reconnect for up to `wait` seconds.
+    """Yield the cluster of the scheduler at `address`.
+
+    If it is lost, try to reconnect for up to `wait` seconds.
 
     `report` gets lines for people.
 
     Raises:
-        NotReady: the connection is not secure, the scheduler cannot be reached, or its versions differ.
+        NotReady: the connection is not secure, the scheduler cannot be reached, or its versions
+            differ.
     """
     if not address.startswith("tls://") and not insecure:
         raise NotReady(
@@ -88,7 +94,11 @@ def remote_cluster(
     _quiet()
 
     def connect(seconds: float) -> Client:
-        security = None if insecure and not address.startswith("tls://") else Security(require_encryption=True)
+        security = (
+            None
+            if insecure and not address.startswith("tls://")
+            else Security(require_encryption=True)
+        )
         return Client(address, security=security, timeout=seconds, set_as_default=False)
 
     with dask.config.set(_EVERYWHERE):
@@ -116,7 +126,10 @@ def _quiet() -> None:
 
 
 class DaskCluster:
-    """Implements `driver.Cluster`. `connect` creates a new client after the scheduler was lost; a local one stays."""
+    """Implements `driver.Cluster`.
+
+    `connect` creates a new client after the scheduler was lost; a local one stays.
+    """
 
     def __init__(
         self,
@@ -152,7 +165,13 @@ class DaskCluster:
         payload = json.dumps(order).encode()
         try:
             future = self._client.submit(
-                unit.run_unit, payload, key=key, workers=[worker], allow_other_workers=False, pure=False, retries=0
+                unit.run_unit,
+                payload,
+                key=key,
+                workers=[worker],
+                allow_other_workers=False,
+                pure=False,
+                retries=0,
             )
         except _FAULTS as error:
             self._lost.append(Ended(key, None, f"the scheduler was lost: {error}"))
@@ -218,14 +237,18 @@ class DaskCluster:
         finally:
             with suppress(*_FAULTS):
                 future.release()
-        return Ended(key, data) if isinstance(data, bytes) else Ended(key, None, "its result is not bytes")
+        return (
+            Ended(key, data)
+            if isinstance(data, bytes)
+            else Ended(key, None, "its result is not bytes")
+        )
 
     def _fetch(self, future: Future[bytes], worker: str) -> Any:
         """Fetch a result from its worker.
 
         Raises:
-            Exception: it cannot be fetched. If its worker has left, raise at once: Dask would wait for that worker, to
-                run the unit again.
+            Exception: it cannot be fetched. If its worker has left, raise at once: Dask would wait
+                for that worker, to run the unit again.
         """
         if self._local is not None:
             return future.result(timeout=_FETCH)
@@ -256,20 +279,30 @@ class DaskCluster:
             if self._client.status != "running":
                 raise OSError("not connected")
             present = dict(self._client.nthreads())
-            new = [worker for worker in present if worker not in self._seen and worker not in self._refused]
-            theirs: dict[str, Any] = self._client.run(versions.ours, workers=new, on_error="return") if new else {}
+            new = [
+                worker
+                for worker in present
+                if worker not in self._seen and worker not in self._refused
+            ]
+            theirs: dict[str, Any] = (
+                self._client.run(versions.ours, workers=new, on_error="return") if new else {}
+            )
         except (*_FAULTS, ValueError):
             self._reconnect()
             return
         for worker in new:
             found = theirs.get(worker)
             differences = (
-                versions.differences(found) if isinstance(found, dict) else [f"no code-commit-fleet ({found})"]
+                versions.differences(found)
+                if isinstance(found, dict)
+                else [f"no code-commit-fleet ({found})"]
             )
             if differences:
                 self._refused.add(worker)
                 self._report(f"warning: worker {worker} gets no units: {', '.join(differences)}")
-        self._seen = {worker: count for worker, count in present.items() if worker not in self._refused}
+        self._seen = {
+            worker: count for worker, count in present.items() if worker not in self._refused
+        }
 
     def _reconnect(self) -> None:
         """Record all running tries as lost, and reconnect to the scheduler.
@@ -280,7 +313,9 @@ class DaskCluster:
         self._lost += [Ended(key, None, _SCHEDULER_LOST) for key in self._futures]
         self._futures.clear()
         self._seen = {}
-        self._report(f"warning: the scheduler was lost; trying to reconnect for {self._wait:g} seconds")
+        self._report(
+            f"warning: the scheduler was lost; trying to reconnect for {self._wait:g} seconds"
+        )
         old = self._client
         threading.Thread(target=self._close_client, args=(old,), daemon=True).start()
         end = time.monotonic() + self._wait
@@ -291,5 +326,7 @@ class DaskCluster:
                 return
             except (*_FAULTS, ValueError) as again:
                 if time.monotonic() > end:
-                    raise NotReady(f"the scheduler was lost and did not come back: {again}") from None
+                    raise NotReady(
+                        f"the scheduler was lost and did not come back: {again}"
+                    ) from None
                 time.sleep(0.5)

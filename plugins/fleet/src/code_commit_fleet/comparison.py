@@ -1,4 +1,6 @@
-"""Compare models: how often each reaches its goal, and what a success costs, with confidence intervals of 95 %."""
+"""Compare models: how often each reaches its goal, and what a success costs, with confidence
+intervals of 95 %.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _Z = 1.96  # standard errors on each side of a mean
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value and the limits of its confidence interval, None if there are too few samples for them."""
+    """A value and the limits of its confidence interval, None if there are too few samples for
+    them.
+    """
 
     value: float
     low: float | None = None
@@ -27,7 +31,9 @@ class Sample:
 
 
 def success_rate(samples: Sequence[Sample]) -> Interval | None:
-    """Return the share of reached units with Wilson's score interval, which suits few units; None without units."""
+    """Return the share of reached units with Wilson's score interval, which suits few units; None
+    without units.
+    """
     n = len(samples)
     if not n:
         return None
@@ -39,9 +45,11 @@ def success_rate(samples: Sequence[Sample]) -> Interval | None:
 
 
 def price_of_success(samples: Sequence[Sample]) -> Interval | None:
-    """Return the USD of all units, also failed ones, per reached unit; None if a cost is unknown or no unit is reached.
+    """Return the USD of all units, also failed ones, per reached unit; None if a cost is unknown or
+    no unit is reached.
 
-    The interval is for a ratio of two means on a logarithmic scale (delta method), so that it stays above 0.
+    The interval is for a ratio of two means on a logarithmic scale (delta method), so that it stays
+    above 0.
     """
     n, costs = len(samples), [each.cost for each in samples if each.cost is not None]
     successes = sum(each.reached for each in samples)
@@ -52,7 +60,9 @@ def price_of_success(samples: Sequence[Sample]) -> Interval | None:
     if n < 2 or not mean:  # noqa: PLR2004 - one sample has no spread
         return Interval(ratio)
     # Relative to their means: the square of a tiny cost would be 0.
-    pairs = [(each.cost / mean - 1, each.reached / p - 1) for each in samples if each.cost is not None]
+    pairs = [
+        (each.cost / mean - 1, each.reached / p - 1) for each in samples if each.cost is not None
+    ]
     variance = sum((cost - success) ** 2 for cost, success in pairs) / (n - 1) / n
     factor = math.exp(_Z * math.sqrt(variance))
     return Interval(ratio, ratio / factor, ratio * factor)

@@ -1,6 +1,7 @@
 """The driver decides which unit runs when: slots, caps of providers, retries and the budget.
 
-It knows nothing about Dask. A `Cluster` runs tries, each with its own key, and returns those that ended.
+It knows nothing about Dask. A `Cluster` runs tries, each with its own key, and returns those that
+ended.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from code_commit_fleet.plan import Unit
 _POLL = 0.5  # seconds between checks of the workers
 _UNRECORDED = "the fleet was killed, or the disk was full when it ended"
 _LATE = 120.0  # seconds after its time limit until a running unit counts as lost
-_FULL = 60.0  # seconds during which a worker with a full disk gets units only if there is no other worker
+# Seconds during which a worker with a full disk gets units only if there is no other worker.
+_FULL = 60.0
 _EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A try that ended. `data` is its result, or None if it was lost; then `error` is the reason."""
+    """A try that ended.
+
+    `data` is its result, or None if it was lost; then `error` is the reason.
+    """
 
     key: str
     data: bytes | None
@@ -52,7 +57,10 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that the driver enforces. Costs are in USD; None means no limit. Times are in seconds."""
+    """The limits that the driver enforces.
+
+    Costs are in USD; None means no limit. Times are in seconds.
+    """
 
     max_cost: float | None
     unit_max_cost: float | None
@@ -75,9 +83,10 @@ class _Running:
 class Driver:
     """Runs units, and records each try before the next decision.
 
-    `order` returns what a worker needs to run a unit: it gets the unit, the number of the try and its reserved cost.
-    `take` unpacks the result of a try. `report` is called at each start and end. `spent` is the cost of all ended
-    tries. At the end, `limited` is whether the budget stopped the driver, `idle` whether no worker came.
+    `order` returns what a worker needs to run a unit: it gets the unit, the number of the try and
+    its reserved cost. `take` unpacks the result of a try. `report` is called at each start and end.
+    `spent` is the cost of all ended tries. At the end, `limited` is whether the budget stopped the
+    driver, `idle` whether no worker came.
     """
 
     def __init__(
@@ -143,7 +152,9 @@ class Driver:
         """Return the worker with the most free slots, or "" if all are busy."""
         busy = Counter(each.worker for each in self._running.values())
         soon = time.monotonic() - _FULL
-        slots = {worker: count for worker, count in slots.items() if self._full.get(worker, soon) <= soon} or slots
+        slots = {
+            worker: count for worker, count in slots.items() if self._full.get(worker, soon) <= soon
+        } or slots
         free = {worker: count - busy[worker] for worker, count in slots.items()}
         worker = max(free, key=lambda each: free[each], default="")
         return worker if worker and free[worker] > 0 else ""
@@ -164,7 +175,10 @@ class Driver:
         if self.limits.max_cost is None:
             return True
         reserved = sum(each.reserved or 0.0 for each in self._running.values())
-        return self.spent + reserved + (self.limits.unit_max_cost or 0.0) <= self.limits.max_cost + _EPSILON
+        return (
+            self.spent + reserved + (self.limits.unit_max_cost or 0.0)
+            <= self.limits.max_cost + _EPSILON
+        )
 
     def _start(self, unit: Unit, worker: str) -> None:
         self._numbers[unit.unit] += 1
@@ -186,16 +200,20 @@ class Driver:
         return [Ended(key, None, "the worker does not answer") for key in late]
 
     def _end(self, ended: Ended) -> Unit | None:
-        """Record a try; return its unit if it should run again, because its worker was lost or has a full disk.
+        """Record a try; return its unit if it should run again, because its worker was lost or has
+        a full disk.
 
-        A worker with a full disk fails fast, so without `_full` it would take the units of the others.
+        A worker with a full disk fails fast, so without `_full` it would take the units of the
+        others.
         """
         running = self._running.pop(ended.key, None)
         if running is None:
             return None  # it was counted before
         unit, number = running.unit, running.number
         if ended.data is None:
-            tried = lost(unit, number, running.reserved, ended.error, time.monotonic() - running.started)
+            tried = lost(
+                unit, number, running.reserved, ended.error, time.monotonic() - running.started
+            )
         else:
             tried = self._take(unit, number, ended.data, running.reserved)
         self.folder.append("units.jsonl", tried.document())
@@ -217,9 +235,21 @@ class Driver:
             self._end(Ended(key, None, "the fleet was interrupted"))
 
 
-def lost(unit: Unit, number: int, reserved: float | None, error: str, seconds: float = 0.0) -> Tried:
+def lost(
+    unit: Unit, number: int, reserved: float | None, error: str, seconds: float = 0.0
+) -> Tried:
     """Return the record of a lost try. Its cost is unknown, so all of the reserved cost counts."""
-    return Tried(unit.unit, unit.repository, unit.model, number, LOST, None, reserved, round(seconds, 3), error=error)
+    return Tried(
+        unit.unit,
+        unit.repository,
+        unit.model,
+        number,
+        LOST,
+        None,
+        reserved,
+        round(seconds, 3),
+        error=error,
+    )
 
 
 def settle(folder: FleetFolder, units: Mapping[str, Unit]) -> None:

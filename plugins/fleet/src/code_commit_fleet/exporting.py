@@ -43,7 +43,9 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     folder = folder_of(host, arguments.file)
     if arguments.branches:
         if arguments.output:
-            raise UsageError("--output cannot be used with --branches, which creates branches in the repositories")
+            raise UsageError(
+                "--output cannot be used with --branches, which creates branches in the repositories"
+            )
         return _branches(host, folder)
     if arguments.csv:
         return _table(host, folder, arguments.output)
@@ -62,7 +64,9 @@ def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(_COLUMNS)
     for unit in folder.plan().units:
-        tried = records.get(unit.unit) or Tried(unit.unit, unit.repository, unit.model, 0, "waiting")
+        tried = records.get(unit.unit) or Tried(
+            unit.unit, unit.repository, unit.model, 0, "waiting"
+        )
         row = tried.document() | {"files": len(tried.files)}
         table.writerow([_cell(row[name]) for name in _COLUMNS])
     if output is None:
@@ -83,7 +87,9 @@ def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
     try:
         target.mkdir()
     except FileExistsError:
-        raise NotReady(f"{target} exists", hint="remove it, or choose another folder with --output") from None
+        raise NotReady(
+            f"{target} exists", hint="remove it, or choose another folder with --output"
+        ) from None
     except OSError as error:
         raise NotReady(f"{target} cannot be created: {error.strerror}") from error
     several = len({unit.model for unit, _ in rows}) > 1
@@ -105,7 +111,9 @@ def _patch_of(folder: FleetFolder, unit: Unit) -> bytes:
 
 def _write_new(path: Path, data: bytes) -> None:
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+        )
         with open(handle, "wb") as file:  # noqa: PTH123 - a handle
             file.write(data)
     except FileExistsError:
@@ -115,12 +123,16 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _branches(host: Host, folder: FleetFolder) -> int:
-    """Create the branch of each reached unit in its repository, without touching its files or its current branch."""
+    """Create the branch of each reached unit in its repository, without touching its files or its
+    current branch.
+    """
     failed = made = 0
     for unit, tried in _reached(folder):
         where = f"{unit.repository}: {unit.branch}"
         if not unit.commit:
-            host.out.note(f"{where}: {unit.url} is not on this machine; use --patches, or set push = true")
+            host.out.note(
+                f"{where}: {unit.url} is not on this machine; use --patches, or set push = true"
+            )
             failed += not tried.branch
             continue
         try:
@@ -146,7 +158,11 @@ def _branch(unit: Unit, patch: bytes) -> str:
         git.run(["read-tree", unit.commit], env=env)
         git.run(["apply", "--cached", "--binary", "--whitespace=nowarn", "-"], stdin=patch, env=env)
         tree = git.run(["write-tree"], env=env).decode().strip()
-    exists = git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{tree}}"], check=False).decode().strip()
+    exists = (
+        git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{tree}}"], check=False)
+        .decode()
+        .strip()
+    )
     if exists:
         if exists == tree:
             return "exists with this change"

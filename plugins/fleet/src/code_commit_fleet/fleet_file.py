@@ -19,12 +19,19 @@ from code_commit_workspace import did_you_mean, read_in_project
 LIMIT = 4 * 1024 * 1024  # bytes of fleet.toml, a list of repositories or a query
 _SCHEMES = {"https", "http", "ssh", "file"}
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_-]+)\s*\}\}")
-_BRANCH = re.compile(r"(?!.*(\.\.|//|@\{|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}(?<![./])")
+_BRANCH = re.compile(
+    r"(?!.*(\.\.|//|@\{|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}(?<![./])"
+)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")]
+Text = Annotated[
+    str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")
+]
 Model = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*$")
+    str,
+    StringConstraints(
+        min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*$"
+    ),
 ]
 
 
@@ -85,7 +92,10 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class FleetFile:
-    """A valid file: its settings, and the repositories in their order. `text` is the file as it was read."""
+    """A valid file: its settings, and the repositories in their order.
+
+    `text` is the file as it was read.
+    """
 
     path: Path
     text: str
@@ -115,7 +125,9 @@ def read_fleet_file(path: Path) -> FleetFile:
     try:
         table = FleetTable.model_validate(document)
     except ValidationError as error:
-        raise NotReady("\n".join(_described(each, path.name, lines) for each in error.errors())) from None
+        raise NotReady(
+            "\n".join(_described(each, path.name, lines) for each in error.errors())
+        ) from None
     return _Reader(path, text, table, lines).read()
 
 
@@ -127,7 +139,9 @@ def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -
         message = "unknown key" + did_you_mean(str(path[-1]), FleetTable.model_fields)
     elif error["type"] == "missing":
         message = "missing"
-    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    key = "".join(
+        f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path
+    ).removeprefix(".")
     return f"{file}:{line_of(path, lines)}: {key}: {message}"
 
 
@@ -151,7 +165,9 @@ def _read(folder: Path, name: str, shown: str) -> str:
 class _Reader:
     """Turns the tables of a file into repositories, and collects the errors."""
 
-    def __init__(self, path: Path, text: str, table: FleetTable, lines: dict[tuple[str | int, ...], int]) -> None:
+    def __init__(
+        self, path: Path, text: str, table: FleetTable, lines: dict[tuple[str | int, ...], int]
+    ) -> None:
         self.file = FleetFile(path, text, table, (), lines)
         self.folder = path.parent
         self.table = table
@@ -164,11 +180,17 @@ class _Reader:
             NotReady: it has errors.
         """
         table = self.table
-        query = self._query(table.query, table.query_file, self.file.where("query_file"), required=False)
+        query = self._query(
+            table.query, table.query_file, self.file.where("query_file"), required=False
+        )
         if not _BRANCH.fullmatch(table.branch) or table.branch == "HEAD":
-            self._error(self.file.where("branch"), f"branch: {table.branch!r} is not a valid branch name")
+            self._error(
+                self.file.where("branch"), f"branch: {table.branch!r} is not a valid branch name"
+            )
         if table.max_cost and table.unit_max_cost and table.unit_max_cost > table.max_cost:
-            self._error(self.file.where("unit_max_cost"), "unit_max_cost: it is larger than max_cost")
+            self._error(
+                self.file.where("unit_max_cost"), "unit_max_cost: it is larger than max_cost"
+            )
         found: dict[str, Repository] = {}
         for index, each in enumerate(table.repository):
             where = self.file.where("repository", index)
@@ -179,14 +201,17 @@ class _Reader:
                 if repository.name in found:
                     other = found[repository.name].where
                     self._error(
-                        place, f"there are two repositories {repository.name!r}, the other is at {other}; set `name`"
+                        place,
+                        f"there are two repositories {repository.name!r}, the other is at {other}; set `name`",
                     )
                 found[repository.name] = repository
         if not found and not self.errors:
             self._error(self.file.where("repository"), "repository: no repository was found")
         if self.errors:
             raise NotReady("\n".join(self.errors))
-        return FleetFile(self.file.path, self.file.text, table, tuple(found.values()), self.file.lines)
+        return FleetFile(
+            self.file.path, self.file.text, table, tuple(found.values()), self.file.lines
+        )
 
     def _error(self, where: str, message: str) -> None:
         self.errors.append(f"{where}: {message}")
@@ -195,7 +220,10 @@ class _Reader:
         """Yield file and line, and a table with a `url`, of each repository that `table` describes."""
         given = [name for name in ("url", "glob", "from_file") if getattr(table, name) is not None]
         if len(given) != 1:
-            self._error(where, f"repository: set one of url, glob and from_file{', not several' if given else ''}")
+            self._error(
+                where,
+                f"repository: set one of url, glob and from_file{', not several' if given else ''}",
+            )
         elif table.url is not None:
             yield where, table
         elif table.glob is not None:
@@ -209,7 +237,9 @@ class _Reader:
 
     def _matches(self, pattern: str, where: str) -> list[Path]:
         parts = Path(pattern).parts
-        fixed = next((at for at, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts))
+        fixed = next(
+            (at for at, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts)
+        )
         if "**" in parts:
             self._error(where, "glob: ** is not supported")
             return []
@@ -223,7 +253,9 @@ class _Reader:
         return [folder for folder in found if folder.is_dir() and not folder.name.startswith(".")]
 
     def _listed(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
-        """Yield the repositories of a list: one URL per line, or one JSON object per line in a `.jsonl` file."""
+        """Yield the repositories of a list: one URL per line, or one JSON object per line in a
+        `.jsonl` file.
+        """
         name = table.from_file or ""
         try:
             text = _read(self.folder, name, name)
@@ -241,9 +273,15 @@ class _Reader:
                 values = table.model_dump(exclude_none=True, exclude={"from_file"}) | row
                 each = RepositoryTable.model_validate(values)
             except (ValueError, TypeError, RecursionError) as error:
-                first: Any = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": error}
+                first: Any = (
+                    error.errors()[0]
+                    if isinstance(error, ValidationError)
+                    else {"loc": (), "msg": error}
+                )
                 message = str(first["msg"])
-                self._error(place, ": ".join([*map(str, first["loc"]), message[:1].lower() + message[1:]]))
+                self._error(
+                    place, ": ".join([*map(str, first["loc"]), message[:1].lower() + message[1:]])
+                )
                 continue
             if each.url is None or each.glob is not None:
                 self._error(place, "a repository of a list needs a url")
@@ -252,7 +290,9 @@ class _Reader:
         if not count:
             self._error(where, f"from_file: {name} lists no repository")
 
-    def _repository(self, table: RepositoryTable, where: str, index: int, query: str | None) -> Repository | None:
+    def _repository(
+        self, table: RepositoryTable, where: str, index: int, query: str | None
+    ) -> Repository | None:
         url = table.url or ""
         name = table.name or re.split(r"[/:]", url.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
         if problem := _url_problem(url):
@@ -261,7 +301,9 @@ class _Reader:
         if not _NAME.fullmatch(name):
             self._error(where, f"name: {name!r} is not a valid name of a repository; set `name`")
             return None
-        if table.ref is not None and (table.ref.startswith("-") or re.search(r"[\s~^:?*\[\\]|\.\.|@\{", table.ref)):
+        if table.ref is not None and (
+            table.ref.startswith("-") or re.search(r"[\s~^:?*\[\\]|\.\.|@\{", table.ref)
+        ):
             self._error(where, f"ref: {table.ref!r} is not the name of a branch, tag or commit")
             return None
         own = self._query(table.query, table.query_file, where, required=query is None)
@@ -278,14 +320,22 @@ class _Reader:
             self._error(where, f"query: the repository has no value for {{{{{key}}}}}")
         filled = _PLACEHOLDER.sub(lambda match: str(values.get(match[1], "")), text)
         at = ("models",) if table.models is None else ("repository", index, "models")
-        place = self.file.where(*at) if table.models is None or where.startswith(self.file.path.name) else where
+        place = (
+            self.file.where(*at)
+            if table.models is None or where.startswith(self.file.path.name)
+            else where
+        )
         models = tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
         setup = table.setup if table.setup is not None else self.table.setup
         build = table.build if table.build is not None else self.table.build
         path = _absolute(url, self.folder)
-        return Repository(name, path, table.ref or "", filled, models, setup or "", (build or "").strip(), where)
+        return Repository(
+            name, path, table.ref or "", filled, models, setup or "", (build or "").strip(), where
+        )
 
-    def _query(self, query: str | None, file: str | None, where: str, *, required: bool) -> str | None:
+    def _query(
+        self, query: str | None, file: str | None, where: str, *, required: bool
+    ) -> str | None:
         if query is not None and file is not None:
             self._error(where, "set query or query_file, not both")
             return None
@@ -324,8 +374,11 @@ def _url_problem(url: str) -> str:
     user, at, host = rest.partition("/")[0].rpartition("@")
     problems = {
         f"{url!r} looks like an option": url.startswith("-"),
-        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url and not separator,
-        "it has a password; remove it": not separator and _is_remote(url) and ":" in url.rpartition("@")[0],
+        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url
+        and not separator,
+        "it has a password; remove it": not separator
+        and _is_remote(url)
+        and ":" in url.rpartition("@")[0],
     }
     if separator:
         problems |= {

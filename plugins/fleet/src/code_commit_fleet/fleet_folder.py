@@ -29,14 +29,19 @@ from code_commit_workspace import open_regular, replace_file
 REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
 # Messages of the system and of git about a full disk.
 _UNITS = "units"
-_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file")
+_NO_ROOM = re.compile(
+    r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A try of a unit, as in a line of `units.jsonl`. `cost` is in USD, None if unknown, an upper bound if lost.
+    """A try of a unit, as in a line of `units.jsonl`.
 
-    `outcome` is that of the run, or `lost` (with its worker), `timeout`, or `skipped` (by `--skip`).
+    `cost` is in USD, None if unknown, an upper bound if lost.
+
+    `outcome` is that of the run, or `lost` (with its worker), `timeout`, or `skipped` (by
+    `--skip`).
     """
 
     unit: str
@@ -64,11 +69,17 @@ class Tried:
         If a unit ended before its first call, the obstacle may be gone by now.
         """
         never_began = self.outcome in {"not_ready", "limit"} and self.cost == 0
-        return self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
+        return (
+            self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
+        )
 
     def error_line(self, width: int) -> str:
         """Return the first line of the error, cut to `width` characters."""
-        return textwrap.shorten(self.error.splitlines()[0], width, placeholder=" …") if self.error else ""
+        return (
+            textwrap.shorten(self.error.splitlines()[0], width, placeholder=" …")
+            if self.error
+            else ""
+        )
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -118,8 +129,12 @@ class FleetFolder:
             self.path.mkdir(mode=0o700, exist_ok=True)
             for folder in (self.path, self.path / _UNITS):
                 if folder.is_symlink():
-                    raise NotReady(f"{folder} is a link", hint="remove it: results are written there")
-            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                    raise NotReady(
+                        f"{folder} is a link", hint="remove it: results are written there"
+                    )
+            handle = os.open(
+                self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
         except OSError as error:
             raise NotReady(f"{self.path} cannot be used: {error.strerror}") from error
         try:
@@ -137,7 +152,8 @@ class FleetFolder:
         replace_file(self.path / name, data, sync=True)
 
     def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Append a line to `units.jsonl` or `tries.jsonl`; after an incomplete line, begin a new one first.
+        """Append a line to `units.jsonl` or `tries.jsonl`; after an incomplete line, begin a new
+        one first.
 
         The line survives the end of this process; with `sync`, also a power loss.
 

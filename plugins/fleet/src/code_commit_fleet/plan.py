@@ -1,4 +1,7 @@
-"""Plan the units: each repository of a fleet file with each of its models. All errors are reported before one runs."""
+"""Plan the units: each repository of a fleet file with each of its models.
+
+All errors are reported before one runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _AT_ONCE = 8  # folders checked at the same time
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A repository with a model. `unit` is a hash of its inputs; `commit` is known only for a local folder.
+    """A repository with a model.
+
+    `unit` is a hash of its inputs; `commit` is known only for a local folder.
 
     `build` is the build command for a repository without build.sh.
     """
@@ -62,23 +67,31 @@ class Plan:
             ValueError: it is not one.
         """
         try:
-            units = tuple(Unit(**{name: str(value) for name, value in row.items()}) for row in document["units"])
+            units = tuple(
+                Unit(**{name: str(value) for name, value in row.items()})
+                for row in document["units"]
+            )
             return cls(units, int(document["pilot"]))
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a plan: {error}") from None
 
 
 def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan:
-    """Return the plan of a file. `again` are the units of an earlier plan, whose branches may exist.
+    """Return the plan of a file.
+
+    `again` are the units of an earlier plan, whose branches may exist.
 
     Raises:
-        NotReady: a model is unknown, a folder cannot be used, or a branch exists; the message has a line for each.
+        NotReady: a model is unknown, a folder cannot be used, or a branch exists; the message has a
+            line for each.
     """
     errors: list[str] = []
     providers = _providers(file, host, errors)
     for provider in sorted(file.settings.units_at_once.keys() - {*host.registry.providers}):
         close = did_you_mean(provider, host.registry.providers)
-        errors.append(f"{file.where('units_at_once')}: units_at_once: no provider is called {provider!r}{close}")
+        errors.append(
+            f"{file.where('units_at_once')}: units_at_once: no provider is called {provider!r}{close}"
+        )
     several = len({model for each in file.repositories for model, _ in each.models}) > 1
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(_check, file.repositories))
@@ -104,7 +117,8 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
 
 def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
     depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
-    # Without `build`: if you add it for a few repositories without build.sh, you do not pay for all others again.
+    # Without `build`: if you add it for a few repositories without build.sh, you do not pay for all
+    # others again.
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
     return Unit(
         name,
@@ -132,7 +146,10 @@ def _providers(file: FleetFile, host: Host, errors: list[str]) -> dict[str, str]
                 found[model] = provider
                 if not provider:
                     names = [
-                        each for one in definitions.values() for pair in one.models.items() for each in _names(pair)
+                        each
+                        for one in definitions.values()
+                        for pair in one.models.items()
+                        for each in _names(pair)
                     ]
                     errors.append(
                         f"{where}: models: no installed provider has a model {model!r}{did_you_mean(model, names)}"
@@ -157,7 +174,10 @@ def provider_of(model: str, definitions: Mapping[str, ProviderDefinition]) -> st
 
 
 def _check(repository: Repository) -> tuple[tuple[Repository, str], list[str]]:
-    """Return the commit of a folder, or why it cannot be used. A URL is checked only when it is cloned."""
+    """Return the commit of a folder, or why it cannot be used.
+
+    A URL is checked only when it is cloned.
+    """
     if not repository.url.startswith("/"):
         return (repository, ""), []
     try:
@@ -198,13 +218,19 @@ def _require_prepared(repository: Repository, commit: str) -> None:
     listing = ["ls-tree", "--name-only", "-z", commit, "--", "build.sh", "agent-config"]
     names = Git(Path(repository.url)).run(listing, reads_only=True).split(b"\0")
     if b"agent-config" in names:
-        raise NotReady(f"git tracks agent-config in {repository.url}, which is for keys; `git rm --cached` it")
+        raise NotReady(
+            f"git tracks agent-config in {repository.url}, which is for keys; `git rm --cached` it"
+        )
     if b"build.sh" not in names and not repository.build and not repository.setup:
-        raise NotReady(f"{repository.url} has no build.sh in its commit; commit one, or set `build` to the command")
+        raise NotReady(
+            f"{repository.url} has no build.sh in its commit; commit one, or set `build` to the command"
+        )
 
 
 def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
-    """Yield an error for each repository that occurs again, under another name, with the same query and model."""
+    """Yield an error for each repository that occurs again, under another name, with the same query
+    and model.
+    """
     where = {each.name: each.where for each in file.repositories}
     first: dict[str, Unit] = {}
     for unit in units:
@@ -215,7 +241,8 @@ def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
 
 
 def _existing_branches(units: list[Unit], file: FleetFile) -> Iterator[tuple[Unit, str, str]]:
-    """Yield the units of folders whose branch cannot be created, each with its line and the branch in its way.
+    """Yield the units of folders whose branch cannot be created, each with its line and the branch
+    in its way.
 
     git cannot create a branch `a/b` if there is a branch `a`.
     """
@@ -225,9 +252,13 @@ def _existing_branches(units: list[Unit], file: FleetFile) -> Iterator[tuple[Uni
         if unit.commit:
             folders.setdefault(unit.url, []).append(unit)
     for url, rows in folders.items():
-        above = {unit: [unit.branch, *map(str, PurePosixPath(unit.branch).parents)][:-1] for unit in rows}
+        above = {
+            unit: [unit.branch, *map(str, PurePosixPath(unit.branch).parents)][:-1] for unit in rows
+        }
         names = {f"refs/heads/{name}" for each in above.values() for name in each}
-        listing = Git(Path(url)).run(["for-each-ref", "--format=%(refname:lstrip=2)", *sorted(names)])
+        listing = Git(Path(url)).run(
+            ["for-each-ref", "--format=%(refname:lstrip=2)", *sorted(names)]
+        )
         for have in listing.decode().split():
             for unit in rows:
                 if have in above[unit] or have.startswith(f"{unit.branch}/"):

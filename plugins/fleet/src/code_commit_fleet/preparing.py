@@ -1,4 +1,6 @@
-"""Add files that a run needs and a repository may lack, only to the private copy and not to the result."""
+"""Add files that a run needs and a repository may lack, only to the private copy and not to the
+result.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare(project: Path, build: str) -> None:
-    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, if they are missing.
+    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, if they are
+    missing.
 
     Raises:
         NotReady: one of the files cannot be written.
@@ -32,7 +35,9 @@ def require_build(project: Path) -> None:
         NotReady: it has none.
     """
     if not os.path.lexists(project / "build.sh"):
-        raise NotReady("the repository has no build.sh; commit one, or set `build` in the fleet file")
+        raise NotReady(
+            "the repository has no build.sh; commit one, or set `build` in the fleet file"
+        )
 
 
 def _write(path: Path, text: str, flags: int, mode: int) -> None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Shows starts and ends of units: JSON events on stdout, or lines on stderr, with a bar on a terminal."""
+    """Shows starts and ends of units: JSON events on stdout, or lines on stderr, with a bar on a
+    terminal.
+    """
 
     def __init__(self, host: Host, *, as_json: bool) -> None:
         self._host = host
@@ -35,12 +37,25 @@ class Progress:
         self.event("fleet.started", units=len(plan.units), waiting=len(waiting), pilot=plan.pilot)
         if self._json:
             return
-        self._host.out.note(count_of(len(plan.units), "unit") + (f", {finished} finished before" if records else ""))
+        self._host.out.note(
+            count_of(len(plan.units), "unit") + (f", {finished} finished before" if records else "")
+        )
         if self._total and can_repaint(sys.stderr, self._host.environ):
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeElapsedColumn,
+            )
 
-            columns = [BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+            columns = [
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+            ]
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=self._total)
             self._bar.start()
@@ -60,7 +75,12 @@ class Progress:
                 self._line(unit, tried)
         if self._bar is not None and self._task is not None:
             text = f"{self._running} running, ${self._cost:.4f}"
-            self._bar.update(self._task, completed=self._done, description=text, total=max(self._total, self._done))
+            self._bar.update(
+                self._task,
+                completed=self._done,
+                description=text,
+                total=max(self._total, self._done),
+            )
 
     def _line(self, unit: Unit, tried: Tried) -> None:
         cost = "" if tried.cost is None else f", ${tried.cost:.4f}"
@@ -72,7 +92,13 @@ class Progress:
         """Print an event if `--json` is given."""
         if self._json:
             self._seq += 1
-            event = {"seq": self._seq, "time": round(time.time(), 3), "kind": kind, "data": data, "version": 1}
+            event = {
+                "seq": self._seq,
+                "time": round(time.time(), 3),
+                "kind": kind,
+                "data": data,
+                "version": 1,
+            }
             self._host.out.line(json.dumps(event))
             sys.stdout.flush()
 

@@ -161,19 +161,41 @@ def view_of(folder: FleetFolder, plan: Plan, tries: Sequence[Tried]) -> FleetVie
     repositories = dict.fromkeys(unit.repository for unit in plan.units)
     rows = [(name, [by_place.get((name, model)) for model in names]) for name in repositories]
     known = [each.cost for each in tries if each.cost is not None]
-    models = [_model_view(name, [each for each in units if each.unit.model == name]) for name in names]
+    models = [
+        _model_view(name, [each for each in units if each.unit.model == name]) for name in names
+    ]
     return FleetView(
-        folder.file.stem, units, models, _causes(units), sum(known), len(known) == len(tries), plan.pilot, rows
+        folder.file.stem,
+        units,
+        models,
+        _causes(units),
+        sum(known),
+        len(known) == len(tries),
+        plan.pilot,
+        rows,
     )
 
 
-def _unit_view(folder: FleetFolder, unit: Unit, tried: Tried | None, tries: int, cost: float | None) -> UnitView:
+def _unit_view(
+    folder: FleetFolder, unit: Unit, tried: Tried | None, tries: int, cost: float | None
+) -> UnitView:
     if tried is None:
         return UnitView(unit, WAITING, 0, 0, 0.0, 0.0, "", "", None)
     own = folder.unit_folder(unit.unit)
-    there = (name for name in ("run/report.html", "build.txt", "run/run.json") if (own / name).is_file())
+    there = (
+        name for name in ("run/report.html", "build.txt", "run/run.json") if (own / name).is_file()
+    )
     link = next((f"units/{unit.unit}/{name}" for name in there), "")
-    facts = (tried.outcome, tries, tried.attempts, tried.seconds, cost, tried.error, link, tried.exit_code)
+    facts = (
+        tried.outcome,
+        tries,
+        tried.attempts,
+        tried.seconds,
+        cost,
+        tried.error,
+        link,
+        tried.exit_code,
+    )
     return UnitView(unit, *facts)
 
 
@@ -200,7 +222,9 @@ def _bars(units: Sequence[UnitView]) -> list[Bar]:
     counts = Counter((each.tone, each.outcome) for each in units)
     order = {"good": 0, "bad": 1, "open": 2}
     bars, start = [], 0.0
-    for (tone, outcome), count in sorted(counts.items(), key=lambda row: (order[row[0][0]], -row[1], row[0][1])):
+    for (tone, outcome), count in sorted(
+        counts.items(), key=lambda row: (order[row[0][0]], -row[1], row[0][1])
+    ):
         width = 100 * count / len(units)
         bars.append(Bar(outcome, tone, count, start, width))
         start += width
@@ -212,7 +236,11 @@ def _causes(units: Sequence[UnitView]) -> list[Cause]:
     grouped: dict[str, list[UnitView]] = {}
     for each in units:
         if each.tone == "bad":
-            first = each.error.splitlines()[0] if each.error.strip() else f"{each.outcome}, without an error message"
+            first = (
+                each.error.splitlines()[0]
+                if each.error.strip()
+                else f"{each.outcome}, without an error message"
+            )
             grouped.setdefault(_NUMBER.sub("0", _PLACE.sub("…/", first)), []).append(each)
     causes = [
         Cause((rows[0].error.splitlines() or [text])[0][:_LONGEST_CAUSE] or text, rows)
@@ -232,7 +260,12 @@ def page(view: FleetView) -> str:
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters |= {"money": _money, "percent": _percent, "duration": _duration, "priced": _priced}
+    environment.filters |= {
+        "money": _money,
+        "percent": _percent,
+        "duration": _duration,
+        "priced": _priced,
+    }
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     own = {"style": Markup(style), "style_hash": f"sha256-{digest}"}  # noqa: S704 - our own file
     text: str = environment.get_template("report.html.jinja").render(view=view, **own)

@@ -78,12 +78,22 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
         if not arguments.json:
             raise
         redactor = Redactor(likely_keys(host.environ))
-        code, summary, hint = exit_code_of(error), redactor.text(error.message), redactor.text(error.hint)
+        code, summary, hint = (
+            exit_code_of(error),
+            redactor.text(error.message),
+            redactor.text(error.hint),
+        )
         host.out.error(summary, hint)
     finally:
         progress.close()
         if arguments.json:
-            progress.event("fleet.finished", outcome=code.outcome, exit_code=int(code), summary=summary, hint=hint)
+            progress.event(
+                "fleet.finished",
+                outcome=code.outcome,
+                exit_code=int(code),
+                summary=summary,
+                hint=hint,
+            )
     return code
 
 
@@ -94,7 +104,9 @@ def _report_full_disk(folder: FleetFolder) -> Iterator[None]:
     except OSError as error:
         if full := no_room(error):
             where = error.filename or folder.path
-            raise NotReady(f"{where} cannot be written: {error.strerror}", hint=full.hint) from error
+            raise NotReady(
+                f"{where} cannot be written: {error.strerror}", hint=full.hint
+            ) from error
         raise
 
 
@@ -110,9 +122,20 @@ class _Fleet:
     """A running fleet: its file, its plan and its folder."""
 
     def __init__(
-        self, host: Host, arguments: argparse.Namespace, file: FleetFile, folder: FleetFolder, progress: Progress
+        self,
+        host: Host,
+        arguments: argparse.Namespace,
+        file: FleetFile,
+        folder: FleetFolder,
+        progress: Progress,
     ) -> None:
-        self.host, self.arguments, self.file, self.folder, self.progress = host, arguments, file, folder, progress
+        self.host, self.arguments, self.file, self.folder, self.progress = (
+            host,
+            arguments,
+            file,
+            folder,
+            progress,
+        )
         before = folder.known_plan()
         settle(folder, before.by_id)
         self.plan = make_plan(file, host, again=before.by_id)
@@ -127,7 +150,8 @@ class _Fleet:
         Raises:
             NotReady: a query, a URL or a command contains a key.
         """
-        redactors = self.host.redactor, worker_redactor()  # the host reads no keys outside of a project
+        # The host reads no keys outside of a project.
+        redactors = self.host.redactor, worker_redactor()
         for unit in self.plan.units:
             text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.build}\n{unit.ref}"
             if any(redactor.holds_key(text) for redactor in redactors):
@@ -143,7 +167,9 @@ class _Fleet:
 
     def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
         """Return the units to run: new ones, and those whose last try was not final."""
-        return [unit for unit in units if unit.unit not in records or not records[unit.unit].is_final]
+        return [
+            unit for unit in units if unit.unit not in records or not records[unit.unit].is_final
+        ]
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -156,7 +182,8 @@ class _Fleet:
         """Return REACHED if every unit was reached or skipped."""
         records = self.records()
         done = all(
-            unit.unit in records and records[unit.unit].outcome in {REACHED, SKIPPED} for unit in self.plan.units
+            unit.unit in records and records[unit.unit].outcome in {REACHED, SKIPPED}
+            for unit in self.plan.units
         )
         return ExitCode.REACHED if done else ExitCode.NOT_REACHED
 
@@ -169,7 +196,14 @@ class _Fleet:
         """
         with ExitStack() as stack:
             cluster = stack.enter_context(self._cluster(waiting))
-            yield Driver(cluster, self.folder, self.limits, order=self.order, take=self.take, report=self.progress.unit)
+            yield Driver(
+                cluster,
+                self.folder,
+                self.limits,
+                order=self.order,
+                take=self.take,
+                report=self.progress.unit,
+            )
 
     @contextmanager
     def _cluster(self, waiting: int) -> Iterator[DaskCluster]:
@@ -181,10 +215,15 @@ class _Fleet:
         if arguments.scheduler:
             wait = self.file.settings.scheduler_wait
             opened = remote_cluster(
-                arguments.scheduler, wait=wait, insecure=arguments.insecure, report=self.host.out.note
+                arguments.scheduler,
+                wait=wait,
+                insecure=arguments.insecure,
+                report=self.host.out.note,
             )
         else:
-            opened = local_cluster(min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting)))
+            opened = local_cluster(
+                min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting))
+            )
         with opened as cluster:
             yield cluster
 
@@ -207,7 +246,8 @@ class _Fleet:
             "repairs": settings.repairs,
             "unit_timeout": settings.unit_timeout,
             "clone_timeout": settings.clone_timeout,
-            "sandbox": self.arguments.sandbox or ("require" if self.arguments.scheduler else "auto"),
+            "sandbox": self.arguments.sandbox
+            or ("require" if self.arguments.scheduler else "auto"),
         }
 
     def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
@@ -230,7 +270,9 @@ class _Fleet:
             raise NotReady(f"{target} cannot be written: {error.strerror}") from error
         return self._tried(unit, number, record, reserved)
 
-    def _tried(self, unit: Unit, number: int, record: Mapping[str, Any], reserved: float | None) -> Tried:
+    def _tried(
+        self, unit: Unit, number: int, record: Mapping[str, Any], reserved: float | None
+    ) -> Tried:
         try:
             cost = record.get("cost")
             if cost is None and not record.get("unknown"):
@@ -264,7 +306,12 @@ def _priced(models: Any) -> float | None:
         tokens = row.get("tokens") or {}
         if row.get("provider") == "replay":
             continue
-        usage = Usage(tokens.get("input"), tokens.get("output"), tokens.get("cache_read"), tokens.get("cache_write"))
+        usage = Usage(
+            tokens.get("input"),
+            tokens.get("output"),
+            tokens.get("cache_read"),
+            tokens.get("cache_write"),
+        )
         price = cost_of(str(row.get("model")), usage)
         if price is None:
             return None
@@ -275,7 +322,8 @@ def _priced(models: Any) -> float | None:
 def limits_of(file: FleetFile, units: int) -> Limits:
     """Return the driver's limits.
 
-    Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its equal share if that is more.
+    Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its equal share if that is
+    more.
     """
     settings = file.settings
     one = settings.unit_max_cost
@@ -306,10 +354,14 @@ def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
             driver.run(pilot_left)
         records = fleet.records()
         red = [
-            unit for unit in pilot if unit.unit not in records or records[unit.unit].outcome not in {REACHED, SKIPPED}
+            unit
+            for unit in pilot
+            if unit.unit not in records or records[unit.unit].outcome not in {REACHED, SKIPPED}
         ]
         if plan.pilot and rest:
-            fleet.progress.event("fleet.pilot", units=[unit.unit for unit in pilot], red=[unit.unit for unit in red])
+            fleet.progress.event(
+                "fleet.pilot", units=[unit.unit for unit in pilot], red=[unit.unit for unit in red]
+            )
         if driver.limited or driver.idle:
             return _finish(fleet, driver)
         if red and arguments.skip:
@@ -335,7 +387,8 @@ def _note_pilot_hint(fleet: _Fleet) -> None:
 def _skip(fleet: _Fleet, unit: Unit, before: Tried | None) -> None:
     number = before.try_ if before else 0
     fleet.folder.append(
-        "units.jsonl", Tried(unit.unit, unit.repository, unit.model, number, SKIPPED, cost=0.0).document()
+        "units.jsonl",
+        Tried(unit.unit, unit.repository, unit.model, number, SKIPPED, cost=0.0).document(),
     )
 
 
@@ -373,7 +426,9 @@ def _finish(fleet: _Fleet, driver: Driver | None) -> int:
             hint="raise max_cost, then run the fleet again",
         )
     if driver is not None and driver.idle:
-        raise NotReady(f"no worker was available for {fleet.limits.worker_wait:g} seconds; {fleet.summary()}")
+        raise NotReady(
+            f"no worker was available for {fleet.limits.worker_wait:g} seconds; {fleet.summary()}"
+        )
     if not fleet.arguments.json:
         fleet.host.out.line(fleet.summary())
     return code

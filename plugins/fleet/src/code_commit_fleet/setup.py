@@ -1,4 +1,7 @@
-"""`fleet setup`: run the setup command of a unit in its project, isolated. A unit calls it; people can too."""
+"""`fleet setup`: run the setup command of a unit in its project, isolated.
+
+A unit calls it; people can too.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,13 @@ def setup(host: Host, arguments: argparse.Namespace) -> int:
         host.workspace(writes=True, processes=True) as project,
         tempfile.TemporaryDirectory() as folder,
     ):
-        if arguments.sandbox != "auto":  # a unit passes "auto" where nobody chose; it leaves the setting
+        # A unit passes "auto" where nobody chose; it leaves the setting.
+        if arguments.sandbox != "auto":
             project.sandbox = replace(project.sandbox, mode=arguments.sandbox)
         log = Path(folder) / "setup.txt"
-        done = project.run_command(["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=True)
+        done = project.run_command(
+            ["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=True
+        )
     if done.passed:
         return ExitCode.REACHED
     for line in done.last_lines(20).splitlines() or [f"the setup command {done.ending}"]:

@@ -17,7 +17,9 @@ def folder_of(host: Host, file: str) -> FleetFolder:
 
 
 def status(host: Host, arguments: argparse.Namespace) -> int:
-    """Show the progress of the fleet. The exit code is 0 if every unit was reached or skipped, else 1.
+    """Show the progress of the fleet.
+
+    The exit code is 0 if every unit was reached or skipped, else 1.
 
     Raises:
         NotReady: it has not been run.
@@ -64,11 +66,18 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         document = _document(unit, tries[-1] if tries else None)
         shown = str(files) if files.is_dir() else None
         host.out.document(
-            {**document, "query": unit.query, "folder": shown, "tries": [each.document() for each in tries]}
+            {
+                **document,
+                "query": unit.query,
+                "folder": shown,
+                "tries": [each.document() for each in tries],
+            }
         )
         return ExitCode.REACHED
     host.out.line(f"unit        {unit.unit}")
-    host.out.line(f"repository  {unit.repository}: {unit.url}{f' at {unit.ref}' if unit.ref else ''}")
+    host.out.line(
+        f"repository  {unit.repository}: {unit.url}{f' at {unit.ref}' if unit.ref else ''}"
+    )
     host.out.line(f"model       {unit.model}")
     host.out.line(f"branch      {unit.branch}")
     for each in tries:
@@ -95,10 +104,14 @@ def find_units(plan: Plan, word: str) -> list[Unit]:
     by_name = [unit for unit in plan.units if unit.repository == word]
     by_id = [unit for unit in plan.units if word and unit.unit.startswith(word)]
     if not by_name and len(by_id) > 1:
-        raise UsageError(f"several units begin with {word!r}", hint=", ".join(unit.unit for unit in by_id))
+        raise UsageError(
+            f"several units begin with {word!r}", hint=", ".join(unit.unit for unit in by_id)
+        )
     if found := by_name or by_id:
         return found
-    raise UsageError(f"there is no unit {word!r}", hint="`code-commit fleet status` lists the units")
+    raise UsageError(
+        f"there is no unit {word!r}", hint="`code-commit fleet status` lists the units"
+    )
 
 
 def _document(unit: Unit, tried: Tried | None) -> dict[str, Any]:
@@ -110,4 +123,12 @@ def _row(unit: Unit, tried: Tried | None) -> tuple[str, ...]:
     if tried is None:
         return (unit.unit, unit.repository, unit.model, "waiting", "", "", "")
     cost = "?" if tried.cost is None else f"${tried.cost:.4f}"
-    return (unit.unit, unit.repository, unit.model, tried.outcome, cost, f"{tried.seconds:.1f} s", tried.error_line(80))
+    return (
+        unit.unit,
+        unit.repository,
+        unit.model,
+        tried.outcome,
+        cost,
+        f"{tried.seconds:.1f} s",
+        tried.error_line(80),
+    )

@@ -15,7 +15,14 @@ from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
 from code_commit_fleet.unit_process import Ended, run_code_commit
-from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of, run_folder
+from code_commit_fleet.unit_result import (
+    LONGEST,
+    bounded,
+    files_of,
+    first_error,
+    record_of,
+    run_folder,
+)
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
 from code_commit_workspace import describe
 
@@ -23,7 +30,8 @@ _stopped: set[str] = set()
 _seen: set[str] = set()
 _folder: list[WorkerFolder] = []
 _guard = threading.Lock()
-_packing = threading.Lock()  # one at a time: packing a large result takes several times its size in memory
+# One at a time: packing a large result takes several times its size in memory.
+_packing = threading.Lock()
 
 
 def run_unit(payload: bytes) -> bytes:
@@ -45,7 +53,11 @@ def run_unit(payload: bytes) -> bytes:
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
         stopped = running is not None and running.stopped()
-        how = {"outcome": "interrupted", "exit_code": 130} if stopped else {"outcome": "not_ready", "exit_code": 3}
+        how = (
+            {"outcome": "interrupted", "exit_code": 130}
+            if stopped
+            else {"outcome": "not_ready", "exit_code": 3}
+        )
         record, folder = {**how, "error": message, **cost}, None
         patch = b""
     record["seconds"] = round(time.monotonic() - started, 3)
@@ -81,7 +93,9 @@ def _worker_folder() -> WorkerFolder:
 
 
 def _unwanted() -> Callable[[], bool]:
-    """Return a function that returns whether the cluster no longer wants this task, because its driver is gone."""
+    """Return a function that returns whether the cluster no longer wants this task, because its
+    driver is gone.
+    """
     try:
         from distributed import get_worker
         from distributed import worker as tasks
@@ -122,12 +136,22 @@ class _Unit:
         prepare(project, order["build"])
         copy_keys(Path(order["url"]), project)
         if order["setup"]:
-            ended = self._code_commit(["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"])
+            ended = self._code_commit(
+                ["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"]
+            )
             if ended.exit_code != 0:
                 why = ended.reason or first_error(ended.stderr) or f"exit code {ended.exit_code}"
                 raise NotReady(f"setup: {why}")
         require_build(project)
-        arguments = ["--rollup", "--json", "--quiet", "--model", order["model"], "--query-file", "-"]
+        arguments = [
+            "--rollup",
+            "--json",
+            "--quiet",
+            "--model",
+            order["model"],
+            "--query-file",
+            "-",
+        ]
         arguments += ["--sandbox", order["sandbox"]]
         if order["max_cost"] is not None:
             arguments += ["--max-cost", f"{order['max_cost']:.6f}"]
@@ -140,11 +164,15 @@ class _Unit:
         if order["push"] and record["outcome"] == "reached":
             message = order["query"].strip().splitlines()[0][:72]
             try:
-                push(project, order["url"], order["branch"], message, timeout=order["clone_timeout"])
+                push(
+                    project, order["url"], order["branch"], message, timeout=order["clone_timeout"]
+                )
                 record["branch"] = order["branch"]
             except CodeCommitError as error:
                 record |= {"outcome": "not_pushed", "error": error.message}
         return record, run_folder(project, ended), patch
 
     def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
-        return run_code_commit(arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped)
+        return run_code_commit(
+            arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped
+        )

@@ -1,4 +1,7 @@
-"""Run a process of a unit, with limited output and time. It ends with the fleet, and with its worker."""
+"""Run a process of a unit, with limited output and time.
+
+It ends with the fleet, and with its worker.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _GRACE = 30.0  # seconds for code-commit to end after Ctrl-C
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended; the outputs are their last part. `reason` is "timeout" or "stopped" if we ended it."""
+    """How a process ended; the outputs are their last part.
+
+    `reason` is "timeout" or "stopped" if we ended it.
+    """
 
     exit_code: int | None
     stdout: bytes
@@ -39,11 +45,13 @@ def run_code_commit(
 ) -> Ended:
     """Run `code-commit` in `project` until it ends, the deadline passes or the fleet stops.
 
-    Send it Ctrl-C first, so that it restores its project and reports its cost, and kill it some seconds later. If our
-    own process is killed, the supervisor ends it.
+    Send it Ctrl-C first, so that it restores its project and reports its cost, and kill it some
+    seconds later. If our own process is killed, the supervisor ends it.
     """
     command = python_command("code_commit", *arguments)
-    with Process(command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin) as process:
+    with Process(
+        command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin
+    ) as process:
         return _follow(process, deadline, stopped)
 
 

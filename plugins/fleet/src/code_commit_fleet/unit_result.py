@@ -31,7 +31,9 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     data = finished.get("data")
     data = data if isinstance(data, dict) else {}
     files = [path for name in ("written", "deleted", "changed") for path in data.get(name) or []]
-    error = "" if outcome == "reached" else str(finished.get("summary") or first_error(ended.stderr))
+    error = (
+        "" if outcome == "reached" else str(finished.get("summary") or first_error(ended.stderr))
+    )
     if outcome == "not_reached":
         error = first_error(_last_build(folder)) or error
     return {
@@ -48,7 +50,8 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
 def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
     """Return the cost of a run. `unknown` is whether a lost call may have been charged.
 
-    Without `--max-cost`, a run computes no cost; the driver computes it from the tokens in `models`.
+    Without `--max-cost`, a run computes no cost; the driver computes it from the tokens in
+    `models`.
     """
     started = finished = 0
     unknown, cost, priced = False, 0.0, True
@@ -59,13 +62,19 @@ def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
             unknown |= "429" not in str(data.get("reason"))
         elif event["kind"] == "call.finished":
             finished += 1
-            unknown |= data.get("error_kind") in _MAY_HAVE_COST or data.get("error") == "interrupted"
+            unknown |= (
+                data.get("error_kind") in _MAY_HAVE_COST or data.get("error") == "interrupted"
+            )
             if isinstance(data.get("cost_usd"), int | float):
                 cost += data["cost_usd"]
             elif data.get("error") is None:
                 priced = False
     unknown |= started > finished
-    return {"cost": cost if priced and not unknown else None, "models": run.get("models") or [], "unknown": unknown}
+    return {
+        "cost": cost if priced and not unknown else None,
+        "models": run.get("models") or [],
+        "unknown": unknown,
+    }
 
 
 def _events(data: bytes) -> Iterator[dict[str, Any]]:
@@ -74,7 +83,11 @@ def _events(data: bytes) -> Iterator[dict[str, Any]]:
             event = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(event, dict) and isinstance(event.get("kind"), str) and isinstance(event.get("data"), dict):
+        if (
+            isinstance(event, dict)
+            and isinstance(event.get("kind"), str)
+            and isinstance(event.get("data"), dict)
+        ):
             yield event
 
 
@@ -102,10 +115,15 @@ def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[
         yield "change.patch", redactor.data(patch)
     if build := _last_build(folder):
         yield "build.txt", redactor.data(build)
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    names = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
     first = ["run.json", "report.html", "events.jsonl"]
     for name in sorted(names, key=lambda each: first.index(each) if each in first else len(first)):
-        if all(re.fullmatch(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}", part) for part in name.split("/")):
+        if all(
+            re.fullmatch(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}", part)
+            for part in name.split("/")
+        ):
             yield f"run/{name}", redactor.data(_content(folder / name))
 
 
@@ -118,21 +136,33 @@ def _content(path: Path) -> bytes:
 
 
 def _last_build(folder: Path | None) -> bytes:
-    """Return the end of the log of the last build of a changed project, as a terminal would show it."""
-    logs = [each for each in folder.glob("*-build.txt") if "untouched" not in each.name] if folder else []
+    """Return the end of the log of the last build of a changed project, as a terminal would show
+    it.
+    """
+    logs = (
+        [each for each in folder.glob("*-build.txt") if "untouched" not in each.name]
+        if folder
+        else []
+    )
     numbered = sorted(logs, key=lambda each: int(re.match(r"\d*", each.name)[0] or 0))  # type: ignore[index]
     return as_on_terminal(_content(numbered[-1]))[-_BUILD_TAIL:] if numbered else b""
 
 
 def first_error(output: bytes) -> str:
     """Return the first line that looks like an error, else the last line."""
-    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [
+        line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()
+    ]
     lines = [line for line in lines if not line.startswith(("$ ", "---", "hint:", "log:"))]
-    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")[:300]
+    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")[
+        :300
+    ]
 
 
 def _run_finished(stdout: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = next((each["data"] for each in _events(stdout) if each["kind"] == "run.finished"), {})
+    found: dict[str, Any] = next(
+        (each["data"] for each in _events(stdout) if each["kind"] == "run.finished"), {}
+    )
     return found
 
 

@@ -25,7 +25,9 @@ def ours() -> dict[str, str]:
     return found
 
 
-def differences(theirs: Mapping[str, str], names: Collection[str] = ("python", *_PACKAGES)) -> list[str]:
+def differences(
+    theirs: Mapping[str, str], names: Collection[str] = ("python", *_PACKAGES)
+) -> list[str]:
     """Return the differences from this process, for people."""
     mine = ours()
     return [
@@ -36,7 +38,10 @@ def differences(theirs: Mapping[str, str], names: Collection[str] = ("python", *
 
 
 def differences_of_scheduler(client: Client) -> list[str]:
-    """Return the scheduler's differences from this process. It runs no units, so it needs no code-commit."""
+    """Return the scheduler's differences from this process.
+
+    It runs no units, so it needs no code-commit.
+    """
     answer: Any = client.get_versions()
     packages = answer["scheduler"]["packages"]
     found = {name: str(packages.get(name)) for name in _SCHEDULER}

@@ -1,4 +1,6 @@
-"""Handle keys on a worker: those for its units, those to remove from results, and the TLS key of its cluster."""
+"""Handle keys on a worker: those for its units, those to remove from results, and the TLS key of
+its cluster.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
-    """Check that a build cannot read the TLS key of this worker, with which it could run code as the worker.
+    """Check that a build cannot read the TLS key of this worker, with which it could run code as
+    the worker.
 
     Raises:
         NotReady: the key is outside of the folder that the sandbox hides.
@@ -45,8 +48,14 @@ def require_hidden_tls_keys(sandbox: str) -> None:
     hidden = user_config_path("code-commit", appauthor=False).resolve()
     for role in ("worker", "scheduler", "client"):
         key = getattr(security, f"tls_{role}_key", None)
-        if isinstance(key, str) and "\n" not in key and not Path(key).resolve().is_relative_to(hidden):
-            raise NotReady(f"builds could read the TLS key {key} of this worker; move it to {hidden}")
+        if (
+            isinstance(key, str)
+            and "\n" not in key
+            and not Path(key).resolve().is_relative_to(hidden)
+        ):
+            raise NotReady(
+                f"builds could read the TLS key {key} of this worker; move it to {hidden}"
+            )
 
 
 def copy_keys(source: Path, project: Path) -> None:
@@ -102,7 +111,9 @@ def _write_new(folder: int, name: str, content: bytes) -> None:
 
 
 def _keys_from() -> Path | None:
-    """Return the setting `plugins.fleet.keys_from` of this worker: from its environment, or from the user's file."""
+    """Return the setting `plugins.fleet.keys_from` of this worker: from its environment, or from
+    the user's file.
+    """
     value: Any = os.environ.get(_SETTING)
     if value is None:
         import tomllib
@@ -110,7 +121,9 @@ def _keys_from() -> Path | None:
         from platformdirs import user_config_path
 
         try:
-            text = (user_config_path("code-commit", appauthor=False) / "config.toml").read_text("utf-8")
+            text = (user_config_path("code-commit", appauthor=False) / "config.toml").read_text(
+                "utf-8"
+            )
             value = tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # the last: no home folder
             return None
@@ -118,9 +131,15 @@ def _keys_from() -> Path | None:
 
 
 def worker_redactor() -> Redactor:
-    """Return a redactor for everything that may be a key here; `code-commit` has already redacted its own files."""
+    """Return a redactor for everything that may be a key here; `code-commit` has already redacted
+    its own files.
+    """
     redactor = Redactor()
-    values = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET]
+    values = [
+        value
+        for name, value in os.environ.items()
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
+    ]
     if keys_from := _keys_from():
         contents = [content for name, content in _keys_in(keys_from) if name.endswith("-key.txt")]
         values += [content.decode("utf-8", "replace").strip() for content in contents]

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 class GeminiConfig(BaseModel):
     """Settings of every request.
 
-    `max_tokens` limits the reply, thinking included. `thinking_budget_tokens` is for 2.5 models (0 turns thinking off
-    if possible, -1 lets the model decide), `thinking_level` is for later ones.
+    `max_tokens` limits the reply, thinking included. `thinking_budget_tokens` is for 2.5 models (0
+    turns thinking off if possible, -1 lets the model decide), `thinking_level` is for later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

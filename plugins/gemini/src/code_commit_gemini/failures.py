@@ -8,7 +8,9 @@ from typing import Any
 from code_commit.plugin_api import Json, ProviderError, error_details, kind_of_error, service_error
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
-_AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
+_AUTH_REASONS = re.compile(
+    r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)"
+)
 _CHECK_BILLING = "check your plan and billing"
 FIRST_ERROR = 400  # HTTP status
 
@@ -17,7 +19,11 @@ def failure(status: int, reply: Json) -> ProviderError:
     """Return the error in a reply with any HTTP status."""
     error = reply.get("error")
     details = error.get("details") if isinstance(error, dict) else None
-    details = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    details = (
+        [detail for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
+    )
     words, names = error_details(reply)
     kind = kind_of_error(status, names)
     reasons = [str(detail["reason"]) for detail in details if detail.get("reason")]
@@ -30,7 +36,9 @@ def failure(status: int, reply: Json) -> ProviderError:
 
 
 def _is_used_up(words: str, details: list[dict[str, Any]]) -> bool:
-    """Return whether waiting a minute does not help: the limit is per day, zero, or a matter of billing."""
+    """Return whether waiting a minute does not help: the limit is per day, zero, or a matter of
+    billing.
+    """
     for detail in details:
         violations = detail.get("violations")
         for violation in violations if isinstance(violations, list) else []:

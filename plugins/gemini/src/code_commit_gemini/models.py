@@ -5,9 +5,9 @@ Sources: the pages "Models", "Context caching" and "Pricing" of the Gemini API, 
 
 from __future__ import annotations
 
-# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the service caches, which it
-# does by itself and without guarantee.
-# An alias without a version names the newest model; `gemini` and `gemini-pro` name the required default.
+# By id: the aliases, the largest input in tokens, and the smallest prompt in tokens that the
+# service caches, which it does by itself and without guarantee. An alias without a version names
+# the newest model; `gemini` and `gemini-pro` name the required default.
 MODELS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "gemini-2.5-pro": (("gemini", "gemini-pro", "gemini-2.5", "gemini2.5-pro"), 1_048_576, 2048),
     "gemini-2.5-flash": (("gemini2.5-flash",), 1_048_576, 2048),

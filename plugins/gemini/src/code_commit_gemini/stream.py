@@ -23,7 +23,8 @@ from code_commit_gemini.failures import failure
 if TYPE_CHECKING:
     from code_commit_gemini.wire import GeminiWire
 
-_MERGED = frozenset({"text", "thought", "thoughtSignature"})  # members of a part that continues the one before
+# Members of a part that continues the one before.
+_MERGED = frozenset({"text", "thought", "thoughtSignature"})
 _MOST_CANDIDATES = 128
 _END = b"[DONE]"
 
@@ -36,7 +37,8 @@ class Parts:
 
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
-        self._pieces: StringIO | None = None  # of the last part: a piece may have only a few characters
+        # Of the last part: a piece may have only a few characters.
+        self._pieces: StringIO | None = None
         self._open = False  # the last part may continue
 
     def add(self, part: dict[str, Any]) -> int:
@@ -78,7 +80,9 @@ class _Candidate:
         self.parts = Parts()
 
     def feed(self, candidate: Json) -> list[Delta]:
-        self._members.update({name: value for name, value in candidate.items() if value is not None})
+        self._members.update(
+            {name: value for name, value in candidate.items() if value is not None}
+        )
         content = reply_member(candidate, "content", dict) or {}
         self._content.update(content)
         limit_parts(self._members)
@@ -89,7 +93,9 @@ class _Candidate:
             call = reply_member(part, "functionCall", dict)
             if call is not None:
                 _, arguments = read_arguments(call.get("args"))
-                deltas.append(Delta("tool", arguments, index, reply_member(call, "name", str) or ""))
+                deltas.append(
+                    Delta("tool", arguments, index, reply_member(call, "name", str) or "")
+                )
             elif text:
                 deltas.append(Delta("thinking" if part.get("thought") else "text", text, index))
         if deltas and not candidate.get("finishReason"):
@@ -103,10 +109,12 @@ class _Candidate:
 
 
 class GeminiStream:
-    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`: each event is a reply with the next parts.
+    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`: each event is a reply with the next
+    parts.
 
-    A reply ends with a finish reason, or because the prompt was blocked; gateways in front of the service may send
-    `[DONE]`. The service itself sends nothing else that a reply which broke off does not have, too.
+    A reply ends with a finish reason, or because the prompt was blocked; gateways in front of the
+    service may send `[DONE]`. The service itself sends nothing else that a reply which broke off
+    does not have, too.
     """
 
     def __init__(self, wire: GeminiWire) -> None:
@@ -144,7 +152,9 @@ class GeminiStream:
         first = reply["candidates"][0] if self._candidates else {}
         blocked = feedback.get("blockReason") or (feedback and not first)
         if not (self.ended or first.get("finishReason") or blocked):
-            raise ProviderError("the reply broke off: the service sent no finishReason", kind="network")
+            raise ProviderError(
+                "the reply broke off: the service sent no finishReason", kind="network"
+            )
         return self._wire.completion(reply)
 
     def partial(self) -> PartialReply:
@@ -152,7 +162,9 @@ class GeminiStream:
         parts = self._candidates[min(self._candidates)].parts.merged() if self._candidates else ()
         usage, model = self._reply.get("usageMetadata"), self._reply.get("modelVersion")
         return PartialReply(
-            text="".join(part["text"] for part in parts if part.get("text") and not part.get("thought")),
+            text="".join(
+                part["text"] for part in parts if part.get("text") and not part.get("thought")
+            ),
             usage=self._wire.usage(usage) if usage and isinstance(usage, dict) else None,
             model=model if isinstance(model, str) else None,
         )

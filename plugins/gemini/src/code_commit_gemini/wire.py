@@ -1,7 +1,8 @@
 """Gemini's generateContent protocol.
 
-Sources: the Gemini API reference (generateContent, Candidate.FinishReason, BlockReason, thought signatures, function
-calling), the error model of Google APIs (google.rpc.ErrorInfo, QuotaFailure, RetryInfo).
+Sources: the Gemini API reference (generateContent, Candidate.FinishReason, BlockReason, thought
+signatures, function calling), the error model of Google APIs (google.rpc.ErrorInfo, QuotaFailure,
+RetryInfo).
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ from code_commit_gemini.stream import GeminiStream, Parts
 _PROVIDER: Final = "gemini"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
-# From version 3 on, the service refuses a turn whose first call has no signature. This one is documented for calls of
-# another model.
+# From version 3 on, the service refuses a turn whose first call has no signature. This one is
+# documented for calls of another model.
 _REQUIRES_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
-_REPLY_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
+_REPLY_MEMBERS = frozenset(
+    {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
+)
 
 
 class GeminiWire:
@@ -63,9 +66,13 @@ class GeminiWire:
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            body["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in request.tools]}]
+            body["tools"] = [
+                {"functionDeclarations": [_declaration(tool) for tool in request.tools]}
+            ]
             if request.tool_choice != "auto":
-                body["toolConfig"] = {"functionCallingConfig": {"mode": _MODES[request.tool_choice]}}
+                body["toolConfig"] = {
+                    "functionCallingConfig": {"mode": _MODES[request.tool_choice]}
+                }
         generation = self._generation(request)
         if generation:
             body["generationConfig"] = generation
@@ -94,7 +101,9 @@ class GeminiWire:
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
         call = self.encode(request)
-        return replace(call, path=f"{call.path.removesuffix(':generateContent')}:streamGenerateContent?alt=sse")
+        return replace(
+            call, path=f"{call.path.removesuffix(':generateContent')}:streamGenerateContent?alt=sse"
+        )
 
     def stream(self) -> GeminiStream:
         """See `StreamingWire.stream`."""
@@ -107,7 +116,9 @@ class GeminiWire:
     def encode_count(self, request: Request) -> HttpCall:
         """See `CountingWire.encode_count`."""
         body = {"model": self._name, **self.encode(request).body}
-        return HttpCall(f"/v1beta/{quote(self._name)}:countTokens", {"generateContentRequest": body})
+        return HttpCall(
+            f"/v1beta/{quote(self._name)}:countTokens", {"generateContentRequest": body}
+        )
 
     def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """See `CountingWire.decode_count`."""
@@ -117,7 +128,10 @@ class GeminiWire:
         return count
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept, to be sent back."""
+        """See `Wire.decode`.
+
+        Calls without an id get one; thoughts and signatures are kept, to be sent back.
+        """
         reply = reply_object(body, status, headers)
         if status >= FIRST_ERROR or reply.get("error"):
             raise failure(status, reply)
@@ -140,7 +154,9 @@ class GeminiWire:
             # There is no candidate only if the prompt was blocked.
             finish, word = Finish.FILTERED, blocked or "no candidates"
         else:
-            parts = with_ids(_parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}")
+            parts = with_ids(
+                _parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}"
+            )
             word = reply_member(candidates[0], "finishReason", str) or ""
             finish = finish_of(word, parts)
         return Completion(
@@ -187,11 +203,17 @@ class GeminiWire:
 
 
 def _declaration(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": dict(tool.parameters),
+    }
 
 
 def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
-    """Return the turns; merge neighbors of one role, because all results of a turn's calls must be together."""
+    """Return the turns; merge neighbors of one role, because all results of a turn's calls must be
+    together.
+    """
     contents: list[dict[str, Any]] = []
     given_ids: set[str] = set()
     order: dict[str, int] = {}
@@ -210,7 +232,9 @@ def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
     return contents
 
 
-def _user_parts(message: Message, order: Mapping[str, int], given_ids: set[str]) -> list[dict[str, Any]]:
+def _user_parts(
+    message: Message, order: Mapping[str, int], given_ids: set[str]
+) -> list[dict[str, Any]]:
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     results.sort(key=lambda result: order.get(result.call_id, len(order)))
     parts: list[dict[str, Any]] = []
@@ -274,7 +298,9 @@ def _parts(candidate: Json) -> list[Part]:
                 parts.append(Text(part["text"]))
             if part.get("thoughtSignature"):
                 # The service also sends a signature as a separate part.
-                parts.append(Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]}))
+                parts.append(
+                    Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]})
+                )
         else:
             parts.append(Opaque(_PROVIDER, part))
     return parts

@@ -1,4 +1,6 @@
-"""`code-commit apply RUN`: apply the recorded answer of a run, such as a dry run, without a call to a model."""
+"""`code-commit apply RUN`: apply the recorded answer of a run, such as a dry run, without a call to
+a model.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `apply`."""
     parser.description = _DESCRIPTION
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("--commit", action="store_true", help="commit the changed files with git if the build passes")
+    parser.add_argument(
+        "--commit",
+        action="store_true",
+        help="commit the changed files with git if the build passes",
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print only errors, no progress")
-    parser.add_argument("--json", action="store_true", help="print events to stdout, one JSON object per line")
+    parser.add_argument(
+        "--json", action="store_true", help="print events to stdout, one JSON object per line"
+    )
 
 
 def apply(host: Host, arguments: Namespace) -> int:
@@ -48,8 +56,15 @@ def apply(host: Host, arguments: Namespace) -> int:
     require_whole(recorded)
     answers = [call for call in read_story(recorded.folder).calls if call.finish]
     if recorded.workflow != _WORKFLOW or not answers:
-        what = "has no answer of a model" if recorded.workflow == _WORKFLOW else f"is a run of {recorded.workflow}"
-        raise NotReady(f"{recorded.run} {what}, so it cannot be applied", hint="`code-commit runs` lists the runs")
+        what = (
+            "has no answer of a model"
+            if recorded.workflow == _WORKFLOW
+            else f"is a run of {recorded.workflow}"
+        )
+        raise NotReady(
+            f"{recorded.run} {what}, so it cannot be applied",
+            hint="`code-commit runs` lists the runs",
+        )
     with host.workspace() as workspace:
         changed = sorted(_changed_files(recorded, workspace, host.redactor.data))
     if changed:
@@ -59,13 +74,21 @@ def apply(host: Host, arguments: Namespace) -> int:
         )
     query = str((recorded.folder / _QUERY).relative_to(host.root))
     # Each attempt takes the next answer.
-    argv = ["--model", f"replay/{recorded.run}", "--query-file", query, "--repairs", str(len(answers) - 1)]
+    argv = [
+        "--model",
+        f"replay/{recorded.run}",
+        "--query-file",
+        query,
+        "--repairs",
+        str(len(answers) - 1),
+    ]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     return host.run(host.parse(argv))
 
 
 def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> Iterator[str]:
-    """Yield the files that differ from the code in the prompt of a run, and those that its answer would overwrite.
+    """Yield the files that differ from the code in the prompt of a run, and those that its answer
+    would overwrite.
 
     Raises:
         NotReady: the run folder lacks the inputs of the run.
@@ -94,7 +117,9 @@ def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> I
 
 
 def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
-    """Return for each file in `code` whether it still has that content; nothing if the code has another form."""
+    """Return for each file in `code` whether it still has that content; nothing if the code has
+    another form.
+    """
     seen: dict[str, bool] = {}
     head = _HEAD.match(code)
     while head:
@@ -106,8 +131,13 @@ def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
 
 
 def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
-    """Return the head after a file that changed: nobody knows where its old content ends, which may look like heads."""
-    return next((head for head in _HEAD.finditer(code, start) if _content(tree, _path(head)) is not None), None)
+    """Return the head after a file that changed: nobody knows where its old content ends, which may
+    look like heads.
+    """
+    return next(
+        (head for head in _HEAD.finditer(code, start) if _content(tree, _path(head)) is not None),
+        None,
+    )
 
 
 def _path(head: re.Match[bytes]) -> str:
@@ -115,7 +145,9 @@ def _path(head: re.Match[bytes]) -> str:
 
 
 def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
-    """Return where the next file begins in `code`, if `content` is at `start`, with or without keys."""
+    """Return where the next file begins in `code`, if `content` is at `start`, with or without
+    keys.
+    """
     for form in (content, redact(content)):
         if code.startswith(form, start):
             blank = _BLANK.match(code, start + len(form))
@@ -133,7 +165,9 @@ def _content(tree: Tree, path: str) -> bytes | None:
 
 
 def _changed_after(start: float, path: str, project: ProjectTree) -> bool:
-    """Return whether a file may have changed, or disappeared from its folder, after `start`: no tool sets this back."""
+    """Return whether a file may have changed, or disappeared from its folder, after `start`: no
+    tool sets this back.
+    """
     for place in (path, *map(str, PurePosixPath(path).parents)):
         with suppress(OSError, ValueError):  # a path in a run folder may be anything
             if status := project.lstat(place):

@@ -22,13 +22,19 @@ class Step:
 
 
 def steps_of(checkpoints: Sequence[tuple[str, str]], applied: Sequence[Applied]) -> list[Step]:
-    """Pair the checkpoints of a run, (label, commit) in order, with the change sets that it applied.
+    """Pair the checkpoints of a run, (label, commit) in order, with the change sets that it
+    applied.
 
-    There is a checkpoint after each change set; the checkpoint before it is the state after the last build or at the
-    start of the run. If checkpoints and change sets do not match one to one, the steps are numbered from 1.
+    There is a checkpoint after each change set; the checkpoint before it is the state after the
+    last build or at the start of the run. If checkpoints and change sets do not match one to one,
+    the steps are numbered from 1.
     """
-    indices = [index for index, (label, _) in enumerate(checkpoints) if index and _is_applied(label)]
-    change_sets: Sequence[Applied | None] = applied if len(applied) == len(indices) else [None] * len(indices)
+    indices = [
+        index for index, (label, _) in enumerate(checkpoints) if index and _is_applied(label)
+    ]
+    change_sets: Sequence[Applied | None] = (
+        applied if len(applied) == len(indices) else [None] * len(indices)
+    )
     steps = []
     for count, (index, each) in enumerate(zip(indices, change_sets, strict=True), 1):
         number = count if each is None or each.attempt is None else each.attempt

@@ -26,9 +26,18 @@ class Cost:
 
     @classmethod
     def of_call(
-        cls, provider: str, model: str, usage: Usage, *, recorded: float | None, error_kind: str | None
+        cls,
+        provider: str,
+        model: str,
+        usage: Usage,
+        *,
+        recorded: float | None,
+        error_kind: str | None,
     ) -> Cost:
-        """Return the cost of one call. `recorded` is the cost in the log; `error_kind` is None without an error."""
+        """Return the cost of one call.
+
+        `recorded` is the cost in the log; `error_kind` is None without an error.
+        """
         if recorded is not None:
             return cls(recorded, complete=True)
         if provider == "replay":

@@ -10,14 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from code_commit.plugin_api import Record, find_run, is_running, open_run_file, read_records, run_document, run_folders
+from code_commit.plugin_api import (
+    Record,
+    find_run,
+    is_running,
+    open_run_file,
+    read_records,
+    run_document,
+    run_folders,
+)
 
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
 
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until the run finishes."""
+    """One run.
+
+    `document` has the fields of `run.json`; `outcome` and `exit_code` are None until the run
+    finishes.
+    """
 
     run: str
     folder: Path

@@ -30,7 +30,8 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.past_runs import PastRun, read_run
 
-_REFUSED_KEY = "contains an API key"  # ends the summary of a run that the host refused for a key in a response
+# Ends the summary of a run that the host refused for a key in a response.
+_REFUSED_KEY = "contains an API key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,15 @@ class Recording:
                     f"the recorded run {self.name} has only {count_of(self._count, 'call')}",
                     hint="this run differs from the recorded one: use a real model",
                 )
-            recorded = next((each for each in self._remaining if each.prompt == prompt), self._remaining[0])
+            recorded = next(
+                (each for each in self._remaining if each.prompt == prompt), self._remaining[0]
+            )
             self._remaining.remove(recorded)
         if recorded.completion is None:
             raise ProviderFailed(
-                recorded.error, hint=f"call {recorded.number} of {self.name} failed like this", kind=recorded.error_kind
+                recorded.error,
+                hint=f"call {recorded.number} of {self.name} failed like this",
+                kind=recorded.error_kind,
             )
         if prompt != recorded.prompt:
             call.warn(f"the prompt of call {call.number} differs from {self.name}")
@@ -118,7 +123,9 @@ def require_whole(run: PastRun) -> None:
 def token_of(run: str, root: Path) -> str:
     """Return the token of a recorded run, which its replay uses in prompts, too."""
     records = read_records(find_run(root, run) / "events.jsonl")
-    return next((record.data.get("token", "") for record in records if record.kind == "run.started"), "")
+    return next(
+        (record.data.get("token", "") for record in records if record.kind == "run.started"), ""
+    )
 
 
 def load_recording(folder: Path) -> Recording:
@@ -161,19 +168,31 @@ def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
     return RecordedCall(
         data["number"],
         prompt,
-        Completion(Message("assistant", parts), finish, data["finish_detail"], usage, model, raw={"replayed": True}),
+        Completion(
+            Message("assistant", parts),
+            finish,
+            data["finish_detail"],
+            usage,
+            model,
+            raw={"replayed": True},
+        ),
         "",
     )
 
 
 def _finish(recorded: str, word: str) -> Finish:
-    """Return the recorded finish. Older runs have `unknown` for a missing word, and for one that nobody knows."""
+    """Return the recorded finish.
+
+    Older runs have `unknown` for a missing word, and for one that nobody knows.
+    """
     if recorded == "unknown":
         return Finish.CUT if word else Finish.STOP
     return Finish(recorded)
 
 
 def _text(folder: Path, name: str) -> str:
-    """Read a file in the run folder, and nothing outside of it: the folder may come from the repository."""
+    """Read a file in the run folder, and nothing outside of it: the folder may come from the
+    repository.
+    """
     with open_run_file(folder, name) as file:
         return file.read().decode()

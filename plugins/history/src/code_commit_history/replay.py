@@ -1,4 +1,6 @@
-"""`code-commit replay RUN`: repeat a recorded run offline, in a scratch copy of its initial files, and compare."""
+"""`code-commit replay RUN`: repeat a recorded run offline, in a scratch copy of its initial files,
+and compare.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _CONFIG = Path("agent-config")
-_INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
+# In the run folder as `input-NAME`; other names could be settings.
+_INPUTS = ("query.txt", "codeRollup.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,12 @@ _DESCRIPTION = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `replay`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
-    parser.add_argument("--keep", action="store_true", help="keep the scratch copy even if nothing differs")
+    parser.add_argument(
+        "run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the scratch copy even if nothing differs"
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -74,7 +81,9 @@ def replay(host: Host, arguments: Namespace) -> int:
     recorded = named_run(host.root, arguments.run)
     calls = read_story(recorded.folder).calls
     if not calls:
-        raise NotReady(f"{recorded.run} called no model, so it cannot be replayed", hint="choose another run")
+        raise NotReady(
+            f"{recorded.run} called no model, so it cannot be replayed", hint="choose another run"
+        )
     require_whole(recorded)
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
     keep = False  # a failed or interrupted replay has no results
@@ -98,7 +107,14 @@ def replay(host: Host, arguments: Namespace) -> int:
     folder = again.folder if keep else None
     if arguments.json:
         compared = [asdict(row) | {"same": row.same} for row in rows]
-        host.out.document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": compared})
+        host.out.document(
+            {
+                "run": recorded.run,
+                "same": same,
+                "folder": folder and str(folder),
+                "compared": compared,
+            }
+        )
     else:
         _print(host, rows, recorded, folder, scratch)
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
@@ -129,10 +145,16 @@ def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
     """Return the names that are not regular files: links and pipes in a run folder are an attack."""
-    return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
+    return [
+        name
+        for name in names
+        if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)  # noqa: PTH118
+    ]
 
 
-def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: PastRun) -> None:
+def _copy_current_files(
+    host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: PastRun
+) -> None:
     """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
     host.out.note(f"{recorded.run} wrote nothing, so the replay uses the current files")
     run = "replay"
@@ -144,7 +166,9 @@ def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, sta
 
 
 def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
-    """Copy the other inputs of the run: the configuration without keys, and the inputs in the run folder."""
+    """Copy the other inputs of the run: the configuration without keys, and the inputs in the run
+    folder.
+    """
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
     for name in _INPUTS:
@@ -183,7 +207,9 @@ def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> 
     os.chdir(scratch)
     invocation = _invocation(host, recorded)
     if invocation.workflow.interactive:
-        raise NotReady(f"{recorded.workflow} is interactive, so it cannot be replayed", hint="use `runs show`")
+        raise NotReady(
+            f"{recorded.workflow} is interactive, so it cannot be replayed", hint="use `runs show`"
+        )
     again = host.start(invocation, root=scratch, quiet=quiet)
     if not again.folder.is_dir():
         raise NotReady(f"the replay of {recorded.run} did not begin: {again.summary}")
@@ -196,11 +222,21 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     try:
         invocation = host.parse(argv)
     except CodeCommitError as error:
-        raise NotReady(f"the command line of {recorded.run} is not valid any more: {error.message}") from error
+        raise NotReady(
+            f"the command line of {recorded.run} is not valid any more: {error.message}"
+        ) from error
     # The source of the query, such as stdin, may be gone; its text is in agent-config/query.txt.
-    flags = {name: value for name, value in invocation.flags.items() if name not in {"query", "query_file"}}
+    flags = {
+        name: value
+        for name, value in invocation.flags.items()
+        if name not in {"query", "query_file"}
+    }
     # The log may come from the repository: use the user's current sandbox.
-    settings = {name: value for name, value in invocation.settings.items() if name not in {"max_cost", "sandbox"}}
+    settings = {
+        name: value
+        for name, value in invocation.settings.items()
+        if name not in {"max_cost", "sandbox"}
+    }
     settings["model"] = f"replay/{recorded.run}"
     return replace(invocation, flags=flags, settings=settings, as_json=False)
 
@@ -218,14 +254,26 @@ def _compare(
     yield Comparison("outcome", recorded.outcome or recorded.state, again.outcome or again.state)
     yield Comparison("model calls", str(len(first.calls)), str(len(second.calls)))
     for old, new in zip(first.calls, second.calls, strict=False):
-        yield Comparison(f"prompt {old.number}", "as recorded", _prompt(recorded, again, old.request, new.request))
+        yield Comparison(
+            f"prompt {old.number}",
+            "as recorded",
+            _prompt(recorded, again, old.request, new.request),
+        )
     for what, old_texts, new_texts in (
         ("change", _changes(first), _changes(second)),
-        ("process", (each.ending for each in first.processes), (each.ending for each in second.processes)),
+        (
+            "process",
+            (each.ending for each in first.processes),
+            (each.ending for each in second.processes),
+        ),
     ):
-        for number, (old_text, new_text) in enumerate(zip_longest(old_texts, new_texts, fillvalue="none"), 1):
+        for number, (old_text, new_text) in enumerate(
+            zip_longest(old_texts, new_texts, fillvalue="none"), 1
+        ):
             yield Comparison(f"{what} {number}", old_text, new_text)
-    differing = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    differing = sorted(
+        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    )
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
 
@@ -239,10 +287,14 @@ def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
 
 
 def _changes(story: Story) -> list[str]:
-    return [", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied]
+    return [
+        ", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied
+    ]
 
 
-def _print(host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path) -> None:
+def _print(
+    host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path
+) -> None:
     host.out.table([
         ("same" if row.same else "DIFFERS", row.what, cut(row.recorded), "" if row.same else cut(row.replayed))
         for row in rows

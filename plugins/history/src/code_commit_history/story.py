@@ -14,7 +14,9 @@ from code_commit_history.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model call; `finish` and `seconds` are None if it is unfinished; `error` is the reason of a failure."""
+    """A model call; `finish` and `seconds` are None if it is unfinished; `error` is the reason of a
+    failure.
+    """
 
     number: int
     label: str
@@ -50,7 +52,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An applied change set. `attempt` is None in a workflow without attempts; `call` is the last call before it."""
+    """An applied change set.
+
+    `attempt` is None in a workflow without attempts; `call` is the last call before it.
+    """
 
     attempt: int | None
     call: int | None
@@ -75,7 +80,10 @@ class Story:
 
 
 def read_story(folder: Path) -> Story:
-    """Read the events of a run. Skip missing and incomplete events: the run may have been killed."""
+    """Read the events of a run.
+
+    Skip missing and incomplete events: the run may have been killed.
+    """
     reader = _Reader()
     with suppress(OSError):
         for record in read_records(folder / "events.jsonl"):
@@ -98,7 +106,9 @@ class _Reader:
             self._attempt = int(data["number"])
         elif record.kind == "call.started":
             number = int(data["number"])
-            label, provider, model, request = (str(data[name]) for name in ("label", "provider", "model", "request"))
+            label, provider, model, request = (
+                str(data[name]) for name in ("label", "provider", "model", "request")
+            )
             self.calls[number] = Call(number, label, provider, model, request)
         elif record.kind == "call.finished":
             number = int(data["number"])
@@ -133,7 +143,9 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         finish=data.get("finish"),
         seconds=float(data["seconds"]),
         usage=usage,
-        cost=Cost.of_call(call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind),
+        cost=Cost.of_call(
+            call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind
+        ),
         response=data.get("response"),
         error=error,
     )

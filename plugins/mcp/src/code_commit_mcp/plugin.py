@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the command `mcp`."""
     text = "serve workflows and runs to other agents"
-    return [CommandDefinition("mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.plugin:arguments")]
+    return [
+        CommandDefinition(
+            "mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.plugin:arguments"
+        )
+    ]
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of `mcp`. Help and completion ask for them without the SDK, whose import takes a second."""
-    parser.add_argument("action", choices=["serve"], help="serve the project in this folder on stdin and stdout")
+    """Add the arguments of `mcp`.
+
+    Help and completion ask for them without the SDK, whose import takes a second.
+    """
+    parser.add_argument(
+        "action", choices=["serve"], help="serve the project in this folder on stdin and stdout"
+    )
     parser.epilog = "An MCP client starts it: code-commit mcp serve"

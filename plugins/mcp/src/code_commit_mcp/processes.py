@@ -19,14 +19,17 @@ from code_commit.plugin_api import ExitCode
 from code_commit_workspace import describe, python_command, python_environment, signalled_at_our_end
 
 _KEPT = 8192  # bytes of stderr
-_GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
+# Seconds for a run to end after an interruption: it restores files and writes its log.
+_GRACE = 30.0
 
 OnEvent = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """How a command ended: its JSON document (for a run, its last event), and the end of its stderr."""
+    """How a command ended: its JSON document (for a run, its last event), and the end of its
+    stderr.
+    """
 
     exit_code: int
     document: Any

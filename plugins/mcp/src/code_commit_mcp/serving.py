@@ -1,4 +1,6 @@
-"""`code-commit mcp serve`: an MCP server on stdin and stdout, for the project in the working directory."""
+"""`code-commit mcp serve`: an MCP server on stdin and stdout, for the project in the working
+directory.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,14 @@ def serve(host: Host, _: Namespace) -> int:
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         tool, given = tools.get(params.name), params.arguments or {}
         if tool is None:
-            return _answer(f"there is no tool {params.name!r}; there are: {', '.join(tools)}", is_error=True)
+            return _answer(
+                f"there is no tool {params.name!r}; there are: {', '.join(tools)}", is_error=True
+            )
         if fault := best_match(Draft202012Validator(tool.schema).iter_errors(given)):
             return _answer(f"{fault.json_path}: {fault.message}", is_error=True)
         on_event = _Progress(context).report if tool.runs else None
@@ -48,7 +54,11 @@ def serve(host: Host, _: Namespace) -> int:
         return _run_answer(printed) if tool.runs else _command_answer(printed)
 
     server: Server[Any] = Server(
-        "code-commit", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+        "code-commit",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
     )
 
     async def main() -> None:
@@ -61,8 +71,12 @@ def serve(host: Host, _: Namespace) -> int:
 
 
 def _described(tool: ServedTool) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=not tool.read_only)
-    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
+    hints = types.ToolAnnotations(
+        read_only_hint=tool.read_only, destructive_hint=not tool.read_only
+    )
+    return types.Tool(
+        name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints
+    )
 
 
 def _run_answer(printed: Printed) -> types.CallToolResult:
@@ -72,7 +86,9 @@ def _run_answer(printed: Printed) -> types.CallToolResult:
     if not isinstance(ended, dict):
         return _answer(printed.stderr.strip() or f"exit code {printed.exit_code}", is_error=True)
     ending = {"run": event.get("run", ""), **ended}
-    return _answer(json.dumps(ending, ensure_ascii=False), is_error=printed.exit_code != ExitCode.REACHED)
+    return _answer(
+        json.dumps(ending, ensure_ascii=False), is_error=printed.exit_code != ExitCode.REACHED
+    )
 
 
 def _command_answer(printed: Printed) -> types.CallToolResult:
@@ -82,7 +98,9 @@ def _command_answer(printed: Printed) -> types.CallToolResult:
 
 
 def _answer(text: str, *, is_error: bool) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], is_error=is_error
+    )
 
 
 class _Progress:
@@ -105,7 +123,9 @@ _STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "call.started": lambda data: f"call {data.get('number')}: asking {data.get('model')}",
     "call.finished": lambda data: str(data.get("error") or f"{data.get('model')} answered"),
     "changes.applied": lambda data: f"{count_of(len(data.get('written') or ()), 'file')} written",
-    "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[:_LONGEST_STEP],
+    "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[
+        :_LONGEST_STEP
+    ],
     "process.finished": lambda data: f"ended with exit code {data.get('exit_code')}",
     "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],
 }

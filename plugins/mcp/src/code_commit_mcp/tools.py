@@ -1,6 +1,7 @@
 """The tools of the server: one for each workflow that asks no questions, and some about runs.
 
-A call of a tool is a command line of `code-commit`, so that its checks, limits and exit codes apply here, too.
+A call of a tool is a command line of `code-commit`, so that its checks, limits and exit codes apply
+here, too.
 """
 
 from __future__ import annotations
@@ -12,11 +13,19 @@ from typing import Any
 from code_commit.plugin_api import Flag, WorkflowDefinition
 
 _RUN = {"type": "string", "description": "The folder of a run, a unique prefix of it, or latest."}
-# The flags of every workflow that an agent may set. None of them opens the sandbox or turns off a plugin.
+# The flags of every workflow that an agent may set. None of them opens the sandbox or turns off a
+# plugin.
 _SHARED: Mapping[str, Mapping[str, Any]] = {
     "model": {"type": "string", "description": "The model; by default that of the settings."},
-    "max_cost": {"type": "number", "exclusiveMinimum": 0, "description": "Never spend more than this, in USD."},
-    "on_failure": {"enum": ["keep", "restore"], "description": "What happens to the files if the goal is not reached."},
+    "max_cost": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "Never spend more than this, in USD.",
+    },
+    "on_failure": {
+        "enum": ["keep", "restore"],
+        "description": "What happens to the files if the goal is not reached.",
+    },
 }
 
 
@@ -40,7 +49,12 @@ class ServedTool:
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments."""
         required = list(self.required)
-        return {"type": "object", "properties": self.properties, "required": required, "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": self.properties,
+            "required": required,
+            "additionalProperties": False,
+        }
 
     def argv(self, arguments: Mapping[str, Any]) -> list[str]:
         """Return the command line of a call whose arguments match the schema."""
@@ -58,10 +72,13 @@ class ServedTool:
         return [*words, "--", *positional] if positional else words
 
 
-def served_tools(workflows: Iterable[WorkflowDefinition], commands: Iterable[str]) -> list[ServedTool]:
+def served_tools(
+    workflows: Iterable[WorkflowDefinition], commands: Iterable[str]
+) -> list[ServedTool]:
     """Return the tools for the installed workflows and commands.
 
-    A workflow is left out if it is interactive, or if only a person may set the flags that select it.
+    A workflow is left out if it is interactive, or if only a person may set the flags that select
+    it.
     """
     about_runs = [tool for tool in _ABOUT_RUNS if " ".join(tool.command[:1]) in set(commands)]
     return [*(_workflow_tool(each) for each in workflows if _can_be_served(each)), *about_runs]
@@ -80,7 +97,9 @@ def _workflow_tool(workflow: WorkflowDefinition) -> ServedTool:
     selecting = [flag for flag in offered if flag.selects]
     switches = [flag for flag in selecting if flag.metavar is None]
     shown = {name: flag for name, flag in flags.items() if flag not in switches}
-    properties: dict[str, Mapping[str, Any]] = {name: _property(flag) for name, flag in shown.items()}
+    properties: dict[str, Mapping[str, Any]] = {
+        name: _property(flag) for name, flag in shown.items()
+    }
     return ServedTool(
         workflow.name.replace("-", "_"),
         workflow.help,
@@ -102,8 +121,16 @@ def _long(names: Sequence[str]) -> str:
 
 
 _ABOUT_RUNS = (
-    ServedTool("list_runs", "List all runs of this project, newest last.", {}, ("runs", "list"), {}),
-    ServedTool("show_run", "Show the calls, builds, changes and files of a run.", {"run": _RUN}, ("runs", "show"), {}),
+    ServedTool(
+        "list_runs", "List all runs of this project, newest last.", {}, ("runs", "list"), {}
+    ),
+    ServedTool(
+        "show_run",
+        "Show the calls, builds, changes and files of a run.",
+        {"run": _RUN},
+        ("runs", "show"),
+        {},
+    ),
     ServedTool(
         "diff_run",
         "Show the changes of a run, or of one of its attempts.",
@@ -122,7 +149,10 @@ _ABOUT_RUNS = (
                 "minItems": 1,
                 "description": "Restore only these.",
             },
-            "force": {"type": "boolean", "description": "Also restore files that were changed since the run."},
+            "force": {
+                "type": "boolean",
+                "description": "Also restore files that were changed since the run.",
+            },
         },
         ("undo",),
         {"force": "--force"},

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 class OpenAIConfig(BaseModel):
     """Settings of every request.
 
-    `max_tokens` limits the reply, reasoning included. `max_tokens_field` is the name of its field: by default
-    `max_completion_tokens` for OpenAI's own models and `max_tokens` for all others, which Ollama, llama.cpp, vLLM and
-    most other servers read.
+    `max_tokens` limits the reply, reasoning included. `max_tokens_field` is the name of its field:
+    by default `max_completion_tokens` for OpenAI's own models and `max_tokens` for all others,
+    which Ollama, llama.cpp, vLLM and most other servers read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -21,4 +21,6 @@ class OpenAIConfig(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = (
+        None
+    )

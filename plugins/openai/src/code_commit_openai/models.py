@@ -24,5 +24,6 @@ MODELS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 
 CACHE_MINIMUM = 1024  # tokens of the smallest prompt that the service caches
-# From this version on, the cache ends at marks, without steps, and writing to it costs more than sending.
+# From this version on, the cache ends at marks, without steps, and writing to it costs more than
+# sending.
 CACHE_MARKS_SINCE = (5, 6)

@@ -1,7 +1,7 @@
 """Assemble OpenAI's streamed replies into the reply that the service sends as a whole.
 
-Servers differ: calls without `index`, or all with index 0; content as typed parts; a whole message in one event; no
-`[DONE]`; errors in the middle.
+Servers differ: calls without `index`, or all with index 0; content as typed parts; a whole message
+in one event; no `[DONE]`; errors in the middle.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class _Call:
     def whole(self) -> dict[str, Any]:
         call = {name: value for name, value in self._members.items() if name not in {"id", "index"}}
         if "function" in call:
-            call["function"] = self._function | {"name": self.name, "arguments": self._arguments.getvalue()}
+            call["function"] = self._function | {
+                "name": self.name,
+                "arguments": self._arguments.getvalue(),
+            }
         return call | ({"id": self.id} if self.id else {})
 
 
@@ -75,7 +78,11 @@ class _Typed:
     def add(self, part: Json, name: str, text: str | None) -> None:
         """Add a part with `text` in its member `name`; None adds a whole part."""
         last, of, pieces = self._parts[-1] if self._parts else ({}, "", StringIO())
-        if text is None or name != of or any(last.get(key) != part.get(key) for key in ("type", "index")):
+        if (
+            text is None
+            or name != of
+            or any(last.get(key) != part.get(key) for key in ("type", "index"))
+        ):
             last, of, pieces = {}, name if text is not None else "", StringIO()
             limit_parts(self._parts)
             self._parts.append((last, of, pieces))
@@ -143,7 +150,9 @@ class _Choice:
         if not self._numbers:
             return message
         if message.get("content") and message["content"] != self.text():
-            raise ProviderError("the message of the reply is not what was streamed", kind="invalid_response")
+            raise ProviderError(
+                "the message of the reply is not what was streamed", kind="invalid_response"
+            )
         return {}
 
     def _delta(self, kind: Literal["text", "thinking"], text: str) -> Delta:
@@ -168,7 +177,10 @@ class _Choice:
                 self._content.add(part, "text", text)
                 deltas += [self._delta("text", text)] if text else []
             elif part.get("type") == "thinking":
-                thoughts = (reply_member(thought, "text", str) for thought in reply_objects(part, "thinking"))
+                thoughts = (
+                    reply_member(thought, "text", str)
+                    for thought in reply_objects(part, "thinking")
+                )
                 text = "".join(thought for thought in thoughts if thought)
                 self._content.add(part, "thinking", text)
                 deltas += [self._delta("thinking", text)] if text else []
@@ -192,7 +204,9 @@ class _Choice:
         return Delta("tool", text, self._numbers.setdefault(call, len(self._numbers)), call.name)
 
     def _slot(self, piece: Json, function: Json) -> _Call:
-        """Return the call that `piece` belongs to, a new one if it has another id, or a name and no index."""
+        """Return the call that `piece` belongs to, a new one if it has another id, or a name and no
+        index.
+        """
         index, call_id = reply_member(piece, "index", int), reply_member(piece, "id", str)
         name = reply_member(function, "name", str)
         if index is not None:
@@ -215,7 +229,12 @@ class _Choice:
         """Return the text so far."""
         words = [part["text"] for part in self._content.whole() if part.get("type") == "text"]
         return "".join(
-            words + [self._pieces[name].getvalue() for name in ("content", "refusal") if name in self._pieces]
+            words
+            + [
+                self._pieces[name].getvalue()
+                for name in ("content", "refusal")
+                if name in self._pieces
+            ]
         )
 
     def whole(self, index: int) -> dict[str, Any]:
@@ -227,15 +246,17 @@ class _Choice:
         if details := self._details.whole():
             message["reasoning_details"] = details
         if self._calls:
-            message["tool_calls"] = [call.whole() for call in sorted(self._calls, key=lambda call: call.order)]
+            message["tool_calls"] = [
+                call.whole() for call in sorted(self._calls, key=lambda call: call.order)
+            ]
         return {"finish_reason": self._end, **self._members, "index": index, "message": message}
 
 
 class OpenAIStream:
     """A `StreamDecoder` for chat completions.
 
-    A reply ends with a finish reason or `[DONE]`. Without the latter, an empty reason is none, because some servers
-    send one with each event.
+    A reply ends with a finish reason or `[DONE]`. Without the latter, an empty reason is none,
+    because some servers send one with each event.
     """
 
     def __init__(self, wire: OpenAIWire) -> None:
@@ -270,8 +291,13 @@ class OpenAIStream:
         """See `StreamDecoder.finish`."""
         choices = [choice.whole(index) for index, choice in sorted(self._choices.items())]
         if not self.ended and not (choices and choices[0]["finish_reason"]):
-            raise ProviderError("the reply broke off: the service sent no finish_reason and no [DONE]", kind="network")
-        return self._wire.completion({"object": "chat.completion", **self._reply, "choices": choices})
+            raise ProviderError(
+                "the reply broke off: the service sent no finish_reason and no [DONE]",
+                kind="network",
+            )
+        return self._wire.completion(
+            {"object": "chat.completion", **self._reply, "choices": choices}
+        )
 
     def partial(self) -> PartialReply:
         """See `StreamDecoder.partial`."""

@@ -1,6 +1,7 @@
 """OpenAI's chat completions protocol.
 
-Sources: the API reference of OpenAI (Chat Completions, error codes); for differences of other servers, the
+Sources: the API reference of OpenAI (Chat Completions, error codes); for differences of other
+servers, the
     documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
 """
 
@@ -48,11 +49,14 @@ _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?!\w)")
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
 _CHECK_BILLING = "check your plan and billing"
 
-# Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
+# Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never
+# sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
 _FIRST_ERROR = 400  # HTTP status
-_FILTERED_NAMES = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+_FILTERED_NAMES = frozenset(
+    {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+)
 
 
 class OpenAIWire:
@@ -68,9 +72,12 @@ class OpenAIWire:
         marks = self._own_address and _takes_cache_marks(config.model)
         body: dict[str, Any] = {"model": config.model, "messages": _messages(request, marks=marks)}
         if marks:
-            body["prompt_cache_options"] = {"mode": "explicit"}  # else the service pays for marks of its own
+            # Else the service pays for marks of its own.
+            body["prompt_cache_options"] = {"mode": "explicit"}
         if self._own_address and (prefix := _repeated(request)):
-            body["prompt_cache_key"] = hashlib.sha256(prefix.encode("utf-8", "replace")).hexdigest()[:32]
+            body["prompt_cache_key"] = hashlib.sha256(
+                prefix.encode("utf-8", "replace")
+            ).hexdigest()[:32]
         max_tokens = request.max_tokens or config.max_tokens
         if max_tokens is not None:
             body[self._max_tokens_field()] = max_tokens
@@ -89,13 +96,18 @@ class OpenAIWire:
         return None if page else HttpCall("/models", {}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
-        """See `ListingWire.decode_models`. Only some other servers report windows: OpenRouter and vLLM."""
+        """See `ListingWire.decode_models`.
+
+        Only some other servers report windows: OpenRouter and vLLM.
+        """
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR or reply.get("error"):
             raise _failure(status, reply)
         found = {}
         for model in reply_objects(reply, "data"):
-            window = token_count(model, "context_length") or token_count(model, "max_model_len") or 0
+            window = (
+                token_count(model, "context_length") or token_count(model, "max_model_len") or 0
+            )
             found[reply_member(model, "id", str) or ""] = window
         return found
 
@@ -132,7 +144,9 @@ class OpenAIWire:
             raise _failure(200, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
-            raise ProviderError("the first choice of the reply has no message", kind="invalid_response")
+            raise ProviderError(
+                "the first choice of the reply has no message", kind="invalid_response"
+            )
         usage = self.usage(reply_member(reply, "usage", dict) or {})
         parts = with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
         word = reply_member(choice, "finish_reason", str) or ""
@@ -190,22 +204,33 @@ def _is_marked(part: Part) -> bool:
 
 
 def _repeated(request: Request) -> str:
-    """Return the text that requests with the same beginning share, up to the first mark; "" without a mark."""
+    """Return the text that requests with the same beginning share, up to the first mark; "" without
+    a mark.
+    """
     parts = [part for message in request.messages for part in message.parts]
     first = next((number for number, part in enumerate(parts, 1) if _is_marked(part)), 0)
     texts = [part.text for part in parts[:first] if isinstance(part, Text | ToolResult)]
-    return "\0".join([request.system, *(tool.name for tool in request.tools), *texts]) if first else ""
+    return (
+        "\0".join([request.system, *(tool.name for tool in request.tools), *texts]) if first else ""
+    )
 
 
 def _messages(request: Request, *, marks: bool) -> list[dict[str, Any]]:
-    """Return the messages. With `marks`, those of the request are sent, and one after the system prompt."""
+    """Return the messages.
+
+    With `marks`, those of the request are sent, and one after the system prompt.
+    """
     messages: list[dict[str, Any]] = []
-    marks = marks and any(_is_marked(part) for message in request.messages for part in message.parts)
+    marks = marks and any(
+        _is_marked(part) for message in request.messages for part in message.parts
+    )
     if request.system:
         system = Text(request.system, cache_here=True)
         messages.append({"role": "system", "content": _sent([system], marks=marks)})
     for message in request.messages:
-        messages += _assistant(message) if message.role == "assistant" else _user(message, marks=marks)
+        messages += (
+            _assistant(message) if message.role == "assistant" else _user(message, marks=marks)
+        )
     return messages
 
 
@@ -215,7 +240,13 @@ def _user(message: Message, *, marks: bool) -> list[dict[str, Any]]:
     for part in message.parts:
         if isinstance(part, ToolResult):
             text = Text(f"Error: {part.text}" if part.is_error else part.text, part.cache_here)
-            messages.append({"role": "tool", "tool_call_id": part.call_id, "content": _sent([text], marks=marks)})
+            messages.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": part.call_id,
+                    "content": _sent([text], marks=marks),
+                }
+            )
     texts = [part for part in message.parts if isinstance(part, Text)]
     if texts:
         messages.append({"role": "user", "content": _sent(texts, marks=marks)})
@@ -223,11 +254,17 @@ def _user(message: Message, *, marks: bool) -> list[dict[str, Any]]:
 
 
 def _sent(texts: list[Text], *, marks: bool) -> str | list[dict[str, Any]]:
-    """Return the content of a message: one text, which every server reads, if nothing in it is marked."""
+    """Return the content of a message: one text, which every server reads, if nothing in it is
+    marked.
+    """
     if not marks or not any(text.cache_here for text in texts):
         return "".join(text.text for text in texts)
     mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-    return [{"type": "text", "text": text.text} | (mark if text.cache_here else {}) for text in texts if text.text]
+    return [
+        {"type": "text", "text": text.text} | (mark if text.cache_here else {})
+        for text in texts
+        if text.text
+    ]
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:
@@ -246,13 +283,25 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     # Servers parse the arguments of earlier calls, so malformed ones go back inside valid JSON.
-    text = call.raw if call.arguments and call.raw else json.dumps(call.arguments_object, ensure_ascii=False)
-    sent: dict[str, Any] = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
+    text = (
+        call.raw
+        if call.arguments and call.raw
+        else json.dumps(call.arguments_object, ensure_ascii=False)
+    )
+    sent: dict[str, Any] = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": text},
+    }
     return {**sent, **call.echo.data} if call.echo and call.echo.provider == _PROVIDER else sent
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
     return {"type": "function", "function": function}
 
 
@@ -269,7 +318,11 @@ def _parts(message: Json) -> list[Part]:
         if function is None:
             raise ProviderError("a tool call of the reply has no function", kind="invalid_response")
         arguments, raw = read_arguments(function.get("arguments"))
-        echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
+        echo = {
+            name: value
+            for name, value in call.items()
+            if name not in {"id", "type", "index", "function"}
+        }
         parts.append(
             ToolCall(
                 id=reply_member(call, "id", str) or "",

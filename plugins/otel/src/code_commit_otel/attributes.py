@@ -1,4 +1,6 @@
-"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and some of our own."""
+"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and some of our
+own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from code_commit.plugin_api import open_run_file
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
 
-_LARGEST = 4 * 1024 * 1024  # bytes of one prompt or response; collectors accept no more in one request
+# Bytes of one prompt or response; collectors accept no more in one request.
+_LARGEST = 4 * 1024 * 1024
 # The conventions' names of providers, where they differ.
 _PROVIDERS = {"gemini": "gcp.gemini"}
 _TOKENS = {
@@ -37,7 +40,9 @@ def of_run(data: Data) -> Attributes:
 
 def of_ending(data: Data) -> Attributes:
     """Return the attributes of a run at its end."""
-    return _known({"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")})
+    return _known(
+        {"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")}
+    )
 
 
 def of_call(data: Data) -> Attributes:
@@ -79,15 +84,24 @@ def of_process(data: Data, *, content: bool) -> Attributes:
 def of_process_end(data: Data) -> Attributes:
     """Return the attributes of a process at its end."""
     failed = data.get("exit_code") != 0 or data.get("tampered")
-    kind = "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
-    return _known({"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None})
+    kind = (
+        "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
+    )
+    return _known(
+        {"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None}
+    )
 
 
 def of_changes(data: Data, *, content: bool) -> Attributes:
     """Return the attributes of applied or refused changes; paths are content."""
     written, deleted = (texts(data, name) for name in ("written", "deleted"))
-    counts: Attributes = {"code_commit.files_written": len(written), "code_commit.files_deleted": len(deleted)}
-    return counts | ({"code_commit.written": written, "code_commit.deleted": deleted} if content else {})
+    counts: Attributes = {
+        "code_commit.files_written": len(written),
+        "code_commit.files_deleted": len(deleted),
+    }
+    return counts | (
+        {"code_commit.written": written, "code_commit.deleted": deleted} if content else {}
+    )
 
 
 def input_messages(folder: Path, name: object) -> Attributes:

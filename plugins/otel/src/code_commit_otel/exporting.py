@@ -16,7 +16,8 @@ _DEFAULT, _LONGEST = 10.0, 60.0  # seconds
 
 def otlp_exporter(settings: OtelSettings) -> SpanExporter:
     """Return an exporter for OTLP over HTTP; OpenTelemetry's variables fill in missing settings."""
-    # It logs failures, and Python prints unhandled log records; the sink reports failures once instead.
+    # It logs failures, and Python prints unhandled log records; the sink reports failures once
+    # instead.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     return OTLPSpanExporter(endpoint=settings.endpoint, timeout=timeout_of(settings))
 

@@ -9,7 +9,9 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 
 
 class RunIds(IdGenerator):
-    """Derives the trace id from the run's name and start time, and span ids also from their position."""
+    """Derives the trace id from the run's name and start time, and span ids also from their
+    position.
+    """
 
     def __init__(self, run: str, started: float) -> None:
         self._seed = f"{run} {started:.6f}"

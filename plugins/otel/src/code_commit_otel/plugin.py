@@ -26,9 +26,15 @@ def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
     """Return one sink if a collector is configured: nothing is sent to a default address."""
     configured = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
     disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if not configured or disabled or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
+    if (
+        not configured
+        or disabled
+        or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none"
+    ):
         return []
     from code_commit_otel.exporting import otlp_exporter, timeout_of
     from code_commit_otel.sink import TraceSink
 
-    return [TraceSink(otlp_exporter(settings), content=settings.content, timeout=timeout_of(settings))]
+    return [
+        TraceSink(otlp_exporter(settings), content=settings.content, timeout=timeout_of(settings))
+    ]

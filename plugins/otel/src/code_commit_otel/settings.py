@@ -6,7 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class OtelSettings(BaseModel):
-    """The destination and content of traces. Put headers with secrets into `OTEL_EXPORTER_OTLP_HEADERS`."""
+    """The destination and content of traces.
+
+    Put headers with secrets into `OTEL_EXPORTER_OTLP_HEADERS`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -17,7 +20,8 @@ class OtelSettings(BaseModel):
         "variables of OpenTelemetry apply; without any of them, nothing is sent.",
     )
     content: bool = Field(
-        default=False, description="Whether traces contain prompts, responses, paths and command lines."
+        default=False,
+        description="Whether traces contain prompts, responses, paths and command lines.",
     )
     timeout_seconds: float | None = Field(
         default=None,

@@ -22,10 +22,12 @@ class ExportFailed(Exception):  # noqa: N818 - the name of an event
 
 
 class TraceSink:
-    """Converts records to spans and sends them in one request, so that a missing collector delays a run only once.
+    """Converts records to spans and sends them in one request, so that a missing collector delays a
+    run only once.
 
-    Trace and span ids derive from the run: exporting it again sends the same trace. With `content`, prompts, responses,
-    paths and command lines become attributes. The end of a run waits at most `timeout` seconds.
+    Trace and span ids derive from the run: exporting it again sends the same trace. With `content`,
+    prompts, responses, paths and command lines become attributes. The end of a run waits at most
+    `timeout` seconds.
     """
 
     def __init__(self, exporter: SpanExporter, *, content: bool, timeout: float = 10) -> None:
@@ -59,7 +61,8 @@ class TraceSink:
 
     def _export(self, spans: list[ReadableSpan]) -> None:
         failed = f"the collector did not accept the trace of {count_of(len(spans), 'span')}"
-        # The exporter's time limit is per read: an answer that arrives byte by byte never reaches it.
+        # The exporter's time limit is per read: an answer that arrives byte by byte never reaches
+        # it.
         attempt = partial(_export, self._exporter, spans)
         try:
             result = Worker("code-commit-otel").call(attempt, seconds=self._timeout + _GRACE)
@@ -100,5 +103,7 @@ class _Ended(SpanProcessor):
 
 
 def _user_attributes() -> Mapping[str, AttributeValue]:
-    """Return the service attributes that the user set with OpenTelemetry's variables, which override ours."""
+    """Return the service attributes that the user set with OpenTelemetry's variables, which
+    override ours.
+    """
     return OTELResourceDetector().detect().attributes

@@ -1,4 +1,6 @@
-"""Spans of a run: the run, nested spans of a workflow (attempts), model calls, changes, builds and commands."""
+"""Spans of a run: the run, nested spans of a workflow (attempts), model calls, changes, builds and
+commands.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,15 @@ _KINDS = frozenset(
         "changes.refused",
     }
 )
-_EVENTS = frozenset({"call.retried", "plugin.failed", "state.entered", "changes.undone"})  # not spans
+# Not spans.
+_EVENTS = frozenset({"call.retried", "plugin.failed", "state.entered", "changes.undone"})
 
 
 class RunSpans:
-    """Builds spans from records. Pass every record in order, then call `end`; open spans end with the last record."""
+    """Builds spans from records.
+
+    Pass every record in order, then call `end`; open spans end with the last record.
+    """
 
     def __init__(self, tracer: Tracer, *, content: bool) -> None:
         self._tracer = tracer
@@ -53,7 +59,9 @@ class RunSpans:
         elif record.kind in _EVENTS:
             span = self._enclosing(record.span)
             if span is not None:
-                span.add_event(record.kind, self._plain(record.data), timestamp=_nanoseconds(record))
+                span.add_event(
+                    record.kind, self._plain(record.data), timestamp=_nanoseconds(record)
+                )
 
     def end(self) -> None:
         """End open spans, innermost first."""
@@ -75,10 +83,14 @@ class RunSpans:
         if root is not None:
             self._open[record.span] = root
         error = "" if outcome == "reached" else self._error_text(data.get("summary"), outcome)
-        self._finish(record, error, attribute.of_ending(data) | ({"error.type": outcome} if error else {}))
+        self._finish(
+            record, error, attribute.of_ending(data) | ({"error.type": outcome} if error else {})
+        )
 
     def _call_started(self, record: Record, data: Data) -> None:
-        span = self._begin(record, f"chat {data.get('model')}", attribute.of_call(data), SpanKind.CLIENT)
+        span = self._begin(
+            record, f"chat {data.get('model')}", attribute.of_call(data), SpanKind.CLIENT
+        )
         if self._content:
             span.set_attributes(attribute.input_messages(self._folder, data.get("request")))
 
@@ -87,7 +99,11 @@ class RunSpans:
         if self._content and not data.get("error"):
             finish = data.get("finish_detail") or data.get("finish")
             attributes |= attribute.output_messages(self._folder, data.get("response"), finish)
-        self._finish(record, self._error_text(data.get("error"), str(data.get("error_kind") or "failed")), attributes)
+        self._finish(
+            record,
+            self._error_text(data.get("error"), str(data.get("error_kind") or "failed")),
+            attributes,
+        )
 
     def _process_started(self, record: Record, data: Data) -> None:
         self._begin(record, _process_name(data), attribute.of_process(data, content=self._content))
@@ -95,7 +111,13 @@ class RunSpans:
     def _process_finished(self, record: Record, data: Data) -> None:
         attributes = attribute.of_process_end(data)
         code = data.get("exit_code")
-        error = "" if "error.type" not in attributes else "ended by a signal" if code is None else f"exit code {code}"
+        error = (
+            ""
+            if "error.type" not in attributes
+            else "ended by a signal"
+            if code is None
+            else f"exit code {code}"
+        )
         self._finish(record, error, attributes)
 
     def _changes_parsed(self, record: Record, _: Data) -> None:
@@ -122,7 +144,9 @@ class RunSpans:
             start_time=self._parsed.pop(record.span, _nanoseconds(record)),
         )
 
-    def _begin(self, record: Record, name: str, attributes: Attributes, kind: SpanKind = SpanKind.INTERNAL) -> Span:
+    def _begin(
+        self, record: Record, name: str, attributes: Attributes, kind: SpanKind = SpanKind.INTERNAL
+    ) -> Span:
         parent = self._enclosing(record.parent)
         span = self._tracer.start_span(
             name,
@@ -145,7 +169,9 @@ class RunSpans:
             span = self._parents.get(span)
         return None if span is None else self._open.get(span)
 
-    def _finish(self, record: Record, error: str = "", attributes: Attributes | None = None) -> None:
+    def _finish(
+        self, record: Record, error: str = "", attributes: Attributes | None = None
+    ) -> None:
         span = self._open.pop(record.span, None)
         if span is None:
             return
@@ -155,13 +181,17 @@ class RunSpans:
         span.end(_nanoseconds(record))
 
     def _error_text(self, words: object, instead: str) -> str:
-        """Return an error's text, or ""; it may quote a response, so without `content` return `instead`."""
+        """Return an error's text, or ""; it may quote a response, so without `content` return
+        `instead`.
+        """
         return "" if not words else str(words) if self._content else instead
 
     def _plain(self, data: Data) -> Attributes:
         """Return an event's own fields; text fields are content."""
         kinds = str | int | float if self._content else int | float
-        return {f"code_commit.{name}": value for name, value in data.items() if isinstance(value, kinds)}
+        return {
+            f"code_commit.{name}": value for name, value in data.items() if isinstance(value, kinds)
+        }
 
 
 def _process_name(data: Data) -> str:

@@ -36,7 +36,9 @@ def meaning(answer: str | None) -> Event | None:
 
 
 def is_words(answer: str) -> bool:
-    """Return whether an unknown answer is text for a model, and not a mistyped word of ours or a wrong key."""
+    """Return whether an unknown answer is text for a model, and not a mistyped word of ours or a
+    wrong key.
+    """
     from difflib import get_close_matches
 
     words = answer.split()
@@ -46,9 +48,16 @@ def is_words(answer: str) -> bool:
 
 
 def ask_for_words(
-    run: Run, question: str, names: Sequence[str], choices: Mapping[Event, Event], *, empty: Event | None = None
+    run: Run,
+    question: str,
+    names: Sequence[str],
+    choices: Mapping[Event, Event],
+    *,
+    empty: Event | None = None,
 ) -> Event | str:
-    """Ask until the person gives one of `choices`, or text of their own; `names` lists the choices for people."""
+    """Ask until the person gives one of `choices`, or text of their own; `names` lists the choices
+    for people.
+    """
     while True:
         answer = run.ask(question, choices=names, draft="")
         event = understood(answer, choices, empty=empty)
@@ -59,7 +68,9 @@ def ask_for_words(
         show(run, filled(NOT_UNDERSTOOD, choices=f"{_listed(names)}, or in words of your own"))
 
 
-def understood(answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None) -> Event | None:
+def understood(
+    answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None
+) -> Event | None:
     """Return which of `choices` an answer means; `empty` is the meaning of a bare Enter."""
     if answer is not None and not answer.strip():
         return empty
@@ -68,7 +79,12 @@ def understood(answer: str | None, choices: Mapping[Event, Event], *, empty: Eve
 
 
 def ask(
-    run: Run, question: str, choices: tuple[Event, ...], *, empty: Event | None = None, also: Mapping[Event, Event] = {}
+    run: Run,
+    question: str,
+    choices: tuple[Event, ...],
+    *,
+    empty: Event | None = None,
+    also: Mapping[Event, Event] = {},
 ) -> Event:
     """Ask until the person gives one of `choices`. `also` maps further words to choices."""
     accepted = {**{choice: choice for choice in choices}, **also}

@@ -27,7 +27,8 @@ def build_alone(run: Run) -> Result:
     if requirements is None or not requirements.strip():
         what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
         raise NotReady(f"{what} in {run.root}", hint=f"describe in {REQUIREMENTS} what to build")
-    run.emit(QueryRead(requirements.strip().splitlines()[0].strip()[:200]))  # the first line, for lists of runs
+    # The first line, for lists of runs.
+    run.emit(QueryRead(requirements.strip().splitlines()[0].strip()[:200]))
     if has_build(run):
         run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run)
@@ -41,7 +42,9 @@ def build_alone(run: Run) -> Result:
         case LoopEnd.APPROVED:
             return Result(Outcome.REACHED, messages.APPROVED, data)
         case LoopEnd.OUT_OF_TURNS:
-            return Result(Outcome.NOT_REACHED, filled(messages.OUT_OF_TURNS, turns=str(result.turns)), data)
+            return Result(
+                Outcome.NOT_REACHED, filled(messages.OUT_OF_TURNS, turns=str(result.turns)), data
+            )
     if result.raised is not None:
         raise result.raised
     return Result(Outcome.NOT_REACHED, filled(messages.LOOP_FAILED, error=result.error), data)

@@ -12,27 +12,50 @@ from code_commit_toolbox.shortening import head_and_tail
 
 _AT_ONCE = 200  # paths per command line
 _NEW_FILE_LIMIT = 256 * 1024
-_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+_DIFF = (
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-renames",
+    "--submodule=short",
+)
 
 
 def changes_since(commit: str, run: Run, limit: int) -> str:
-    """Return the names of changed files and a unified diff, new files included, about `limit` characters in total.
+    """Return the names of changed files and a unified diff, new files included, about `limit`
+    characters in total.
 
     Files that no model may see are left out, and so is the plan folder.
     """
-    base = run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).decode().strip()
+    base = (
+        run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False)
+        .decode()
+        .strip()
+    )
     readable = frozenset(run.files())
-    tracked = _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--") if base else ()
+    tracked = (
+        _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--")
+        if base
+        else ()
+    )
     known = frozenset(tracked)
     gone = [path for path in tracked if path not in readable and _is_gone(run, path)]
     changed = sorted({path for path in tracked if path in readable} | set(gone))
-    added = _listed(run, "ls-files", "-z", "--others", "--exclude-standard", *(() if base else ("--cached",)))
+    added = _listed(
+        run, "ls-files", "-z", "--others", "--exclude-standard", *(() if base else ("--cached",))
+    )
     fresh = [path for path in sorted(set(added) - known) if path in readable]
-    changed, fresh = ([path for path in paths if not path.startswith(f"{FOLDER}/")] for paths in (changed, fresh))
+    changed, fresh = (
+        [path for path in paths if not path.startswith(f"{FOLDER}/")] for paths in (changed, fresh)
+    )
     if not changed and not fresh:
         return "Nothing has changed."
     names = "\n".join(
-        [*(f"changed: {legible(path)}" for path in changed), *(f"new: {legible(path)}" for path in fresh)]
+        [
+            *(f"changed: {legible(path)}" for path in changed),
+            *(f"new: {legible(path)}" for path in fresh),
+        ]
     )
     diff = "".join([*_diffs(run, base, changed), *_new_files(run, fresh, limit)])
     return f"{head_and_tail(names, limit // 4)}\n\n{head_and_tail(diff, limit, whole='read the files')}"

@@ -57,17 +57,23 @@ def chat(run: Run) -> Result:
         run.emit(StateEntered("player"))
         _remember(run)
         tools = (*PLAYER_TOOLS, *toolbox.of_servers)
-        result = work(run, toolbox, "player", allow=tools, system=system, prompt=typed, history=history)
+        result = work(
+            run, toolbox, "player", allow=tools, system=system, prompt=typed, history=history
+        )
         history = result.messages
         if result.tampered:
-            message = f"a command changed files that check the project: {', '.join(result.tampered)}"
+            message = (
+                f"a command changed files that check the project: {', '.join(result.tampered)}"
+            )
             return Result(Outcome.NOT_REACHED, message, {"turns": turns})
 
 
 def _ended(event: Event, turns: int) -> Result:
     if event is Event.QUIT:
         return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", {"turns": turns})
-    return Result(Outcome.NOT_REACHED, filled(messages.INPUT_ENDED, state="prompt"), {"turns": turns})
+    return Result(
+        Outcome.NOT_REACHED, filled(messages.INPUT_ENDED, state="prompt"), {"turns": turns}
+    )
 
 
 def _remember(run: Run) -> None:
@@ -91,6 +97,8 @@ def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
 
 
 def _number(transcript: Path) -> int:
-    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and contain the whole conversation."""
+    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and contain the
+    whole conversation.
+    """
     last = transcript.stem.rpartition("-")[2]
     return int(last) if last.isdecimal() else 1

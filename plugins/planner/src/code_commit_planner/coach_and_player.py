@@ -1,4 +1,6 @@
-"""The loop in which a player implements requirements and a coach reviews them, until the coach approves."""
+"""The loop in which a player implements requirements and a coach reviews them, until the coach
+approves.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from code_commit_planner import prompts
 from code_commit_planner.changes import changes_since
 from code_commit_planner.display import feedback_lines
 from code_commit_planner.guard import Guard
-from code_commit_planner.messages import BUILD_IS_RED, CHANGED_GIT, COACH, FEEDBACK, IS_APPROVED, SO_FAR, TURN
+from code_commit_planner.messages import (
+    BUILD_IS_RED,
+    CHANGED_GIT,
+    COACH,
+    FEEDBACK,
+    IS_APPROVED,
+    SO_FAR,
+    TURN,
+)
 from code_commit_planner.notices import Notice, Spent, show
 from code_commit_planner.plan_folder import TODO
 from code_commit_planner.progress import Progress, digest, forget_progress
@@ -52,7 +62,9 @@ class LoopEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of the loop: the coach's last `feedback`; after a failure, its message and the exception `raised`."""
+    """The result of the loop: the coach's last `feedback`; after a failure, its message and the
+    exception `raised`.
+    """
 
     end: LoopEnd
     turns: int
@@ -65,7 +77,8 @@ class LoopResult:
 class Task:
     """The requirements, their file, and the commit at which the work began.
 
-    With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which nobody may change meanwhile.
+    With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which nobody
+    may change meanwhile.
     """
 
     file: str
@@ -75,7 +88,9 @@ class Task:
     head: Callable[[], str] = str
 
 
-def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress) -> LoopResult:
+def build(
+    run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress
+) -> LoopResult:
     """Let the player and the coach take turns; `so_far` is the progress of an earlier run.
 
     Raises:
@@ -98,13 +113,20 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
         if result.end is LoopEnd.FAILED:
             return result
         feedback = result.feedback
-        Progress(digest(task.requirements), so_far.turn + turn, feedback, so_far.asked).save(run.state)
+        Progress(digest(task.requirements), so_far.turn + turn, feedback, so_far.asked).save(
+            run.state
+        )
     return LoopResult(LoopEnd.OUT_OF_TURNS, max_turns, feedback)
 
 
 def approves(feedback: str) -> bool:
-    """Return whether a line is `IMPLEMENTATION_APPROVED`, apart from blanks, Markdown marks and a final period."""
-    return any(line.strip().strip(_MARKS).removesuffix(".").strip(_MARKS) == APPROVED for line in feedback.split("\n"))
+    """Return whether a line is `IMPLEMENTATION_APPROVED`, apart from blanks, Markdown marks and a
+    final period.
+    """
+    return any(
+        line.strip().strip(_MARKS).removesuffix(".").strip(_MARKS) == APPROVED
+        for line in feedback.split("\n")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +151,21 @@ class _Loop:
         if failure := self._failure("coach", coach):
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
         if coach.finished and approves(coach.text):
-            return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
+            return (
+                self._built(turn, feedback)
+                if self.task.builds
+                else LoopResult(LoopEnd.APPROVED, turn)
+            )
         feedback = coach.text or f"The coach gave no feedback: {coach.end.value}."
         self.run.emit(Notice(f"{FEEDBACK}\n{feedback_lines(feedback, coach.transcript.name)}"))
-        self.run.say(FEEDBACK.replace(":", "."), "yellow")  # the person has already seen the coach's text
+        # The person has already seen the coach's text.
+        self.run.say(FEEDBACK.replace(":", "."), "yellow")
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, feedback)
 
     def _built(self, turn: int, feedback: str) -> LoopResult:
-        """Let `build.sh`, if there is one, confirm the approval; the player gets the output of a red build."""
+        """Let `build.sh`, if there is one, confirm the approval; the player gets the output of a
+        red build.
+        """
         if not has_build(self.run):
             return LoopResult(LoopEnd.APPROVED, turn)
         built = self.run.build()
@@ -145,17 +174,23 @@ class _Loop:
             return LoopResult(LoopEnd.FAILED, turn, feedback, error)
         if built.passed:
             return LoopResult(LoopEnd.APPROVED, turn)
-        show(self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}", "red")
+        show(
+            self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}", "red"
+        )
         report = process_report(self.run, built, self.toolbox.settings.output_limit)
         command = shlex.join(self.run.build_command())
-        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, command=command, report=report))
+        return LoopResult(
+            LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, command=command, report=report)
+        )
 
     def _announce(self, message: str, turn: int) -> None:
         known = spent(self.run)
         costs = describe_spent(known)
         self.run.emit(Spent(**known))
         so_far = filled(SO_FAR, spent=costs) if costs else ""
-        show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold")
+        show(
+            self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold"
+        )
 
     def _player(self, feedback: str) -> AgentResult:
         token = self.run.token
@@ -173,9 +208,18 @@ class _Loop:
         return filled(ASKED, token=self.run.token, asked=self.asked) if self.asked else ""
 
     def _agent(
-        self, agent: str, allow: Sequence[str], system: str, turn: str, prompt: str, *, writes: tuple[str, ...] = ()
+        self,
+        agent: str,
+        allow: Sequence[str],
+        system: str,
+        turn: str,
+        prompt: str,
+        *,
+        writes: tuple[str, ...] = (),
     ) -> AgentResult:
-        """Let an agent work on the requirements, which begin the prompt of all its turns, and on `prompt`."""
+        """Let an agent work on the requirements, which begin the prompt of all its turns, and on
+        `prompt`.
+        """
         run, task = self.run, self.task
         shared = filled(turn, file=task.file, token=run.token, requirements=task.requirements)
         prompt += self._asked()
@@ -194,7 +238,9 @@ class _Loop:
 
 
 def has_build(run: Run) -> bool:
-    """Return whether the project has a `build.sh`; where it cannot be read, `Run.build_command` says why."""
+    """Return whether the project has a `build.sh`; where it cannot be read, `Run.build_command`
+    says why.
+    """
     try:
         return run.tree.read("build.sh", 1) is not None
     except OSError:

@@ -41,7 +41,9 @@ def _folder(given: str) -> Path:
     try:
         path = Path(given).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise NotReady(_missing(given), hint="give the path of a folder with --codepath=PATH") from error
+        raise NotReady(
+            _missing(given), hint="give the path of a folder with --codepath=PATH"
+        ) from error
     if not given or not path.is_dir():
         raise NotReady(_missing(given), hint="give the path of a folder with --codepath=PATH")
     return path

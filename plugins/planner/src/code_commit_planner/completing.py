@@ -17,8 +17,12 @@ from code_commit_planner.staging import shown_paths
 
 
 def rename(plan: Plan) -> Event:
-    """Rename the completed files; without git, also record them in the history, which ends the work."""
-    plan.completion = plan.folder.complete(now(), line=completed if plan.repository is None else None)
+    """Rename the completed files; without git, also record them in the history, which ends the
+    work.
+    """
+    plan.completion = plan.folder.complete(
+        now(), line=completed if plan.repository is None else None
+    )
     forget_progress(plan.run.state)
     plan.loop = None
     plan.say(f"{messages.COMPLETED}\n{shown_paths(plan.completion.files)}")
@@ -26,7 +30,9 @@ def rename(plan: Plan) -> Event:
 
 
 def stage(plan: Plan) -> Event:
-    """Stage the files of the work, and have the model write a commit message, unless an earlier run has one."""
+    """Stage the files of the work, and have the model write a commit message, unless an earlier run
+    has one.
+    """
     completion = _completion(plan)
     plan.git.require_settled()
     chosen, foreign = plan.git.stage()
@@ -34,7 +40,10 @@ def stage(plan: Plan) -> Event:
         (messages.NOT_STAGED, chosen.temporary),
         (messages.NOT_STAGED_EITHER, chosen.unclear),
         (messages.NOT_OURS, tuple(entry.path for entry in foreign)),
-        (messages.OVERLOOKED, tuple(f"{path} ({flag})" for path, flag in plan.git.overlooked().items())),
+        (
+            messages.OVERLOOKED,
+            tuple(f"{path} ({flag})" for path, flag in plan.git.overlooked().items()),
+        ),
     ):
         if paths:
             plan.say(f"{heading}\n{shown_paths(paths)}")
@@ -47,7 +56,9 @@ def stage(plan: Plan) -> Event:
 
 
 def commit(plan: Plan) -> Event:
-    """Add both lines to the history, stage it again, and commit, so that the commit contains its own line."""
+    """Add both lines to the history, stage it again, and commit, so that the commit contains its
+    own line.
+    """
     message, completion = message_of(plan), plan.completion
     plan.git.require_settled()
     if completion is not None and not is_recorded(plan.folder.text(HISTORY) or "", completion):

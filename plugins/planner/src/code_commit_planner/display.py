@@ -1,4 +1,6 @@
-"""The agents' work as text: one line per tool call, the todo list, and what agents say up to a limit."""
+"""The agents' work as text: one line per tool call, the todo list, and what agents say up to a
+limit.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def tool_line(agent: str, called: CalledTool) -> str:
     reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
     reason = shortened(reason, min(_REASON, width() // 2))
-    return shortened(f" {mark}{agent}: {called.name} {subject}".rstrip(), width() - columns(reason)) + reason
+    return (
+        shortened(f" {mark}{agent}: {called.name} {subject}".rstrip(), width() - columns(reason))
+        + reason
+    )
 
 
 def text_lines(agent: str, text: str, whole: str) -> str:
@@ -49,11 +54,17 @@ def todo_lines(todos: Todos) -> str:
 def feedback_lines(feedback: str, whole: str) -> str:
     """Return at most 25 wrapped lines of the feedback; `whole` is the file with all of it."""
     lines = [
-        f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, width() - 2, columns)
+        f"  {piece}"
+        for line in feedback.split("\n")
+        if line.strip()
+        for piece in wrap(line, width() - 2, columns)
     ]
     if len(lines) > FEEDBACK_LINES:
         left = len(lines) - (FEEDBACK_LINES - 1)
-        lines = [*lines[: FEEDBACK_LINES - 1], shortened(f"  ... {left} more lines, see {whole}", width())]
+        lines = [
+            *lines[: FEEDBACK_LINES - 1],
+            shortened(f"  ... {left} more lines, see {whole}", width()),
+        ]
     return "\n".join(lines)
 
 
@@ -81,7 +92,8 @@ def _subject(called: CalledTool) -> str:
             return ", ".join(patterns)
     if called.name in _WITHOUT_SUBJECT:
         return ""
-    return next((str(value) for value in given.values() if isinstance(value, str | int)), "")  # a server's tool
+    # A server's tool.
+    return next((str(value) for value in given.values() if isinstance(value, str | int)), "")
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Protect planning's own files from the agents: restore them after commands, and refuse writes of tools."""
+"""Protect planning's own files from the agents: restore them after commands, and refuse writes of
+tools.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from code_commit_planner import messages
 from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import FOLDER, NEW, TODO
 from code_commit_planner.prompts import RESTORED, filled
-from code_commit_planner.running_command import RunningCommand, forget_running_command, read_running_command
+from code_commit_planner.running_command import (
+    RunningCommand,
+    forget_running_command,
+    read_running_command,
+)
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
@@ -28,9 +34,11 @@ _LIMIT = 10 * 1024 * 1024
 
 @dataclass(slots=True)
 class Guard:
-    """Protects the files in the plan folder, and `more` files, as they were before an agent; `head` is as in `Task`.
+    """Protects the files in the plan folder, and `more` files, as they were before an agent; `head`
+    is as in `Task`.
 
-    `new_requirements.md` belongs to the person, who may edit it at any time, and the todo list to the player.
+    `new_requirements.md` belongs to the person, who may edit it at any time, and the todo list to
+    the player.
     """
 
     run: Run
@@ -40,11 +48,15 @@ class Guard:
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
-        """Return `toolbox` with tools that change only `writes` of these files; remember their current content."""
+        """Return `toolbox` with tools that change only `writes` of these files; remember their
+        current content.
+        """
         self._remember()
         tools = dict(toolbox.tools)
         for name in _WRITING:
-            reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
+            reason = (
+                f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
+            )
             tools[name] = _limited(tools[name], self._is_free, reason)
         for name in ("shell", *toolbox.of_servers):
             tools[name] = self._guarded(tools[name], agent, writes)
@@ -55,7 +67,9 @@ class Guard:
         self._remember()
         tools = dict(toolbox.tools)
         for name in _WRITING:
-            tools[name] = _limited(tools[name], lambda path: path == NEW, f"you may write only {NEW}")
+            tools[name] = _limited(
+                tools[name], lambda path: path == NEW, f"you may write only {NEW}"
+            )
         limited = shell(toolbox.settings, writes=(NEW,))
 
         def call(context: ToolContext, arguments: Json) -> str:
@@ -66,7 +80,8 @@ class Guard:
         return replace(toolbox, tools=tools)
 
     def restore_after_kill(self) -> None:
-        """Restore the files that a command changed if the last run was killed during it, and inform the person.
+        """Restore the files that a command changed if the last run was killed during it, and inform
+        the person.
 
         Do nothing on another branch or commit than that of the command.
 
@@ -109,7 +124,9 @@ class Guard:
     @contextmanager
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
         """Save the plan folder while a command runs."""
-        kept = {path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")}
+        kept = {
+            path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")
+        }
         RunningCommand(agent, self.head(), writes, kept).save(self.run.state)
         try:
             yield
@@ -117,7 +134,9 @@ class Guard:
             forget_running_command(self.run.state)
 
     def _remember(self) -> None:
-        self._kept = {path: content for path in self._paths() if (content := self._read(path)) is not None}
+        self._kept = {
+            path: content for path in self._paths() if (content := self._read(path)) is not None
+        }
 
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
         """Restore the files, except `writes`; return a note for the agent."""
@@ -143,7 +162,9 @@ class Guard:
         try:
             self.run.apply(changes)
         except (NotReady, ResponseRefused) as error:
-            reason = f"A command changed files of planning, which cannot be restored: {error.message}"
+            reason = (
+                f"A command changed files of planning, which cannot be restored: {error.message}"
+            )
             raise ProjectTampered(tuple(paths), reason) from error
         self._restored += paths
         message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED

@@ -74,7 +74,9 @@ def git_head(when: datetime, commit: str | None) -> str:
 
 
 def start_implementing(when: datetime, summary: str) -> str:
-    """Return the lines for the start of the implementation, with a short summary of the requirements."""
+    """Return the lines for the start of the implementation, with a short summary of the
+    requirements.
+    """
     lines = "".join(f"{_INDENT}{line}\n" for line in summary_lines(summary))
     return f"{timestamp(when)} - START IMPLEMENTING (current_requirements.md)\n<<\n{lines}>>\n"
 
@@ -91,7 +93,9 @@ def skipped_recovery(when: datetime) -> str:
 
 def completed(completion: Completed) -> str:
     """Return the line for completed requirements."""
-    return f"{timestamp(completion.when)} - COMPLETED REQUIREMENTS ({', '.join(completion.files)})\n"
+    return (
+        f"{timestamp(completion.when)} - COMPLETED REQUIREMENTS ({', '.join(completion.files)})\n"
+    )
 
 
 def git_commit(when: datetime, summary: str) -> str:
@@ -105,7 +109,9 @@ def requested_changes(when: datetime) -> str:
 
 
 def reworded(history: str, summary: str) -> str:
-    """Return `history` with `summary` in the line of the last commit, if that line is the last entry."""
+    """Return `history` with `summary` in the line of the last commit, if that line is the last
+    entry.
+    """
     last = next(_entries(history), None)
     if last is None or last[1] != "GIT COMMIT":
         return history
@@ -114,7 +120,9 @@ def reworded(history: str, summary: str) -> str:
 
 
 def summary_lines(text: str) -> list[str]:
-    """Return a model's summary for the history: at most 5 lines of at most 120 characters, indent included."""
+    """Return a model's summary for the history: at most 5 lines of at most 120 characters, indent
+    included.
+    """
     width = SUMMARY_WIDTH - len(_INDENT)
     lines = [wrapped for line in plain_lines(text) for wrapped in wrap(line, width)]
     return lines[:SUMMARY_LINES]
@@ -134,7 +142,9 @@ def is_started(history: str) -> bool:
 
 
 def is_head_recorded(history: str, commit: str | None) -> bool:
-    """Return whether the history records `commit` as the start of the implementation that was refined last."""
+    """Return whether the history records `commit` as the start of the implementation that was
+    refined last.
+    """
     heads = [found[2] for found in _since_refined(history) if found[1] == "GIT HEAD"]
     return bool(heads) and heads[0] == f" ({commit or _NO_COMMIT})"
 

@@ -6,7 +6,13 @@ from code_commit.plugin_api import NotReady
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask
 from code_commit_planner.coach_and_player import LoopEnd, Task, build
-from code_commit_planner.history import git_head, is_head_recorded, is_started, now, start_implementing
+from code_commit_planner.history import (
+    git_head,
+    is_head_recorded,
+    is_started,
+    now,
+    start_implementing,
+)
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import CURRENT, HISTORY, TODO
@@ -29,7 +35,8 @@ def implement(plan: Plan) -> Event:
 def coach_and_player(plan: Plan) -> Event:
     """Let the coach and the player work; the next step evaluates the result."""
     since = None if plan.repository is None else plan.repository.begin_work(again=True)
-    _record_start(plan, since)  # still missing if a recovery was skipped and the work turned out to be incomplete
+    # Still missing if a recovery was skipped and the work turned out to be incomplete.
+    _record_start(plan, since)
     plan.recovering = False
     task = Task(CURRENT, _requirements(plan), since or "HEAD", head=plan.head)
     turns = plan.run.options.max_turns
@@ -87,7 +94,9 @@ def _todos(plan: Plan, todos: Todos) -> str:
     if not todos.all:
         return messages.TODOS_NONE
     listed = shown_paths(todos.open)
-    return f"{plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))}\n{listed}"
+    return (
+        f"{plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))}\n{listed}"
+    )
 
 
 def _requirements(plan: Plan) -> str:

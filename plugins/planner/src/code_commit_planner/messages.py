@@ -29,7 +29,9 @@ NO_PATH = "The codepath is empty."
 NO_SUCH_FOLDER = "There is no folder <path>."
 CODEPATH = "Codepath: <codepath>"
 PLANNER_MODEL = "Planner: <model> (<reason>)"
-PLANNER_FALLBACK = "No `planner` is specified in [providers]:\nfalling back to <model>, by <reason>."
+PLANNER_FALLBACK = (
+    "No `planner` is specified in [providers]:\nfalling back to <model>, by <reason>."
+)
 
 BRANCH = "Current git branch: <branch>"
 DETACHED = "no branch: HEAD is detached at <commit>"
@@ -43,9 +45,7 @@ REMOVED_TODO = "Removed g3-plan/todo.g3.md of an earlier run; a copy is in <file
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
-NO_ANSWER = (
-    "The LLM didn't respond: there is no heading `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md."
-)
+NO_ANSWER = "The LLM didn't respond: there is no heading `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md."
 RESTART = "Please restart the app to try again."
 UPDATED = """\
 The LLM has updated `<codepath>/g3-plan/new_requirements.md`."""
@@ -127,7 +127,9 @@ SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
 INPUT_ENDED = "the input ended at: <state>"
 
-CHAT = "Describe the work, or type 'quit'. End a line with \\ to continue, or type 'e' for an editor."
+CHAT = (
+    "Describe the work, or type 'quit'. End a line with \\ to continue, or type 'e' for an editor."
+)
 CHAT_NEXT = "Describe the next task, or type 'quit'."
 CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
 LOOP_RESUMED = """\

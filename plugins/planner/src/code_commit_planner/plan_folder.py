@@ -22,7 +22,9 @@ _ONE_SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class PlanFolder:
-    """The files of `g3-plan`, read and written through the host, under its path rules and transactions."""
+    """The files of `g3-plan`, read and written through the host, under its path rules and
+    transactions.
+    """
 
     run: Run
 
@@ -30,12 +32,22 @@ class PlanFolder:
         """Check that the folder can be used.
 
         Raises:
-            NotReady: git ignores it, a link is in the way, or another rule forbids writing its files.
+            NotReady: git ignores it, a link is in the way, or another rule forbids writing its
+                files.
         """
-        paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
+        paths = (
+            HISTORY,
+            NEW,
+            CURRENT,
+            TODO,
+            f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}",  # noqa: DTZ001
+        )
         refusals = self.run.check([Change(path, self._content(path)) for path in paths])
         if refusals:
-            raise NotReady(f"planning cannot work in {FOLDER}: {refusals[0]}", hint="remove what the rule refuses")
+            raise NotReady(
+                f"planning cannot work in {FOLDER}: {refusals[0]}",
+                hint="remove what the rule refuses",
+            )
 
     def _content(self, path: str) -> bytes:
         """Return the current content of a file: a rule may refuse an empty one."""
@@ -64,7 +76,9 @@ class PlanFolder:
         return content
 
     def text(self, path: str) -> str | None:
-        """Return a file as text, or None when it does not exist; invalid UTF-8 becomes replacement characters."""
+        """Return a file as text, or None when it does not exist; invalid UTF-8 becomes replacement
+        characters.
+        """
         content = self.read(path)
         return None if content is None else content.decode("utf-8", "replace")
 
@@ -79,7 +93,9 @@ class PlanFolder:
             return None if content is None else content.decode()
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1 if content else 1
-            raise NotReady(f"{path} is not UTF-8, in line {line}", hint="save it as UTF-8") from None
+            raise NotReady(
+                f"{path} is not UTF-8, in line {line}", hint="save it as UTF-8"
+            ) from None
 
     def write(self, path: str, text: str) -> None:
         """Write `text` to a file."""
@@ -107,7 +123,9 @@ class PlanFolder:
             raise NotReady(f"{CURRENT} already exists", hint="start again to resume it")
         self.record(*lines, changes=[Change(CURRENT, content), Change(NEW, None)])
 
-    def complete(self, when: datetime, *, line: Callable[[Completed], str] | None = None) -> Completed:
+    def complete(
+        self, when: datetime, *, line: Callable[[Completed], str] | None = None
+    ) -> Completed:
         """Rename the current requirements and todos to their completed names.
 
         With `line`, add that line to the history in the same transaction.
@@ -124,7 +142,10 @@ class PlanFolder:
             self.read(f"{FOLDER}/{name}") is not None for name in completion.files
         ):
             completion = Completed(completion.when + _ONE_SECOND, with_todo=todo is not None)
-        changes = [Change(f"{FOLDER}/{completion.requirements}", requirements), Change(CURRENT, None)]
+        changes = [
+            Change(f"{FOLDER}/{completion.requirements}", requirements),
+            Change(CURRENT, None),
+        ]
         if todo is not None:
             changes += [Change(f"{FOLDER}/{completion.todo}", todo), Change(TODO, None)]
         if line is not None:
@@ -133,14 +154,19 @@ class PlanFolder:
         return completion
 
     def reopen(self, completion: Completed, line: str) -> str:
-        """Make completed requirements and todos current again, and add `line` to the history; return the requirements.
+        """Make completed requirements and todos current again, and add `line` to the history;
+        return the requirements.
 
         Raises:
             NotReady: they are gone, or there are current ones.
         """
         content = self.read(f"{FOLDER}/{completion.requirements}")
         if content is None or self.read(CURRENT) is not None:
-            what = f"there is no {completion.requirements} any more" if content is None else f"{CURRENT} already exists"
+            what = (
+                f"there is no {completion.requirements} any more"
+                if content is None
+                else f"{CURRENT} already exists"
+            )
             raise NotReady(what, hint="start again")
         changes = [Change(CURRENT, content), Change(f"{FOLDER}/{completion.requirements}", None)]
         if (todo := self.read(f"{FOLDER}/{completion.todo}")) is not None:

@@ -26,7 +26,10 @@ PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace
 
 
 def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> AgentResult:
-    """Let the planner review the new requirements. `words` are the person's instructions, `head` is as in `Guard`."""
+    """Let the planner review the new requirements.
+
+    `words` are the person's instructions, `head` is as in `Guard`.
+    """
     codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
@@ -39,7 +42,9 @@ def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> A
 def summarise(run: Run, requirements: str) -> str:
     """Summarize the requirements for the history."""
     show(run, SUMMARISING)
-    return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or without_tags(requirements)
+    return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or without_tags(
+        requirements
+    )
 
 
 def describe(run: Run, requirements: str) -> str:
@@ -54,4 +59,5 @@ def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
     parts = (PromptPart.of("the requirements", requirements),)
     completion = run.model("planner").complete(request, label=label, parts=parts)
     text = completion.text.strip()
-    return text if completion.finish is Finish.STOP else text.rpartition("\n")[0]  # the last line is incomplete
+    # The last line is incomplete.
+    return text if completion.finish is Finish.STOP else text.rpartition("\n")[0]

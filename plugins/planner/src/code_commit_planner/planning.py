@@ -41,7 +41,8 @@ def plan(run: Run) -> Result:
 
     Raises:
         NotReady: there is no repository, or a file is in the way of the plan folder.
-        ProviderFailed, LimitReached: a call of the planner's model failed; the next start continues from the files.
+        ProviderFailed, LimitReached: a call of the planner's model failed; the next start continues
+            from the files.
     """
     repository = None if run.options.no_git else Repository(run, hooks=run.settings.commit_hooks)
     shared = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
-_MAX_TURNS = Flag(("--max-turns",), "maximum turns, each reviewed by the coach (default 5)", metavar="N")
+_MAX_TURNS = Flag(
+    ("--max-turns",), "maximum turns, each reviewed by the coach (default 5)", metavar="N"
+)
 
 
 @hookimpl
@@ -44,7 +46,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="autonomous",
             help="let a coach and a player implement requirements.md, without a person",
             flags=(
-                Flag(("--autonomous", "--auto"), "implement requirements.md without questions", selects=True),
+                Flag(
+                    ("--autonomous", "--auto"),
+                    "implement requirements.md without questions",
+                    selects=True,
+                ),
                 _MAX_TURNS,
             ),
             run="code_commit_planner.autonomous:build_alone",

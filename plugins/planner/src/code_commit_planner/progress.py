@@ -1,4 +1,6 @@
-"""Save the progress of coach and player on some requirements, and the commit message, for an interrupted run."""
+"""Save the progress of coach and player on some requirements, and the commit message, for an
+interrupted run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _MESSAGE_FILE = "commit-message.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last turn that the coach reviewed, its feedback, and what the person asked for after a review."""
+    """The last turn that the coach reviewed, its feedback, and what the person asked for after a
+    review.
+    """
 
     requirements: str  # a digest
     turn: int

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-ORIGINAL_REQUIREMENTS = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+ORIGINAL_REQUIREMENTS = (
+    "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+)
 CURRENT_REQUIREMENTS = "{{CURRENT REQUIREMENTS}}"
 APPROVED = "IMPLEMENTATION_APPROVED"
 
@@ -78,7 +80,9 @@ Implement the requirements in `<file>`. Ignore a section of original user requir
 --- <token> ---
 """
 
-RESTORED = "[These files belong to the program, which restored them after a command changed them: <paths>]"
+RESTORED = (
+    "[These files belong to the program, which restored them after a command changed them: <paths>]"
+)
 
 PLAYER_FEEDBACK = """\
 

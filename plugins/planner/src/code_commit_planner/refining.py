@@ -19,13 +19,18 @@ _AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}
 
 
 def prompt_for_requirements(plan: Plan) -> Event:
-    """Wait until the person has written requirements. Text typed before Enter goes to the planner."""
+    """Wait until the person has written requirements.
+
+    Text typed before Enter goes to the planner.
+    """
     todo = plan.folder.read(TODO)
     if todo is not None:  # we're starting with fresh requirements
         kept = plan.run.keep("todo.g3.md", todo)
         plan.say(messages.REMOVED_TODO, file=os.path.relpath(kept, plan.run.root))
         plan.run.apply([Change(TODO, None)])
-    answer = ask_for_words(plan.run, plan.fill(messages.REFINE), ("", "quit"), _AT_PROMPT, empty=Event.GO)
+    answer = ask_for_words(
+        plan.run, plan.fill(messages.REFINE), ("", "quit"), _AT_PROMPT, empty=Event.GO
+    )
     if isinstance(answer, Event) and answer is not Event.GO:
         return answer
     plan.typed = answer if isinstance(answer, str) else ""
@@ -38,7 +43,9 @@ def refine(plan: Plan) -> Event:
     if text is None:
         return Event.FILE_MISSING
     marked = with_tag(text)
-    plan.folder.record(refining(now()), changes=[Change(NEW, marked.encode())] if marked != text else ())
+    plan.folder.record(
+        refining(now()), changes=[Change(NEW, marked.encode())] if marked != text else ()
+    )
     plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed, plan.head)
     if result.tampered:
@@ -52,8 +59,13 @@ def refine(plan: Plan) -> Event:
 
 
 def ask_for_approval(plan: Plan) -> Event:
-    """Ask whether the requirements are acceptable. Only a yes counts as approval; other words go to the planner."""
-    question = f"{messages.UNCHANGED if plan.unchanged else messages.UPDATED}\n{messages.ASK_APPROVAL}"
+    """Ask whether the requirements are acceptable.
+
+    Only a yes counts as approval; other words go to the planner.
+    """
+    question = (
+        f"{messages.UNCHANGED if plan.unchanged else messages.UPDATED}\n{messages.ASK_APPROVAL}"
+    )
     answer = ask_for_words(plan.run, plan.fill(question), ("yes", "no", "quit"), _AT_APPROVAL)
     if isinstance(answer, Event):
         return answer

@@ -11,7 +11,12 @@ from hashlib import sha256
 from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.plan_folder import FOLDER, HISTORY, NEW
-from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index_changes, read_staging
+from code_commit_planner.staged_by_others import (
+    IndexEntry,
+    Staging,
+    read_index_changes,
+    read_staging,
+)
 from code_commit_planner.staging import Selection, select
 from code_commit_workspace import (
     StatusEntry,
@@ -23,7 +28,14 @@ from code_commit_workspace import (
     unknown_author,
 )
 
-_COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
+_COMMIT = (
+    "-c",
+    "i18n.commitEncoding=utf-8",
+    "commit",
+    "--quiet",
+    "--cleanup=whitespace",
+    "--file=-",
+)
 _STAGED = ("diff", "--cached", "--no-renames")
 # A file added with `--intent-to-add` is not staged.
 _ENTRIES = ("--raw", "-z", "--no-abbrev", "--ita-invisible-in-index")
@@ -36,7 +48,8 @@ class Repository:
     """The repository that contains the codepath.
 
     Raises:
-        NotReady: the codepath is not in a repository, or the hooks to run are in the project itself.
+        NotReady: the codepath is not in a repository, or the hooks to run are in the project
+            itself.
     """
 
     def __init__(self, run: Run, *, hooks: bool) -> None:
@@ -47,19 +60,31 @@ class Repository:
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None when HEAD is detached."""
-        return self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip() or None
+        return (
+            self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip()
+            or None
+        )
 
     def head(self) -> str | None:
         """Return the id of the last commit, or None before the first."""
-        return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).decode().strip() or None
+        return (
+            self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+            .decode()
+            .strip()
+            or None
+        )
 
     def branch_and_head(self) -> tuple[str | None, str | None]:
         """Return both, by one git where it can tell them."""
-        match self._git("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD", check=False).split():
+        match self._git(
+            "rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD", check=False
+        ).split():
             case [commit, b"HEAD"]:
                 return None, commit.decode()
             case [commit, name] if name.startswith(_BRANCHES):
-                return name.removeprefix(_BRANCHES).decode("utf-8", "backslashreplace"), commit.decode()
+                return name.removeprefix(_BRANCHES).decode(
+                    "utf-8", "backslashreplace"
+                ), commit.decode()
         return self.branch(), self.head()
 
     def unknown_author(self) -> str | None:
@@ -87,7 +112,9 @@ class Repository:
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""
-        return self.head() is not None and bool(self._git("ls-tree", "-z", "HEAD", "--", f"{self.prefix}{path}"))
+        return self.head() is not None and bool(
+            self._git("ls-tree", "-z", "HEAD", "--", f"{self.prefix}{path}")
+        )
 
     # --- staging ----------------------------------------------------------------------------------------------------
 
@@ -95,12 +122,16 @@ class Repository:
         """Restore the index entries that an interrupted run removed for its commit."""
         staging = read_staging(self._run.state)
         if staging.set_aside:
-            self._update_index([entry.staged_line for entry in staging.set_aside if self._is_out(entry)])
+            self._update_index(
+                [entry.staged_line for entry in staging.set_aside if self._is_out(entry)]
+            )
             replace(staging, set_aside=()).save(self._run.state)
 
     def _is_out(self, entry: IndexEntry) -> bool:
         """Return whether the index still has the committed state that replaced `entry`."""
-        listing = os.fsdecode(self._run.git("--literal-pathspecs", *self._at_top, "ls-files", "-sz", "--", entry.path))
+        listing = os.fsdecode(
+            self._run.git("--literal-pathspecs", *self._at_top, "ls-files", "-sz", "--", entry.path)
+        )
         found = listing.partition("\t")[0].split(" ")[:2]
         return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
@@ -117,7 +148,8 @@ class Repository:
         )
 
     def begin_work(self, *, again: bool) -> str | None:
-        """Record what is staged before the player works; with `again`, keep the record of an earlier run.
+        """Record what is staged before the player works; with `again`, keep the record of an
+        earlier run.
 
         Return the commit at which the work began, or None before the first.
         """
@@ -130,12 +162,16 @@ class Repository:
         kept = staging if again else Staging()
         contents = self._digests(before) | dict(kept.contents)
         overlooked = self._digests(overlooked_by_git(self._git)) | dict(kept.overlooked)
-        present = tuple((path, digest) for path, digest in overlooked.items() if digest)  # a sparse checkout lacks most
-        Staging(head, ours, before=before, contents=tuple(contents.items()), overlooked=present).save(self._run.state)
+        # A sparse checkout lacks most.
+        present = tuple((path, digest) for path, digest in overlooked.items() if digest)
+        Staging(
+            head, ours, before=before, contents=tuple(contents.items()), overlooked=present
+        ).save(self._run.state)
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
-        """Stage the files of the work, one by one; return the selection and the entries that others staged.
+        """Stage the files of the work, one by one; return the selection and the entries that others
+        staged.
 
         Record the files first: after an interruption, they must not count as staged by others.
         """
@@ -146,7 +182,9 @@ class Repository:
         before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
         work = read_staging(self._run.state)
-        Staging(head, tuple(ours), foreign, contents=work.contents, overlooked=work.overlooked).save(self._run.state)
+        Staging(
+            head, tuple(ours), foreign, contents=work.contents, overlooked=work.overlooked
+        ).save(self._run.state)
         self._add(chosen.stage)
         return chosen, foreign
 
@@ -161,7 +199,9 @@ class Repository:
         )
 
     def overlooked(self) -> dict[str, str]:
-        """Return the changed files whose changes git was told to overlook before the work; each with its flag."""
+        """Return the changed files whose changes git was told to overlook before the work; each
+        with its flag.
+        """
         before = read_staging(self._run.state).overlooked
         changed = [path for path, digest in before if self._digest(path) != digest]
         flags = overlooked_by_git(self._git) if changed else {}
@@ -178,7 +218,9 @@ class Repository:
         return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
-        """Return a digest of a file in the codepath; "" for other files, which the player cannot change."""
+        """Return a digest of a file in the codepath; "" for other files, which the player cannot
+        change.
+        """
         if not path.startswith(self.prefix):
             return ""
         try:
@@ -198,28 +240,40 @@ class Repository:
         pieces = []
         for start in range(0, len(paths), _AT_ONCE):
             some = paths[start : start + _AT_ONCE]
-            pieces.append(self._run.git("--literal-pathspecs", *self._at_top, *_STAGED, *_TEXT, "--", *some))
+            pieces.append(
+                self._run.git("--literal-pathspecs", *self._at_top, *_STAGED, *_TEXT, "--", *some)
+            )
         return b"".join(pieces)
 
     def skipped(self) -> list[str]:
-        """Return the signature and the hooks that the commit skips although the repository has them."""
+        """Return the signature and the hooks that the commit skips although the repository has
+        them.
+        """
         return [] if self._hooks else skipped_by_commit(self._git)
 
     # --- committing -------------------------------------------------------------------------------------------------
 
     def begin_commit(self, message: CommitMessage, requirements: str) -> None:
-        """Record the commit that is about to be made, so that an interrupted run can continue with it.
+        """Record the commit that is about to be made, so that an interrupted run can continue with
+        it.
 
         `requirements` is the file of the plan folder that identifies the commit.
         """
         staging = read_staging(self._run.state)
-        begun = replace(staging, summary=message.summary, description=message.description, requirements=requirements)
+        begun = replace(
+            staging,
+            summary=message.summary,
+            description=message.description,
+            requirements=requirements,
+        )
         begun.save(self._run.state)
 
     def reword_commit(self, message: CommitMessage) -> None:
         """Change the message of the recorded commit."""
         staging = read_staging(self._run.state)
-        replace(staging, summary=message.summary, description=message.description).save(self._run.state)
+        replace(staging, summary=message.summary, description=message.description).save(
+            self._run.state
+        )
 
     def begun_requirements(self) -> str:
         """Return the file that identifies the recorded commit."""
@@ -243,7 +297,8 @@ class Repository:
         self._add([path for path in chosen.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
-        """Commit the staged files, except entries that others staged before and did not change since.
+        """Commit the staged files, except entries that others staged before and did not change
+        since.
 
         Return the commit's id.
 
@@ -258,7 +313,9 @@ class Repository:
         return self._git("rev-parse", "HEAD").decode().strip()
 
     def _others(self) -> frozenset[str]:
-        """Return the staged lines of others' entries, without their committed state, which may have changed."""
+        """Return the staged lines of others' entries, without their committed state, which may have
+        changed.
+        """
         return frozenset(entry.staged_line for entry in read_staging(self._run.state).foreign)
 
     @contextmanager
@@ -288,7 +345,9 @@ class Repository:
     def _update_index(self, lines: Sequence[str]) -> None:
         self._git("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
 
-    def _git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def _git(
+        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+    ) -> bytes:
         return self._run.git(*self._at_top, *args, stdin=stdin, check=check, hooks=hooks)
 
     @property

@@ -18,7 +18,9 @@ def with_tag(text: str) -> str:
 
 
 def to_implement(text: str) -> str:
-    """Return `text` without sections of original requirements; if nothing remains, return all of it."""
+    """Return `text` without sections of original requirements; if nothing remains, return all of
+    it.
+    """
     kept, original = [], False
     for line in text.split("\n"):
         bare = _bare(line)
@@ -31,7 +33,9 @@ def to_implement(text: str) -> str:
 def without_tags(text: str) -> str:
     """Return `text` without tag lines."""
     return "\n".join(
-        line for line in text.split("\n") if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
+        line
+        for line in text.split("\n")
+        if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
     )
 
 

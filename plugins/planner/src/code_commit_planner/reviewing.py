@@ -1,4 +1,6 @@
-"""The review of the staged files: commit, show the diff, edit the message, send them back, or leave them staged."""
+"""The review of the staged files: commit, show the diff, edit the message, send them back, or leave
+them staged.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from collections.abc import Mapping
 from code_commit_planner import messages
 from code_commit_planner.answers import is_words
 from code_commit_planner.commit_message import WIDTH, CommitMessage, edited_message
-from code_commit_planner.history import Completed, completed, completed_at, is_recorded, now, requested_changes
+from code_commit_planner.history import (
+    Completed,
+    completed,
+    completed_at,
+    is_recorded,
+    now,
+    requested_changes,
+)
 from code_commit_planner.machine import Event
 from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
@@ -38,7 +47,10 @@ _CHOICES_AGAIN = ("yes", "no", "diff", "edit", "back", "quit")
 
 
 def review_staged(plan: Plan) -> Event:
-    """Show the commit that is about to be made, and ask what to do. Quitting here changes nothing."""
+    """Show the commit that is about to be made, and ask what to do.
+
+    Quitting here changes nothing.
+    """
     message = message_of(plan)
     plan.say(messages.READY)
     plan.say(messages.BRANCH, branch=plan.branch())
@@ -68,7 +80,9 @@ def message_of(plan: Plan) -> CommitMessage:
     return plan.message
 
 
-def _choose(plan: Plan, question: str, names: tuple[str, ...], choices: Mapping[str, Event]) -> Event:
+def _choose(
+    plan: Plan, question: str, names: tuple[str, ...], choices: Mapping[str, Event]
+) -> Event:
     """Ask until the person gives one of `choices`, and carry it out."""
     while True:
         answer = plan.run.ask(plan.fill(question), choices=names, draft="")
@@ -98,7 +112,9 @@ def _show_diff(plan: Plan) -> None:
     text = plan.git.staged_diff().decode("utf-8", "replace")
     limit = plan.run.settings.diff_limit
     if len(text) > limit:
-        text = head_and_tail(text, limit, whole=f"all of it is in {plan.run.keep('staged.diff', text)}")
+        text = head_and_tail(
+            text, limit, whole=f"all of it is in {plan.run.keep('staged.diff', text)}"
+        )
     show(plan.run, text or messages.NOTHING_STAGED)
 
 
@@ -111,7 +127,9 @@ def _edit(plan: Plan) -> None:
 
 
 def _send_back(plan: Plan, words: str) -> Event | None:
-    """Reopen the requirements with the changes that the person asks for; return None if they ask for none."""
+    """Reopen the requirements with the changes that the person asks for; return None if they ask
+    for none.
+    """
     if not words:
         words = (plan.run.ask(messages.ASK_CHANGES, draft="") or "").strip()
     if not is_words(words):
@@ -140,12 +158,16 @@ def _forget(plan: Plan) -> None:
 
 
 def _completion(plan: Plan) -> Completed:
-    """Return what the commit completes, from this run, or from an earlier run that began the commit."""
+    """Return what the commit completes, from this run, or from an earlier run that began the
+    commit.
+    """
     if plan.completion is not None:
         return plan.completion
     when = completed_at(plan.git.begun_requirements())
     assert when is not None, "nothing was completed"
-    return Completed(when, with_todo=plan.folder.read(f"{FOLDER}/{Completed(when).todo}") is not None)
+    return Completed(
+        when, with_todo=plan.folder.read(f"{FOLDER}/{Completed(when).todo}") is not None
+    )
 
 
 def _indented(message: CommitMessage) -> str:

@@ -1,4 +1,6 @@
-"""Save the files of the plan folder when an agent's command begins, in case the run is killed during the command."""
+"""Save the files of the plan folder when an agent's command begins, in case the run is killed
+during the command.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ _FILE = "running-command.json"
 
 @dataclass(frozen=True, slots=True)
 class RunningCommand:
-    """A command of `agent`, which may write `writes`; `kept` are the files of the plan folder, with their content.
+    """A command of `agent`, which may write `writes`; `kept` are the files of the plan folder, with
+    their content.
 
     `head` is git's branch and commit.
     """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_MAX_TURNS = Field(5, ge=1, description="Turns of the player, each reviewed by the coach; flag --max-turns.")
+_MAX_TURNS = Field(
+    5, ge=1, description="Turns of the player, each reviewed by the coach; flag --max-turns."
+)
 
 
 class PlannerSettings(BaseModel):
@@ -13,8 +15,12 @@ class PlannerSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_turns: int = _MAX_TURNS
-    commit_hooks: bool = Field(False, description="Run the repository's hooks and sign commits when planning commits.")
-    diff_limit: int = Field(100_000, ge=1000, description="Maximum characters of a diff in one prompt for the coach.")
+    commit_hooks: bool = Field(
+        False, description="Run the repository's hooks and sign commits when planning commits."
+    )
+    diff_limit: int = Field(
+        100_000, ge=1000, description="Maximum characters of a diff in one prompt for the coach."
+    )
 
 
 class PlanningOptions(BaseModel):

@@ -37,11 +37,12 @@ class IndexEntry:
 class Staging:
     """The recorded state of the index, at the commit `head`.
 
-    `before` are the paths that were staged when the player began; None means not recorded. `ours` are the paths that
-    planning has staged or is about to stage. `foreign` entries were staged before that; those in `set_aside` are out of
-    the index during a commit. `contents` are digests of the files at `before` when the player began, which show what
-    the player changed; `overlooked` are digests of the files whose changes git was told to overlook. `summary` and
-    `description` belong to the recorded commit, which ends the work on the file `requirements`.
+    `before` are the paths that were staged when the player began; None means not recorded. `ours`
+    are the paths that planning has staged or is about to stage. `foreign` entries were staged
+    before that; those in `set_aside` are out of the index during a commit. `contents` are digests
+    of the files at `before` when the player began, which show what the player changed; `overlooked`
+    are digests of the files whose changes git was told to overlook. `summary` and `description`
+    belong to the recorded commit, which ends the work on the file `requirements`.
     """
 
     head: str | None = None
@@ -81,7 +82,9 @@ def read_staging(state: Path) -> Staging:
 
 
 def read_index_changes(listing: str) -> list[IndexEntry]:
-    """Read `git diff --cached --raw -z --no-renames --no-abbrev`: rows of `:modes ids status` and path."""
+    """Read `git diff --cached --raw -z --no-renames --no-abbrev`: rows of `:modes ids status` and
+    path.
+    """
     fields = listing.split("\0")
     entries = []
     for row, path in zip(fields[::2], fields[1::2], strict=False):

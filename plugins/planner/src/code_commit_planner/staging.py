@@ -14,14 +14,23 @@ if TYPE_CHECKING:
 
     from code_commit_workspace import StatusEntry
 
-# Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from seed 003.
+# Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from
+# seed 003.
 TEMPORARY = (
     *("target/", "node_modules/", "__pycache__/", ".venv/"),
     *("*.log", "*.tmp", "*.bak"),
     *(".ds_store", "thumbs.db"),
     "*.pyc",
     *("tmp/", "temp/"),
-    *(".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".tox/", ".nox/", ".hypothesis/", "*.egg-info/"),
+    *(
+        ".pytest_cache/",
+        ".mypy_cache/",
+        ".ruff_cache/",
+        ".tox/",
+        ".nox/",
+        ".hypothesis/",
+        "*.egg-info/",
+    ),
     *("*.pyo", ".coverage", "coverage.xml", "htmlcov/", "desktop.ini", "*.pid", "core.[0-9]*"),
     *("*~", "*.swp", "*.swo", "*.orig", "*.rej", ".#*", "\\#*#"),
 )
@@ -39,8 +48,9 @@ class Selection:
 def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) -> Selection:
     """Choose the files to stage.
 
-    `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath below the top, with
-    a trailing slash: folders above it do not count, so that a codebase may be inside a `tmp/`.
+    `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath
+    below the top, with a trailing slash: folders above it do not count, so that a codebase may be
+    inside a `tmp/`.
     """
     others = frozenset(foreign)
     stage, temporary, unclear = [], [], []

@@ -6,7 +6,13 @@ from code_commit.plugin_api import MessageLogged
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask
 from code_commit_planner.guard import Guard
-from code_commit_planner.history import attempting_recovery, completed, now, skipped_recovery, timestamp
+from code_commit_planner.history import (
+    attempting_recovery,
+    completed,
+    now,
+    skipped_recovery,
+    timestamp,
+)
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import CURRENT, FOLDER, TODO
@@ -21,7 +27,11 @@ def startup(plan: Plan) -> Event:
     for role in ("coach", "player"):
         plan.run.model(role)  # report a missing key now, not after the requirements are refined
     fell_back = model.reason.startswith(("default_provider ", "model,"))
-    plan.say(messages.PLANNER_FALLBACK if fell_back else messages.PLANNER_MODEL, model=model.name, reason=model.reason)
+    plan.say(
+        messages.PLANNER_FALLBACK if fell_back else messages.PLANNER_MODEL,
+        model=model.name,
+        reason=model.reason,
+    )
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
     if command is not None and command.agent == "planner":
@@ -43,7 +53,9 @@ def check_branch(plan: Plan) -> Event:
 def check_dirty(plan: Plan) -> Event:
     """Ask whether to proceed with uncommitted changes."""
     if (reason := plan.git.unknown_author()) is not None:
-        plan.run.emit(MessageLogged(plan.fill(messages.UNKNOWN_AUTHOR, reason=reason), level="warning"))
+        plan.run.emit(
+            MessageLogged(plan.fill(messages.UNKNOWN_AUTHOR, reason=reason), level="warning")
+        )
     entries = plan.git.dirty()
     if not entries:
         return Event.CLEAN
@@ -74,9 +86,15 @@ def offer_recovery(plan: Plan) -> Event:
     """Ask what to do with an incomplete implementation."""
     found = []
     if (has_requirements := plan.folder.read(CURRENT) is not None) is True:
-        found.append(plan.fill(messages.FOUND_REQUIREMENTS, when=timestamp(plan.folder.changed_at(CURRENT))))
+        found.append(
+            plan.fill(messages.FOUND_REQUIREMENTS, when=timestamp(plan.folder.changed_at(CURRENT)))
+        )
     if (todo := plan.folder.text(TODO)) is not None:
-        found.append(plan.fill(messages.FOUND_TODO, contents=f"\n{todo.rstrip()}" if todo.strip() else "(empty)"))
+        found.append(
+            plan.fill(
+                messages.FOUND_TODO, contents=f"\n{todo.rstrip()}" if todo.strip() else "(empty)"
+            )
+        )
     event = ask(plan.run, plan.fill(messages.RECOVERY, found="\n".join(found)), YES_OR_NO)
     if event is Event.YES and not has_requirements:
         plan.say(messages.NOTHING_TO_RESUME)
@@ -92,13 +110,17 @@ def attempt_recovery(plan: Plan) -> Event:
 
 
 def skip_recovery(plan: Plan) -> Event:
-    """Mark the implementation as complete; a todo list without requirements is not an implementation."""
+    """Mark the implementation as complete; a todo list without requirements is not an
+    implementation.
+    """
     plan.folder.record(skipped_recovery(now()))
     return Event.NO_REQUIREMENTS if plan.folder.read(CURRENT) is None else Event.DONE
 
 
 def _unrecorded(plan: Plan) -> Event | None:
-    """Look for a completion that the history lacks; return None when there is none to continue with."""
+    """Look for a completion that the history lacks; return None when there is none to continue
+    with.
+    """
     completion = plan.folder.unrecorded()
     if completion is None:
         return None

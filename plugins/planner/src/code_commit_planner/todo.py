@@ -25,4 +25,8 @@ class Todos:
 def read_todos(text: str) -> Todos:
     """Read the items of a Markdown list: `- [ ] to be done`, `- [x] done`."""
     items = [(found[1], line.strip()) for line in text.split("\n") if (found := _ITEM.match(line))]
-    return Todos(len(items), tuple(line for tick, line in items if tick not in "xX"), tuple(line for _, line in items))
+    return Todos(
+        len(items),
+        tuple(line for tick, line in items if tick not in "xX"),
+        tuple(line for _, line in items),
+    )

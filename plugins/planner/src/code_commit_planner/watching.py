@@ -55,7 +55,9 @@ def work(
 
 @dataclass(slots=True)
 class _Watch:
-    """Shows the work of one agent: its report, a line for each call, the todo list as it changes, why it ended."""
+    """Shows the work of one agent: its report, a line for each call, the todo list as it changes,
+    why it ended.
+    """
 
     run: Run
     agent: str

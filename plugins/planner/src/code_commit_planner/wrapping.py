@@ -12,11 +12,15 @@ _FENCE = "```"
 def legible(text: str) -> str:
     """Return `text`, such as a path, on one line, with invalid and control characters escaped."""
     encoded = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded)
+    return "".join(
+        repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded
+    )
 
 
 def plain_lines(text: str) -> list[str]:
-    """Return the lines of `text` with single spaces, without empty lines, code fences and control characters."""
+    """Return the lines of `text` with single spaces, without empty lines, code fences and control
+    characters.
+    """
     clean = "".join(_plain(character) for character in text)
     lines = (" ".join(line.split()) for line in clean.split("\n"))
     return [line for line in lines if line and not line.startswith(_FENCE)]
@@ -63,7 +67,9 @@ def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
 
 def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
     """Return where to cut `text`, which is longer than `width`; never at its start."""
-    fitting = next((at - 1 for at in range(2, len(text) + 1) if measure(text[:at]) > width), len(text))
+    fitting = next(
+        (at - 1 for at in range(2, len(text) + 1) if measure(text[:at]) > width), len(text)
+    )
     return next((at for at in range(fitting, 0, -1) if not _belongs(text, at)), fitting)
 
 
@@ -73,7 +79,9 @@ def _belongs(text: str, at: int) -> bool:
         return False
     character, before = text[at], text[at - 1]
     if _is_flag_letter(character) and _is_flag_letter(before):  # two of them form one flag
-        letters = at - next((place for place in range(at, 0, -1) if not _is_flag_letter(text[place - 1])), 0)
+        letters = at - next(
+            (place for place in range(at, 0, -1) if not _is_flag_letter(text[place - 1])), 0
+        )
         return letters % 2 == 1
     return _adds_to_another(character) or before in _JOINERS
 
@@ -94,7 +102,9 @@ def _is_flag_letter(character: str) -> bool:
 def _columns(character: str) -> int:
     if character.isascii():
         return 1
-    return 0 if _adds_to_another(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+    return (
+        0 if _adds_to_another(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+    )
 
 
 def _plain(character: str) -> str:

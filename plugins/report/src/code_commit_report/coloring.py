@@ -33,7 +33,10 @@ class Colors:
         self._colored: dict[tuple[str, str], list[Markup]] = {}
 
     def of(self, lines: Sequence[str], path: str) -> list[Markup]:
-        """Return each line as markup. The lines are lexed as one text, because tokens may span lines."""
+        """Return each line as markup.
+
+        The lines are lexed as one text, because tokens may span lines.
+        """
         text = "\n".join(shown_lines(lines))
         key = (path.rpartition("/")[2], text)
         if key not in self._colored:
@@ -66,7 +69,8 @@ def _colored(text: str, path: str) -> list[Markup]:
             if piece:
                 pieces[-1].append(_span(kind, piece))
     colored = [Markup().join(parts) for parts in pieces]
-    # A lexer may drop or add a line ending; then leave the colors out rather than show a wrong line.
+    # A lexer may drop or add a line ending; then leave the colors out rather than show a wrong
+    # line.
     same = len(colored) == len(uncolored) and all(
         one.striptags() == other.striptags() for one, other in zip(colored, uncolored, strict=True)
     )

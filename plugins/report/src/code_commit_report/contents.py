@@ -15,7 +15,8 @@ _LARGEST_REPLY, _LARGEST_FILE = 4 * 1024 * 1024, 256 * 1024  # bytes
 
 
 class Contents:
-    """Finds contents of changed files: in the replies of a run, the latest first, then in the project.
+    """Finds contents of changed files: in the replies of a run, the latest first, then in the
+    project.
 
     They are guesses: a diff uses only contents that fit it.
     """

@@ -29,7 +29,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`same`, `changed`, `removed` or `added` lines side by side; a `hunk` row has its position in `note`."""
+    """`same`, `changed`, `removed` or `added` lines side by side; a `hunk` row has its position in
+    `note`.
+    """
 
     kind: Literal["same", "changed", "removed", "added", "hunk", "note"]
     old: Side | None = None
@@ -72,17 +74,28 @@ class Hunk:
 def file_diffs(
     text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
 ) -> list[FileDiff]:
-    """Parse git's output; skip everything that is not a diff. Only the first `FILES` files get rows.
+    """Parse git's output; skip everything that is not a diff.
 
-    `contents` returns possible contents of the file at a path after the change. Colors need the one that fits, because
-    a hunk can begin inside a string.
+    Only the first `FILES` files get rows.
+
+    `contents` returns possible contents of the file at a path after the change. Colors need the one
+    that fits, because a hunk can begin inside a string.
     """
     colors = colors or Colors()
-    parts = [part for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE) if part[:10] == "diff --git"]
-    return [_file(part, contents, colors, most=_ROWS if number < FILES else 0) for number, part in enumerate(parts)]
+    parts = [
+        part
+        for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
+        if part[:10] == "diff --git"
+    ]
+    return [
+        _file(part, contents, colors, most=_ROWS if number < FILES else 0)
+        for number, part in enumerate(parts)
+    ]
 
 
-def _file(text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int) -> FileDiff:
+def _file(
+    text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int
+) -> FileDiff:
     found = text.find("\n@@ ")
     begin = len(text) if found < 0 else found
     head = text[:begin].split("\n")
@@ -112,7 +125,9 @@ def _path(head: Sequence[str]) -> str:
 
 
 def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
-    """Return the hunks of the first `most` rows, and of one more if there are more: a diff may have many lines."""
+    """Return the hunks of the first `most` rows, and of one more if there are more: a diff may have
+    many lines.
+    """
     hunks: list[Hunk] = []
     rows = removed = added = 0
     for line in (match[0] for match in _LINE.finditer(text, begin + 1)):
@@ -145,11 +160,15 @@ def _sides(
         for hunk in reversed(hunks):
             before[hunk.new_number - 1 : hunk.new_number - 1 + len(hunk.new)] = hunk.old
         if all(
-            _part(before, hunk.old_number, hunk.old) == hunk.old and _part(after, hunk.new_number, hunk.new) == hunk.new
+            _part(before, hunk.old_number, hunk.old) == hunk.old
+            and _part(after, hunk.new_number, hunk.new) == hunk.new
             for hunk in hunks
         ):
             old, new = colors.of(before, path), colors.of(after, path)
-            return [(_part(old, hunk.old_number, hunk.old), _part(new, hunk.new_number, hunk.new)) for hunk in hunks]
+            return [
+                (_part(old, hunk.old_number, hunk.old), _part(new, hunk.new_number, hunk.new))
+                for hunk in hunks
+            ]
     return [(plain(hunk.old), plain(hunk.new)) for hunk in hunks]
 
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Record, Usage, cost_of, is_running, read_records, run_document, run_folders
+from code_commit.plugin_api import (
+    Record,
+    Usage,
+    cost_of,
+    is_running,
+    read_records,
+    run_document,
+    run_folders,
+)
 from code_commit_report.page import GOOD, render, tone
 from code_commit_report.text import read_shown
 
@@ -76,7 +84,13 @@ def _columns(entries: list[Entry]) -> list[Column]:
     for index, entry in enumerate(entries):
         height = room * (entry.cost or 0.0) / highest_cost
         columns.append(
-            Column(entry, round(index * step, 2), round(step * 0.8, 2), round(room - height, 2), round(height, 2))
+            Column(
+                entry,
+                round(index * step, 2),
+                round(step * 0.8, 2),
+                round(room - height, 2),
+                round(height, 2),
+            )
         )
     return columns
 
@@ -109,7 +123,9 @@ def _started(folder: Path) -> str:
 def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
     """Return USD from the run, else computed by model; a failed call without tokens counts as zero."""
     calls = document.get("calls")
-    if isinstance(calls, dict) and (_whole(calls.get("started")) or 0) > (_whole(calls.get("finished")) or 0):
+    if isinstance(calls, dict) and (_whole(calls.get("started")) or 0) > (
+        _whole(calls.get("finished")) or 0
+    ):
         return None
     cost = _finite(document.get("cost_usd"))
     if cost is not None:
@@ -136,7 +152,9 @@ def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | No
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """Return the summary of a run; for an unfinished or killed run, from its events, which are newer."""
+    """Return the summary of a run; for an unfinished or killed run, from its events, which are
+    newer.
+    """
     shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
     try:
         document = json.loads(shown.head) if shown and not shown.left_out else {}

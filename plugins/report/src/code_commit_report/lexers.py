@@ -1,7 +1,7 @@
 """Choose a Pygments lexer by file name.
 
-Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions at its first call, which takes longer
-than the rest of a page. Almost all patterns are just a name or an extension.
+Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions at its first call,
+which takes longer than the rest of a page. Almost all patterns are just a name or an extension.
 """
 
 from __future__ import annotations

@@ -12,7 +12,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemBytecodeCache,
+    PackageLoader,
+    StrictUndefined,
+)
 from markupsafe import Markup
 
 from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of
@@ -72,7 +78,9 @@ class Texts:
         return Contents(self.folder, [call.response for call in self.calls])
 
 
-def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, running: bool = False) -> str:
+def report_page(
+    view: RunView, folder: Path, limit: int, *, index: bool = True, running: bool = False
+) -> str:
     """Return the page as one HTML file, without external resources or scripts.
 
     With `index`, it links to the list of all runs. With `running`, the page reloads itself.
@@ -126,12 +134,21 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
-    environment.filters |= {"duration": duration, "money": money, "count": count, "local": local, "tone": tone}
+    environment.filters |= {
+        "duration": duration,
+        "money": money,
+        "count": count,
+        "local": local,
+        "tone": tone,
+    }
     return environment
 
 
 def _compiled() -> BytecodeCache | None:
-    """Return a cache of compiled templates, which halves the render time. Only this account can write its folder."""
+    """Return a cache of compiled templates, which halves the render time.
+
+    Only this account can write its folder.
+    """
     try:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):

@@ -40,7 +40,10 @@ _KINDS = frozenset(
 
 @dataclass(slots=True)
 class CallView:
-    """A model call. Times are seconds since the epoch; `finished` is None if it is running or was killed."""
+    """A model call.
+
+    Times are seconds since the epoch; `finished` is None if it is running or was killed.
+    """
 
     number: int
     label: str
@@ -60,7 +63,9 @@ class CallView:
 
     @property
     def cost(self) -> float | None:
-        """Return USD from the run, else from the price list, which is slow to load; None if unknown."""
+        """Return USD from the run, else from the price list, which is slow to load; None if
+        unknown.
+        """
         if self.reported_cost is not None or self.finished is None:
             return self.reported_cost
         return cost_of(self.model, self.usage)
@@ -132,7 +137,9 @@ class Chapter:
 
 @dataclass(slots=True)
 class StepView:
-    """A step of a task at its place in the tree: "2.1"; `verifies` is its exit requirement, `failures` are reasons."""
+    """A step of a task at its place in the tree: "2.1"; `verifies` is its exit requirement,
+    `failures` are reasons.
+    """
 
     place: str
     title: str
@@ -155,9 +162,9 @@ class RunView:
     """Pass every record to `receive`, then read the fields."""
 
     def __init__(self) -> None:
-        self.run = self.query = self.workflow = self.folder = self.outcome = self.summary = self.commit = (
-            self.command
-        ) = ""
+        self.run = self.query = self.workflow = self.folder = self.outcome = self.summary = (
+            self.commit
+        ) = self.command = ""
         self.exit_code: int | None = None
         self.started = self.latest = 0.0
         self.ended = False
@@ -214,11 +221,15 @@ class RunView:
 
     def _run_started(self, record: Record, data: Data) -> None:
         self.started = record.time
-        self.workflow, self.folder, self.commit = (_text(data, name) for name in ("workflow", "folder", "commit"))
+        self.workflow, self.folder, self.commit = (
+            _text(data, name) for name in ("workflow", "folder", "commit")
+        )
         self.command = shlex.join(["code-commit", *_texts(data, "argv")])
         versions = data.get("versions")
         self.versions = (
-            {str(name): str(value) for name, value in versions.items()} if isinstance(versions, dict) else {}
+            {str(name): str(value) for name, value in versions.items()}
+            if isinstance(versions, dict)
+            else {}
         )
 
     def _run_finished(self, _: Record, data: Data) -> None:
@@ -259,7 +270,9 @@ class RunView:
         call = self._calls.get(_whole(data, "number") or 0)
         if call is not None:
             wait = _number(data, "wait")
-            call.retries.append(f"try {_whole(data, 'attempt')}: {_text(data, 'reason')}; next try after {wait:.1f} s")
+            call.retries.append(
+                f"try {_whole(data, 'attempt')}: {_text(data, 'reason')}; next try after {wait:.1f} s"
+            )
 
     def _call_finished(self, record: Record, data: Data) -> None:
         call = self._calls.get(_whole(data, "number") or 0)
@@ -280,19 +293,29 @@ class RunView:
         if isinstance(cost, int | float):
             call.reported_cost = float(cost)
         elif call.provider == "replay" or (
-            call.error and data.get("error_kind") not in {"network", "server", "invalid_response", None}
+            call.error
+            and data.get("error_kind") not in {"network", "server", "invalid_response", None}
         ):
             call.reported_cost = 0.0
 
     def _changes_applied(self, record: Record, data: Data) -> None:
         written, deleted = _texts(data, "written"), _texts(data, "deleted")
-        self._add_change(record, ChangeView(0, record.time, written, deleted, _text(data, "diff") or None))
+        self._add_change(
+            record, ChangeView(0, record.time, written, deleted, _text(data, "diff") or None)
+        )
 
     def _changes_refused(self, record: Record, data: Data) -> None:
         refusals = data.get("refusals")
-        rows = [row for row in refusals if isinstance(row, dict)] if isinstance(refusals, list | tuple) else []
+        rows = (
+            [row for row in refusals if isinstance(row, dict)]
+            if isinstance(refusals, list | tuple)
+            else []
+        )
         reasons = tuple((_text(row, "path"), _text(row, "reason")) for row in rows)
-        self._add_change(record, ChangeView(0, record.time, refused=_text(data, "reason") or "refused", rows=reasons))
+        self._add_change(
+            record,
+            ChangeView(0, record.time, refused=_text(data, "reason") or "refused", rows=reasons),
+        )
 
     def _add_change(self, record: Record, change: ChangeView) -> None:
         self._changes += 1
@@ -302,7 +325,9 @@ class RunView:
     def _process_started(self, record: Record, data: Data) -> None:
         argv, log = _texts(data, "argv"), _text(data, "log")
         number, is_build = len(self._processes) + 1, argv[-1:] == ("build.sh",)
-        process = ProcessView(number, shlex.join(argv), is_build, _text(data, "sandbox"), log, record.time)
+        process = ProcessView(
+            number, shlex.join(argv), is_build, _text(data, "sandbox"), log, record.time
+        )
         self._processes[log] = process
         self._chapter(record, "Builds").processes.append(process)
 
@@ -310,15 +335,22 @@ class RunView:
         process = self._processes.get(_text(data, "log"))
         if process is not None:
             process.finished, process.exit_code = record.time, _whole(data, "exit_code")
-            process.timed_out, process.tampered = data.get("timed_out") is True, _texts(data, "tampered")
+            process.timed_out, process.tampered = (
+                data.get("timed_out") is True,
+                _texts(data, "tampered"),
+            )
 
     def _changes_undone(self, record: Record, data: Data) -> None:
         paths = ", ".join(_texts(data, "paths"))
-        self.notes.append(NoteView(record.time, f"undone ({_text(data, 'reason')}): {paths or 'nothing'}"))
+        self.notes.append(
+            NoteView(record.time, f"undone ({_text(data, 'reason')}): {paths or 'nothing'}")
+        )
 
     def _message(self, record: Record, data: Data) -> None:
         level = _text(data, "level")
-        self.notes.append(NoteView(record.time, _text(data, "text"), "plain" if level == "info" else "bad"))
+        self.notes.append(
+            NoteView(record.time, _text(data, "text"), "plain" if level == "info" else "bad")
+        )
 
     def _plugin_failed(self, record: Record, data: Data) -> None:
         text = f"plugin {_text(data, 'plugin')} failed ({_text(data, 'stage')}): {_text(data, 'error')}"
@@ -331,12 +363,18 @@ class RunView:
         self.notes.append(NoteView(record.time, f"asked: {_text(data, 'question')}"))
 
     def _question_answered(self, record: Record, data: Data) -> None:
-        self.notes.append(NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}"))
+        self.notes.append(
+            NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}")
+        )
 
     def _tasks_listed(self, _: Record, data: Data) -> None:
         parent, rows = _text(data, "step"), data.get("steps")
-        self.steps = [step for step in self.steps if not _is_within(step.place, parent)]  # of an earlier attempt
-        at = next((index + 1 for index, step in enumerate(self.steps) if step.place == parent), len(self.steps))
+        # Of an earlier attempt.
+        self.steps = [step for step in self.steps if not _is_within(step.place, parent)]
+        at = next(
+            (index + 1 for index, step in enumerate(self.steps) if step.place == parent),
+            len(self.steps),
+        )
         self.steps[at:at] = [
             StepView(_text(row, "step"), _text(row, "title"), _text(row, "verifies"))
             for row in (rows if isinstance(rows, list | tuple) else ())

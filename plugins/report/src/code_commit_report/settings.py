@@ -14,7 +14,9 @@ class ReportSettings(BaseModel):
         default=False,
         description="Whether the page is also written at each step, and reloads itself.",
     )
-    index: bool = Field(default=True, description="Whether logs/index.html, the list of all runs, is updated.")
+    index: bool = Field(
+        default=True, description="Whether logs/index.html, the list of all runs, is updated."
+    )
     text_limit: int = Field(
         default=32 * 1024,
         ge=1024,

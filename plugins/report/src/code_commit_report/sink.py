@@ -15,7 +15,14 @@ from code_commit_workspace import replace_file
 REPORT, INDEX = "report.html", "index.html"
 _ESCAPE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _LIVE_KINDS = frozenset(
-    {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
+    {
+        "run.started",
+        "call.started",
+        "call.finished",
+        "changes.applied",
+        "process.started",
+        "process.finished",
+    }
 )
 
 
@@ -78,7 +85,11 @@ class HtmlReport:
 def _folder_of(record: Record) -> Path:
     """Return the run folder. Records are JSON, so a byte that is not UTF-8 is an escape in them."""
     folder = Path(str(record.data["root"]), str(record.data["folder"]))
-    return folder if folder.exists() else Path(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), str(folder)))
+    return (
+        folder
+        if folder.exists()
+        else Path(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), str(folder)))
+    )
 
 
 def _load() -> None:

@@ -20,7 +20,8 @@ from code_commit_workspace import as_on_terminal
 _ERRORS = 200  # error lines shown from the left-out part of one output
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
 _REPEATED = 1000  # characters; a shorter repetition is shown
-_LARGEST_LOG = 4 * 1024 * 1024  # bytes; of a larger one, only both ends are searched for overwritten text
+# Bytes; of a larger one, only both ends are searched for overwritten text.
+_LARGEST_LOG = 4 * 1024 * 1024
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -49,7 +50,11 @@ _TABLE = _Visible()
 
 def visible(value: object) -> object:
     """Return `value` with invisible characters escaped; our own markup stays unchanged."""
-    return value.translate(_TABLE) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        value.translate(_TABLE)
+        if isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,9 @@ class Shown:
 
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
-    """Read at most `limit` bytes of a file of the run folder; None if there is no such regular file."""
+    """Read at most `limit` bytes of a file of the run folder; None if there is no such regular
+    file.
+    """
     try:
         with open_run_file(folder, name or "") as file:
             size = os.fstat(file.fileno()).st_size
@@ -84,17 +91,25 @@ def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
 
 
 def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
-    """Read the prompt `name` without the parts that the prompt `earlier` also has; at most `limit` characters."""
+    """Read the prompt `name` without the parts that the prompt `earlier` also has; at most `limit`
+    characters.
+    """
     prompt, before = (read_shown(folder, each, _LARGEST_PROMPT) for each in (name, earlier))
     if not prompt or not before or prompt.left_out or before.left_out:
         return read_shown(folder, name, limit)
     text = without_repetitions(prompt.head, before.head, earlier)
     half = limit // 2
-    return Shown(text) if len(text) <= limit else Shown(text[:half], text[-half:], len(text[half:-half].encode()))
+    return (
+        Shown(text)
+        if len(text) <= limit
+        else Shown(text[:half], text[-half:], len(text[half:-half].encode()))
+    )
 
 
 def without_repetitions(text: str, earlier: str, name: str) -> str:
-    """Replace long parts of `text` that `earlier` also has with a line that gives their size, in linear time."""
+    """Replace long parts of `text` that `earlier` also has with a line that gives their size, in
+    linear time.
+    """
     lines, before = text.splitlines(keepends=True), earlier.splitlines(keepends=True)
     places: dict[str, int] = {}
     for place, line in enumerate(before):
@@ -132,7 +147,9 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     if log.left_out:
         shown = read_shown(folder, name, limit) or log
         between = _errors_between(folder, name, limit // 2, shown.left_out)
-        return _shortened(_on_terminal(shown.head), _on_terminal(shown.tail), shown.left_out, between)
+        return _shortened(
+            _on_terminal(shown.head), _on_terminal(shown.tail), shown.left_out, between
+        )
     text = _on_terminal(log.head)
     if len(text) <= limit:
         return output_lines(text)
@@ -164,12 +181,16 @@ def output_lines(text: str) -> list[OutputLine]:
 
 
 def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]:
-    """Return the first error lines in a part of a file; only the beginning of a very long part is read."""
+    """Return the first error lines in a part of a file; only the beginning of a very long part is
+    read.
+    """
     found: list[str] = []
     with suppress(OSError), open_run_file(folder, name) as file:
         file.seek(begin)
         left = min(size, _SEARCHED)
-        while left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE))):
+        while (
+            left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE)))
+        ):
             left -= len(line)
             text = as_on_terminal(line).decode("utf-8", "replace").rstrip("\r\n")
             if _is_error(text):

@@ -35,7 +35,16 @@ def bars(view: RunView) -> list[Bar]:
         width = max(_MIN_WIDTH, round(WIDTH * max(0.0, end - begin) / whole))
         x = min(x, WIDTH - _MIN_WIDTH)
         found.append(
-            Bar(label, target, kind, tone, max(0.0, begin - view.started), end - begin, x, min(width, WIDTH - x))
+            Bar(
+                label,
+                target,
+                kind,
+                tone,
+                max(0.0, begin - view.started),
+                end - begin,
+                x,
+                min(width, WIDTH - x),
+            )
         )
     return found
 
@@ -50,7 +59,14 @@ def _spans(view: RunView) -> Iterator[tuple[str, str, str, str, float, float]]:
         for call in chapter.calls:
             end = call.finished if call.finished is not None else view.latest
             tone = "bad" if call.error else "open" if call.finished is None else "plain"
-            yield f"call {call.number}, {call.label}", f"call-{call.number}", "call", tone, call.started, end
+            yield (
+                f"call {call.number}, {call.label}",
+                f"call-{call.number}",
+                "call",
+                tone,
+                call.started,
+                end,
+            )
         for change in chapter.changes:
             done = "bad" if change.refused else "plain"
             number = len(change.written) + len(change.deleted)
@@ -59,6 +75,8 @@ def _spans(view: RunView) -> Iterator[tuple[str, str, str, str, float, float]]:
         for process in chapter.processes:
             end = process.finished if process.finished is not None else view.latest
             tone = "good" if process.passed else "open" if process.finished is None else "bad"
-            word = "passed" if process.passed else "running" if process.finished is None else "failed"
+            word = (
+                "passed" if process.passed else "running" if process.finished is None else "failed"
+            )
             label = f"build {word}" if process.is_build else process.argv
             yield label, f"process-{process.number}", "build", tone, process.started, end

@@ -1,4 +1,7 @@
-"""One attempt of one agent: call the model, run its code, parse the result. Attempts share no memory."""
+"""One attempt of one agent: call the model, run its code, parse the result.
+
+Attempts share no memory.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Model, PromptPart, Request, Run, Text
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    LimitReached,
+    Message,
+    Model,
+    PromptPart,
+    Request,
+    Run,
+    Text,
+)
 from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
 from code_commit_tasks.functions import Functions
@@ -25,16 +38,23 @@ _BLOCK_ENDS = "\nThe code ended at its first line ```. If the code contains such
 
 
 class AttemptFailed(Exception):  # noqa: N818 - the name of an event
-    """An attempt failed. The message is for the model; `malformed` means that the reply or its value was invalid."""
+    """An attempt failed.
 
-    def __init__(self, reason: str, *, code: str = "", output: str = "", malformed: bool = False) -> None:
+    The message is for the model; `malformed` means that the reply or its value was invalid.
+    """
+
+    def __init__(
+        self, reason: str, *, code: str = "", output: str = "", malformed: bool = False
+    ) -> None:
         super().__init__(reason)
         self.code, self.output, self.malformed = code, output, malformed
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The value that an agent's code returned, its printed output, and a note for people about the value, or ""."""
+    """The value that an agent's code returned, its printed output, and a note for people about the
+    value, or "".
+    """
 
     value: str | TaskList
     code: str = field(repr=False)
@@ -61,13 +81,17 @@ class Agent:
     settings: TasksSettings
     deadline: float
 
-    def attempt(self, prompt: tuple[str, str], *, place: str, name: str, number: int, files: AttemptFiles) -> Answer:
+    def attempt(
+        self, prompt: tuple[str, str], *, place: str, name: str, number: int, files: AttemptFiles
+    ) -> Answer:
         """Call the model once, and run its code once. `name` is that of the attempt's files.
 
-        The two texts of `prompt` are the part that all attempts share, and the failure of the previous attempt or "".
+        The two texts of `prompt` are the part that all attempts share, and the failure of the
+        previous attempt or "".
 
         Raises:
-            AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
+            AttemptFailed: the reply is not an answer, or its code failed or returned an invalid
+                value.
             ProviderFailed, ResponseRefused, LimitReached: from the host.
             ProjectTampered: a command of the code altered files that check the project.
         """
@@ -93,7 +117,9 @@ class Agent:
             reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
             raise AttemptFailed(reason, code=code, output=work.output) from None
         except MalformedTaskList as problem:
-            raise AttemptFailed(str(problem), code=code, output=work.output, malformed=True) from None
+            raise AttemptFailed(
+                str(problem), code=code, output=work.output, malformed=True
+            ) from None
         return Answer(value, code, work.output, note)
 
     def seconds_left(self) -> float:
@@ -105,7 +131,8 @@ class Agent:
         seconds = self.deadline - time.monotonic()
         if seconds <= 0:
             raise LimitReached(
-                f"the task has taken {self.settings.max_seconds:g} s", hint="raise max_seconds in [plugins.tasks]"
+                f"the task has taken {self.settings.max_seconds:g} s",
+                hint="raise max_seconds in [plugins.tasks]",
             )
         return seconds
 
@@ -122,8 +149,12 @@ class Agent:
         if isinstance(value, dict) and "steps" in value:
             self._require_short("The TaskList", json.dumps(value, ensure_ascii=False))
             return task_list(value)
-        kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(type(value), repr(value))
-        raise MalformedTaskList(f"agent_code returned {kind[:200]}; it must return a string or a TaskList.")
+        kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(
+            type(value), repr(value)
+        )
+        raise MalformedTaskList(
+            f"agent_code returned {kind[:200]}; it must return a string or a TaskList."
+        )
 
     def _require_short(self, what: str, text: str) -> None:
         limit = self.settings.result_limit
@@ -172,7 +203,11 @@ class _Work:
                 answer.text[:_ERROR_SHOWN] if answer.is_error else None,
             )
         )
-        kept = {"call": name, "given": _shorten(given), "answer": head_and_tail(answer.text, _CALL_KEPT)}
+        kept = {
+            "call": name,
+            "given": _shorten(given),
+            "answer": head_and_tail(answer.text, _CALL_KEPT),
+        }
         self._log({**kept, "is_error": answer.is_error})
         if called.tampered:
             raise ProjectTampered(called.tampered)

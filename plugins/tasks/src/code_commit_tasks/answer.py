@@ -1,4 +1,6 @@
-"""Extract the code from a model's reply: exactly one fenced TypeScript block; text around it is ignored."""
+"""Extract the code from a model's reply: exactly one fenced TypeScript block; text around it is
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,22 @@ def code_of(reply: str) -> str:
     """Return the code of `reply`, with unchanged lines.
 
     Raises:
-        MalformedAnswer: there is no such block, more than one, an unclosed one, or the code is too long.
+        MalformedAnswer: there is no such block, more than one, an unclosed one, or the code is too
+            long.
     """
-    blocks = [block for block in _blocks(reply.replace("\r\n", "\n").split("\n")) if block.language in _LANGUAGES]
+    blocks = [
+        block
+        for block in _blocks(reply.replace("\r\n", "\n").split("\n"))
+        if block.language in _LANGUAGES
+    ]
     if not blocks:
-        raise MalformedAnswer("The answer has no TypeScript code block (```typescript … ```). It must have one.")
+        raise MalformedAnswer(
+            "The answer has no TypeScript code block (```typescript … ```). It must have one."
+        )
     if len(blocks) > 1:
-        raise MalformedAnswer(f"The answer has {len(blocks)} TypeScript code blocks. It must have exactly one.")
+        raise MalformedAnswer(
+            f"The answer has {len(blocks)} TypeScript code blocks. It must have exactly one."
+        )
     (block,) = blocks
     if not block.closed:
         raise MalformedAnswer("The TypeScript code block has no closing line ```.")
@@ -35,7 +46,9 @@ def code_of(reply: str) -> str:
 
 
 def fences_unpaired(reply: str) -> bool:
-    """Return whether a fence is open at the end of `reply`, which happens if a line of the code is a fence."""
+    """Return whether a fence is open at the end of `reply`, which happens if a line of the code is
+    a fence.
+    """
     return any(not block.closed for block in _blocks(reply.replace("\r\n", "\n").split("\n")))
 
 

@@ -25,7 +25,11 @@ class ChangedFiles:
     def paths(self) -> tuple[str, ...]:
         """Return new and changed files, sorted, without deleted ones."""
         now = self._states()
-        return tuple(sorted(path for path in now if path in self._earlier or now[path] != self._before.get(path)))
+        return tuple(
+            sorted(
+                path for path in now if path in self._earlier or now[path] != self._before.get(path)
+            )
+        )
 
     def _states(self) -> dict[str, State]:
         states = {}

@@ -12,7 +12,13 @@ from code_commit_tasks.typescript_names import IDENTIFIER, parameter_names
 
 _WIDTH = 100
 _DEEPEST = 8  # nesting of schemas
-_SIMPLE = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null"}
+_SIMPLE = {
+    "string": "string",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
 
 
 def declarations(functions: Iterable[Function]) -> str:
@@ -26,7 +32,8 @@ def declaration(function: Function) -> str:
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = set(schema.get("required", ()))
     names = parameter_names(properties)
-    # A required parameter cannot follow an optional one in TypeScript: the optional one may be undefined instead.
+    # A required parameter cannot follow an optional one in TypeScript: the optional one may be
+    # undefined instead.
     last = max((index for index, name in enumerate(properties) if name in required), default=-1)
     parameters = []
     notes = []
@@ -35,7 +42,11 @@ def declaration(function: Function) -> str:
         if name in required:
             parameters.append(f"{names[name]}: {type_}")
         else:
-            parameters.append(f"{names[name]}?: {type_}" if index > last else f"{names[name]}: {type_} | undefined")
+            parameters.append(
+                f"{names[name]}?: {type_}"
+                if index > last
+                else f"{names[name]}: {type_} | undefined"
+            )
         if isinstance(each, Mapping) and each.get("description"):
             notes.append(f"@param {names[name]} {each['description']}")
     comment = _comment(function.tool.description, notes)
@@ -89,6 +100,8 @@ def _comment(description: str, notes: Iterable[str]) -> str:
     lines = [
         line
         for text in (description, *notes)
-        for line in textwrap.wrap(text.replace("*/", "* /"), _WIDTH, break_long_words=False, break_on_hyphens=False)
+        for line in textwrap.wrap(
+            text.replace("*/", "* /"), _WIDTH, break_long_words=False, break_on_hyphens=False
+        )
     ]
     return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n" if lines else ""

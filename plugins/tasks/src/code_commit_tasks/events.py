@@ -1,7 +1,7 @@
 """Events of the task agent, in addition to its spans `tasks.step` and `tasks.attempt`.
 
-`step` is the place of a step in the tree, counted from 1: "2" is the second step of the task, "2.1" its first part. The
-task itself is "".
+`step` is the place of a step in the tree, counted from 1: "2" is the second step of the task, "2.1"
+its first part. The task itself is "".
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from code_commit.plugin_api import Event
 
 @dataclass(frozen=True, slots=True)
 class CodeReceived(Event):
-    """An answer is about to run. `code` and `log` are files of the run folder; `log` receives its calls and output."""
+    """An answer is about to run.
+
+    `code` and `log` are files of the run folder; `log` receives its calls and output.
+    """
 
     kind: ClassVar[str] = "tasks.code"
     step: str
@@ -25,7 +28,10 @@ class CodeReceived(Event):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCalled(Event):
-    """The code called a tool, or tried to. `call` is one line; `characters` is the length of the answer."""
+    """The code called a tool, or tried to.
+
+    `call` is one line; `characters` is the length of the answer.
+    """
 
     kind: ClassVar[str] = "tasks.called"
     step: str
@@ -40,7 +46,9 @@ class FunctionCalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class TaskDivided(Event):
-    """A task or step was divided. `steps` are rows of step, title, step_type, exit_requirement and verifies.
+    """A task or step was divided.
+
+    `steps` are rows of step, title, step_type, exit_requirement and verifies.
 
     `verifies` is the exit requirement in words.
     """
@@ -64,7 +72,10 @@ class AttemptJudged(Event):
 
 @dataclass(frozen=True, slots=True)
 class StepEnded(Event):
-    """A step ended: it passed, or all attempts failed. `earlier` means that it passed in the run that is resumed."""
+    """A step ended: it passed, or all attempts failed.
+
+    `earlier` means that it passed in the run that is resumed.
+    """
 
     kind: ClassVar[str] = "tasks.ended"
     step: str

@@ -1,4 +1,6 @@
-"""The functions of an answer's code: the tools of the toolbox, and `list` and `show` from the prompt's examples."""
+"""The functions of an answer's code: the tools of the toolbox, and `list` and `show` from the
+prompt's examples.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Function:
     @property
     def declared(self) -> ScriptFunction:
         """Return the function's description for the runtime."""
-        return ScriptFunction(self.name, tuple(self.tool.parameters.get("properties", {})), self.returns != "string")
+        return ScriptFunction(
+            self.name, tuple(self.tool.parameters.get("properties", {})), self.returns != "string"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,21 @@ class Functions:
         # Code gets the whole result of a tool: results are shortened only for models.
         answer = run_call(call, tools, context, output_limit=self.settings.file_limit)
         return Called(
-            name, in_one_line(call), given, CallAnswer(answer.text, answer.is_error), answer.seconds, answer.tampered
+            name,
+            in_one_line(call),
+            given,
+            CallAnswer(answer.text, answer.is_error),
+            answer.seconds,
+            answer.tampered,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A finished call. `line` is for people; `tampered` names altered files that check the project."""
+    """A finished call.
+
+    `line` is for people; `tampered` names altered files that check the project.
+    """
 
     name: str
     line: str
@@ -73,7 +85,9 @@ class Called:
 
 
 def open_functions(run: Run) -> Functions:
-    """Collect the functions of `run`. A tool whose name is invalid in TypeScript is left out and reported.
+    """Collect the functions of `run`.
+
+    A tool whose name is invalid in TypeScript is left out and reported.
 
     Raises:
         NotReady: the plugin `toolbox` is not loaded, or its configuration section is invalid.
@@ -83,7 +97,11 @@ def open_functions(run: Run) -> Functions:
     functions = dict(own)
     for name, tool in toolbox.tools.items():
         if name in own or name in RESERVED:
-            run.emit(MessageLogged(f"the tool {name} is left out: code cannot call this name", level="warning"))
+            run.emit(
+                MessageLogged(
+                    f"the tool {name} is left out: code cannot call this name", level="warning"
+                )
+            )
         elif name != FINAL_OUTPUT:  # code ends by returning
             functions[name] = Function(tool)
     return Functions(functions, toolbox.settings)
@@ -100,7 +118,12 @@ def _list() -> Function:
         "Files that git ignores are left out.",
         {
             "type": "object",
-            "properties": {"path": {"type": "string", "description": "The folder; the project's root by default."}},
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The folder; the project's root by default.",
+                }
+            },
             "required": [],
             "additionalProperties": False,
         },
@@ -118,7 +141,12 @@ def _show(settings: ToolboxSettings) -> Function:
         "Return the whole text of a file of the project.",
         {
             "type": "object",
-            "properties": {"path": {"type": "string", "description": "From the project's root, such as src/main.py."}},
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "From the project's root, such as src/main.py.",
+                }
+            },
             "required": ["path"],
             "additionalProperties": False,
         },

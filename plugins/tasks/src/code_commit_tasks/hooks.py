@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # this module is imported at every start
 def code_commit_validators(settings: Any) -> Iterable[Validator]:
     """Return validators. Called when a task starts, with the plugin's own validated settings.
 
-    Errors, and values that are not a `Validator`, are left out and reported. A name that two distributions claim
-    belongs to neither; `syntax_check` always belongs to this plugin.
+    Errors, and values that are not a `Validator`, are left out and reported. A name that two
+    distributions claim belongs to neither; `syntax_check` always belongs to this plugin.
     """
     raise NotImplementedError

@@ -1,4 +1,6 @@
-"""Search a text for JavaScript's regular expressions, in a separate Deno process that can be killed."""
+"""Search a text for JavaScript's regular expressions, in a separate Deno process that can be
+killed.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,14 @@ def search(patterns: Sequence[str], text: str, *, seconds: float, memory: int) -
     """
     code = _SEARCH.format(patterns=json.dumps(list(patterns)), text=json.dumps(text))
     try:
-        found: list[bool | str] = run_script(code, [], _no_function, ScriptLimits(seconds, memory, calls=0))
+        found: list[bool | str] = run_script(
+            code, [], _no_function, ScriptLimits(seconds, memory, calls=0)
+        )
     except ScriptFailed as failed:
         if failed.fault == "time":
-            raise SearchFailed(f"The search for the pattern took longer than {seconds:g} s and was stopped.") from None
+            raise SearchFailed(
+                f"The search for the pattern took longer than {seconds:g} s and was stopped."
+            ) from None
         raise SearchFailed(f"The search for the pattern failed: {failed}") from None
     return found
 

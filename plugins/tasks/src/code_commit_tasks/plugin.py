@@ -39,7 +39,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     selects=True,
                     for_people=True,
                 ),
-                Flag(("--resume",), "continue a task that did not succeed", metavar="RUN", selects=True),
+                Flag(
+                    ("--resume",),
+                    "continue a task that did not succeed",
+                    metavar="RUN",
+                    selects=True,
+                ),
                 Flag(("--no-build",), "do not run build.sh on the result"),
             ),
             run="code_commit_tasks.workflow:task",

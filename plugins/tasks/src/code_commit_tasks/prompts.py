@@ -48,10 +48,15 @@ def task_prompt(description: str, failure: Failure | None, token: str) -> tuple[
 def step_prompt(
     step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str
 ) -> tuple[str, str]:
-    """Return the prompt for a step, as `task_prompt` does. `part_of` describes its place; `context` are sections."""
+    """Return the prompt for a step, as `task_prompt` does.
+
+    `part_of` describes its place; `context` are sections.
+    """
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
     requirement = _labelled("exit requirement", describe_requirement(step.exit_requirement))
-    return "\n".join([_labelled("task", head), requirement, *context]), _last_attempt(failure, token)
+    return "\n".join([_labelled("task", head), requirement, *context]), _last_attempt(
+        failure, token
+    )
 
 
 def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one per kind
@@ -83,11 +88,19 @@ def fenced(text: str, token: str) -> str:
 def _last_attempt(failure: Failure | None, token: str) -> str:
     if failure is None:
         return ""
-    pieces = [_labelled("the last attempt failed", fenced(head_and_tail(failure.reason, _OUTPUT_SHOWN), token))]
+    pieces = [
+        _labelled(
+            "the last attempt failed", fenced(head_and_tail(failure.reason, _OUTPUT_SHOWN), token)
+        )
+    ]
     if failure.code:
-        pieces.append(_labelled("its code", fenced(head_and_tail(failure.code, _CODE_SHOWN), token)))
+        pieces.append(
+            _labelled("its code", fenced(head_and_tail(failure.code, _CODE_SHOWN), token))
+        )
     if failure.output:
-        pieces.append(_labelled("its output", fenced(head_and_tail(failure.output, _OUTPUT_SHOWN), token)))
+        pieces.append(
+            _labelled("its output", fenced(head_and_tail(failure.output, _OUTPUT_SHOWN), token))
+        )
     return "\n" + "\n".join(pieces)
 
 

@@ -70,7 +70,9 @@ class Requirements:
     deadline: float
 
     def problem(self, steps: TaskList) -> str:
-        """Return why a requirement of a list can never be met (unknown validator, invalid pattern), or ""."""
+        """Return why a requirement of a list can never be met (unknown validator, invalid pattern),
+        or "".
+        """
         for index, step in enumerate(steps.steps):
             requirement = step.exit_requirement
             if isinstance(requirement, Validated) and requirement.validator not in self.validators:
@@ -85,8 +87,16 @@ class Requirements:
             answers = self._search(list(patterns.values()), "") if patterns else []
         except SearchFailed as failed:
             return str(failed)
-        wrong = [(index, each) for index, each in zip(patterns, answers, strict=True) if isinstance(each, str)]
-        return f"steps[{wrong[0][0]}]: the pattern is not a regular expression: {wrong[0][1]}" if wrong else ""
+        wrong = [
+            (index, each)
+            for index, each in zip(patterns, answers, strict=True)
+            if isinstance(each, str)
+        ]
+        return (
+            f"steps[{wrong[0][0]}]: the pattern is not a regular expression: {wrong[0][1]}"
+            if wrong
+            else ""
+        )
 
     def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one per kind
         """Return why a step with this result does not meet `requirement`, or "" if it does.
@@ -112,7 +122,8 @@ class Requirements:
                 return self._validated(name, result)
 
     def _file_exists(self, path: str) -> str:
-        # git usually ignores build results: the model may learn that such a file exists, but not its content.
+        # git usually ignores build results: the model may learn that such a file exists, but not
+        # its content.
         folder = unicodedata.normalize("NFKC", path).casefold().partition("/")[0]
         if folder in _CLOSED:
             return f"You cannot check whether {path} exists."
@@ -120,10 +131,16 @@ class Requirements:
             with ProjectTree(self.run.root) as tree:
                 found = tree.lstat(path.rstrip("/"))
         except (OSError, ValueError) as error:
-            return f"{path} is not a path of the project: {getattr(error, 'strerror', None) or error}"
+            return (
+                f"{path} is not a path of the project: {getattr(error, 'strerror', None) or error}"
+            )
         if found is None:
             return f"There is no file or folder {path}."
-        return "" if S_ISREG(found.st_mode) or S_ISDIR(found.st_mode) else f"{path} is neither a file nor a folder."
+        return (
+            ""
+            if S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)
+            else f"{path} is neither a file nor a folder."
+        )
 
     def _file_contains(self, path: str, pattern: str) -> str:
         try:
@@ -135,7 +152,11 @@ class Requirements:
         found = self._found(pattern, text)
         if isinstance(found, str):
             return f"{path} does not contain the text {pattern!r}. {found}"
-        return "" if found else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
+        return (
+            ""
+            if found
+            else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
+        )
 
     def _pattern_found(self, pattern: str, text: str) -> str:
         found = self._found(pattern, text)
@@ -149,7 +170,11 @@ class Requirements:
             (answer,) = self._search([pattern], text)
         except SearchFailed as failed:
             return str(failed)
-        return f"{pattern!r} is not a regular expression: {answer}" if isinstance(answer, str) else answer
+        return (
+            f"{pattern!r} is not a regular expression: {answer}"
+            if isinstance(answer, str)
+            else answer
+        )
 
     def _search(self, patterns: list[str], text: str) -> list[bool | str]:
         seconds, memory = self._seconds(self.settings.pattern_seconds), self.settings.script_memory
@@ -167,12 +192,18 @@ class Requirements:
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
         if validator is None:
-            return f"There is no validator {name!r}; there are: {', '.join(sorted(self.validators))}."
+            return (
+                f"There is no validator {name!r}; there are: {', '.join(sorted(self.validators))}."
+            )
         validation = Validation(self.run, result, self.changed.paths())
-        return validation_problem(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
+        return validation_problem(
+            validator, validation, seconds=self._seconds(self.settings.validator_seconds)
+        )
 
     def _seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds, or the task's remaining time in tenths: what stops at it leaves no time."""
+        """Return `wanted` seconds, or the task's remaining time in tenths: what stops at it leaves
+        no time.
+        """
         return min(wanted, max(1, math.ceil((self.deadline - time.monotonic()) * 10)) / 10)
 
 

@@ -55,12 +55,18 @@ def load(run: Run, name: str) -> SavedTask:
     folder = run.find_run(name)
     file = run.state / f"{folder.name}.json"
     if not file.is_file():
-        raise NotReady(f"{folder.name} is not a task that can be resumed", hint="`code-commit runs` lists the runs")
+        raise NotReady(
+            f"{folder.name} is not a task that can be resumed",
+            hint="`code-commit runs` lists the runs",
+        )
     return _read(file)
 
 
 def _by_age(run: Run) -> list[Path]:
-    """Return the saved files, latest last. Do not sort by name: two runs in one second differ by a final number."""
+    """Return the saved files, latest last.
+
+    Do not sort by name: two runs in one second differ by a final number.
+    """
     return sorted(run.state.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
 
 
@@ -70,7 +76,9 @@ def _read(file: Path) -> SavedTask:
         _require_order(task.root)
     except (OSError, ValueError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise NotReady(f"cannot read {file}: {reason}", hint="start the task again with --task") from error
+        raise NotReady(
+            f"cannot read {file}: {reason}", hint="start the task again with --task"
+        ) from error
     if task.done:
         raise NotReady(f"the task of {file.stem} is done", hint="start another with --task")
     return task

@@ -16,16 +16,24 @@ class TasksSettings(BaseModel):
 
     attempts: int = Field(3, ge=1, le=20, description="Attempts at each step.")
     max_depth: int = Field(10, ge=1, le=100, description="Maximum nesting of lists of steps.")
-    max_steps: int = Field(100, ge=1, description="Maximum steps of one task, including nested lists.")
+    max_steps: int = Field(
+        100, ge=1, description="Maximum steps of one task, including nested lists."
+    )
     max_seconds: float = Field(4 * 3600, gt=0, description="Time limit of one task, in seconds.")
     script_seconds: float = Field(
-        60, gt=0, description="Time limit of the code of one answer, in seconds, without the time of its tool calls."
+        60,
+        gt=0,
+        description="Time limit of the code of one answer, in seconds, without the time of its tool calls.",
     )
     script_memory: int = Field(
-        512 * _MEGABYTE, ge=128 * _MEGABYTE, description="Memory limit of the code of one answer, in bytes."
+        512 * _MEGABYTE,
+        ge=128 * _MEGABYTE,
+        description="Memory limit of the code of one answer, in bytes.",
     )
     max_calls: int = Field(1000, ge=1, description="Maximum tool calls of the code of one answer.")
-    result_limit: int = Field(_MEGABYTE, ge=1024, description="Maximum characters of a result, or of a list.")
+    result_limit: int = Field(
+        _MEGABYTE, ge=1024, description="Maximum characters of a result, or of a list."
+    )
     context_limit: int = Field(
         256 * 1024,
         ge=1024,

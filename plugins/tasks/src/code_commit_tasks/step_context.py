@@ -15,11 +15,14 @@ from code_commit_workspace import normalise_path
 _NAMED = 50  # left-out files to list by name
 
 
-def sections(run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int) -> list[str]:
+def sections(
+    run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int
+) -> list[str]:
     """Return the sections of a prompt for `context`.
 
-    `results` are titles and results of the previous steps, in order. All files together take at most `limit`
-    characters, and so do all results; files that do not fit are named, and a line marks a cut.
+    `results` are titles and results of the previous steps, in order. All files together take at
+    most `limit` characters, and so do all results; files that do not fit are named, and a line
+    marks a cut.
 
     Raises:
         NotReady: the project is not in a git repository.
@@ -66,5 +69,7 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
             pieces.append(f"{path}:\n{fenced(text, run.token)}")
     if left_out:
         more = f", and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        pieces.append(f"(left out, because they do not fit or are not text: {', '.join(left_out[:_NAMED])}{more})\n")
+        pieces.append(
+            f"(left out, because they do not fit or are not text: {', '.join(left_out[:_NAMED])}{more})\n"
+        )
     return "".join(pieces)

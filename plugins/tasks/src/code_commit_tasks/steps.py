@@ -1,4 +1,7 @@
-"""Run the steps of a task in order, each with its own agent and exit requirement. Steps may contain steps."""
+"""Run the steps of a task in order, each with its own agent and exit requirement.
+
+Steps may contain steps.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +35,24 @@ class _ListFailed(AttemptFailed):
     """A step of the answer's list failed finally."""
 
     def __init__(self, failed: StepFailed, code: str) -> None:
-        super().__init__(f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code)
+        super().__init__(
+            f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code
+        )
         self.failed = failed
 
 
 class _LimitExceeded(AttemptFailed):
-    """The answer exceeds a limit. The next attempt gets the reason; after the last one, the task ends."""
+    """The answer exceeds a limit.
+
+    The next attempt gets the reason; after the last one, the task ends.
+    """
 
 
 @dataclass(slots=True)
 class Steps:
-    """A running task. `save` is called whenever the tree changes; `earlier` is whether the tree is from another run.
+    """A running task.
+
+    `save` is called whenever the tree changes; `earlier` is whether the tree is from another run.
 
     `build` checks the project when the task is done: it returns why the build is red, or "".
     """
@@ -58,7 +68,9 @@ class Steps:
     listed: int = 0  # steps of all lists so far
 
     def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
-        """Perform the step `node` and return its result. `before` are the previous steps of its list.
+        """Perform the step `node` and return its result.
+
+        `before` are the previous steps of its list.
 
         Raises:
             StepFailed: all its attempts failed.
@@ -67,15 +79,20 @@ class Steps:
         """
         with self.run.span("tasks.step", step=node.place, title=node.title):
             if node.place:
-                self._log(node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})")
+                self._log(
+                    node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})"
+                )
             if node.passed and self._still_passes(node):
-                self.run.emit(StepEnded(node.place, node.title, True, 0, len(node.result or ""), earlier=True))
+                self.run.emit(
+                    StepEnded(node.place, node.title, True, 0, len(node.result or ""), earlier=True)
+                )
                 self._log(node, "   passed earlier")
                 return node.result or ""
             return self._make_attempts(node, before, part_of)
 
     def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
-        # An earlier run may have set them. A task that is done except for a red build keeps its result.
+        # An earlier run may have set them. A task that is done except for a red build keeps its
+        # result.
         done = node.result is not None and not node.place
         node.passed, node.result = False, node.result if done else None
         resumed = (bool(node.steps) or done) and self.earlier
@@ -86,7 +103,9 @@ class Steps:
             node.attempts.append(attempt)
             try:
                 with self.run.span("tasks.attempt", step=node.place, number=attempt.number):
-                    result = self._attempt(node, attempt, before, part_of, failure, resumed=resumed and number == 1)
+                    result = self._attempt(
+                        node, attempt, before, part_of, failure, resumed=resumed and number == 1
+                    )
             except AttemptFailed as failed:
                 failure = Failure(str(failed), failed.code, failed.output)
                 self._record(node, attempt, str(failed))
@@ -116,7 +135,9 @@ class Steps:
             case _ListFailed(failed=failed) if not node.place:
                 return failed
             case _LimitExceeded():
-                return LimitReached(str(last), hint="raise the limit in [plugins.tasks], or make the task smaller")
+                return LimitReached(
+                    str(last), hint="raise the limit in [plugins.tasks], or make the task smaller"
+                )
         malformed = isinstance(last, AttemptFailed) and last.malformed
         return StepFailed(node, str(last), malformed=malformed)
 
@@ -148,26 +169,37 @@ class Steps:
                 result = answer.value
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
             output = "\n".join(piece for piece in (answer.output, f"returned: {result}") if piece)
-            raise AttemptFailed(f"The exit requirement is not met. {reason}", code=answer.code, output=output)
+            raise AttemptFailed(
+                f"The exit requirement is not met. {reason}", code=answer.code, output=output
+            )
         if not node.place and (reason := self.build()):
             node.result = result
             raise AttemptFailed(reason, code=answer.code, output=f"returned: {result}")
         return result
 
     def _answer(
-        self, node: Node, attempt: Attempt, before: Sequence[Node], part_of: str, failure: Failure | None
+        self,
+        node: Node,
+        attempt: Attempt,
+        before: Sequence[Node],
+        part_of: str,
+        failure: Failure | None,
     ) -> Answer:
         node.steps, node.list_title = [], ""
         if node.step is None:
             prompt = task_prompt(self.description, failure, self.run.token)
         else:
             results = [(each.title, each.result or "") for each in before]
-            context = sections(self.run, node.step.context, results, limit=self.settings.context_limit)
+            context = sections(
+                self.run, node.step.context, results, limit=self.settings.context_limit
+            )
             prompt = step_prompt(node.step, part_of, context, failure, self.run.token)
         files = AttemptFiles()
         try:
             name = node.name_of(attempt)
-            return self.agent.attempt(prompt, place=node.place, name=name, number=attempt.number, files=files)
+            return self.agent.attempt(
+                prompt, place=node.place, name=name, number=attempt.number, files=files
+            )
         finally:
             attempt.code, attempt.log = files.code, files.log
 
@@ -229,7 +261,9 @@ class Steps:
         attempt.passed, attempt.reason = not reason, reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
         if reason:
-            self._log(node, f"   attempt {attempt.number} failed: {shown or reason[:_REASON_SHOWN]}")
+            self._log(
+                node, f"   attempt {attempt.number} failed: {shown or reason[:_REASON_SHOWN]}"
+            )
         elif node.place:
             self._log(node, "   passed")
         self.save()

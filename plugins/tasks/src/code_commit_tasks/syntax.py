@@ -39,7 +39,8 @@ _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for
 
 
 def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - one per reason
-    """Return the syntax errors in `paths`, one per line, or why the check failed; "" if there are none.
+    """Return the syntax errors in `paths`, one per line, or why the check failed; "" if there are
+    none.
 
     Skip files of other languages; if no file is left, nothing was checked, and the check fails.
     """

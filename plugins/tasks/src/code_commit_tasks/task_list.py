@@ -1,4 +1,6 @@
-"""The types that the prompt declares: a list of steps, each with an exit requirement and its context."""
+"""The types that the prompt declares: a list of steps, each with an exit requirement and its
+context.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,8 @@ class Validated(_Strict):
 
 
 Callback = Annotated[
-    FileExists | FileContains | CommandSucceeds | JsonValid | NoErrorsIn, Field(discriminator="function_name")
+    FileExists | FileContains | CommandSucceeds | JsonValid | NoErrorsIn,
+    Field(discriminator="function_name"),
 ]
 ExitRequirement = Annotated[Callback | PatternFound | Validated, Field(discriminator="type")]
 
@@ -145,13 +148,14 @@ class MalformedTaskList(Exception):  # noqa: N818 - named after the object
 
 
 def task_list(value: Any) -> tuple[TaskList, str]:
-    """Parse `value` as a list of steps; return it with a note for people about what was ignored, or "".
+    """Parse `value` as a list of steps; return it with a note for people about what was ignored, or
+    "".
 
     If a step requests its own result, as the first step in the prompt's template does, ignore that.
 
     Raises:
-        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the result of a later step
-            or of one that does not exist.
+        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the
+            result of a later step or of one that does not exist.
     """
     try:
         found = TypeAdapter(TaskList).validate_python(value)
@@ -168,12 +172,17 @@ def task_list(value: Any) -> tuple[TaskList, str]:
         if index in wanted:
             ignored.append(f"steps[{index}]")
             wanted[:] = [each for each in wanted if each != index]
-    return found, f"{', '.join(ignored)}: a step cannot get its own result; ignored" if ignored else ""
+    return (
+        found,
+        f"{', '.join(ignored)}: a step cannot get its own result; ignored" if ignored else "",
+    )
 
 
 def _format_errors(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_context=False)
-    lines = [f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_MOST_ERRORS]]
+    lines = [
+        f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_MOST_ERRORS]
+    ]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
     return "\n".join(["The object that agent_code returned is not a TaskList:", *lines])

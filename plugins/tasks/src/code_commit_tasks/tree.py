@@ -13,7 +13,10 @@ _LONGEST_TITLE = 100
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt at a step. `code` and `log` are files of the run folder; `reason` is why it did not pass."""
+    """One attempt at a step.
+
+    `code` and `log` are files of the run folder; `reason` is why it did not pass.
+    """
 
     number: int
     passed: bool = False
@@ -26,9 +29,9 @@ class Attempt:
 class Node:
     """A step, or the task itself, with the place "" and no `step`.
 
-    `steps` are its parts in the last attempt. Places count from 1: "2.1". `within` are the numbers of the attempts that
-    it is part of, "" for a step of the task: "3" is the third attempt at step 2, "3.1" is an attempt at one of its
-    parts.
+    `steps` are its parts in the last attempt. Places count from 1: "2.1". `within` are the numbers
+    of the attempts that it is part of, "" for a step of the task: "3" is the third attempt at step
+    2, "3.1" is an attempt at one of its parts.
     """
 
     place: str
@@ -92,5 +95,8 @@ def _ending(node: Node) -> str:
 
 
 def _line(text: str, longest: int = _LONGEST_LINE) -> str:
-    text = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in " ".join(text.splitlines()))
+    text = "".join(
+        each if each.isprintable() else f"\\x{ord(each):02x}"
+        for each in " ".join(text.splitlines())
+    )
     return text if len(text) <= longest else text[: longest - 1] + "…"

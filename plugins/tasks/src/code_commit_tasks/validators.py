@@ -18,7 +18,9 @@ _HOOK = "code_commit_validators"
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The input of a validator: the step's result, and `changed`, the files that the task changed so far."""
+    """The input of a validator: the step's result, and `changed`, the files that the task changed
+    so far.
+    """
 
     run: Run
     result: str
@@ -44,7 +46,9 @@ def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Valida
     for distribution, item in run.collect(_HOOK):
         name: Any = getattr(item, "name", None)  # a plugin's types are unchecked
         if not isinstance(item, Validator):
-            _report(run, distribution, f"a validator must be a Validator, not a {type(item).__name__}")
+            _report(
+                run, distribution, f"a validator must be a Validator, not a {type(item).__name__}"
+            )
         elif not isinstance(name, str) or not name.strip():
             _report(run, distribution, f"{name!r} is not a valid name of a validator")
         elif name in own:
@@ -57,7 +61,9 @@ def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Valida
             continue
         rivals = sorted({distribution for distribution, _ in claims})
         for distribution in rivals:
-            _report(run, distribution, f"the validator {name!r} is claimed by {' and '.join(rivals)}")
+            _report(
+                run, distribution, f"the validator {name!r} is claimed by {' and '.join(rivals)}"
+            )
     return own
 
 
@@ -65,7 +71,9 @@ def _syntax_check(settings: TasksSettings) -> Validator:
     def check(validation: Validation) -> str:
         return syntax_errors(validation.run, validation.changed, seconds=settings.syntax_seconds)
 
-    return Validator(SYNTAX_CHECK, "The files that the task has changed have no syntax errors.", check)
+    return Validator(
+        SYNTAX_CHECK, "The files that the task has changed have no syntax errors.", check
+    )
 
 
 def _report(run: Run, distribution: str, error: str) -> None:
@@ -75,7 +83,8 @@ def _report(run: Run, distribution: str, error: str) -> None:
 def validation_problem(validator: Validator, validation: Validation, *, seconds: float) -> str:
     """Return the problem that `validator` finds within `seconds`, or "". An exception is a problem.
 
-    The check runs in a thread that is abandoned after this time, because a plugin cannot be stopped.
+    The check runs in a thread that is abandoned after this time, because a plugin cannot be
+    stopped.
 
     Raises:
         CodeCommitError: the validator raised it.

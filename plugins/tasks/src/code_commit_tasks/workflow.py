@@ -8,7 +8,15 @@ import time
 from functools import partial
 from pathlib import Path
 
-from code_commit.plugin_api import MessageLogged, NotReady, Outcome, QueryRead, Result, Run, count_of
+from code_commit.plugin_api import (
+    MessageLogged,
+    NotReady,
+    Outcome,
+    QueryRead,
+    Result,
+    Run,
+    count_of,
+)
 from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.functions import open_functions
@@ -30,7 +38,8 @@ _MEND = "The task itself is done, and its changes are in the project. Make its b
 
 
 def task(run: Run) -> Result:
-    """Perform the task, verify the exit requirement of every step, and check the result with `build.sh`.
+    """Perform the task, verify the exit requirement of every step, and check the result with
+    `build.sh`.
 
     Raises:
         NotReady: there is no task, no Deno, or no run to resume.
@@ -75,10 +84,22 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
         run.settings,
         deadline,
     )
-    requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed, deadline)
+    requirements = Requirements(
+        run, run.settings, collect_validators(run, run.settings), changed, deadline
+    )
     earlier, listed = run.options.resume is not None, _count(saved.root)
     build = str if run.options.no_build else partial(_red_build, run)
-    return Steps(run, agent, requirements, run.settings, saved.description, keep, build, earlier=earlier, listed=listed)
+    return Steps(
+        run,
+        agent,
+        requirements,
+        run.settings,
+        saved.description,
+        keep,
+        build,
+        earlier=earlier,
+        listed=listed,
+    )
 
 
 def _open_task(run: Run) -> SavedTask:
@@ -110,13 +131,20 @@ def _failed_result(failed: StepFailed) -> Result:
     where = f"step {node.place} ({node.title})" if node.place else "the task"
     first, *more = str(failed).splitlines() or [""]
     reason = f"{first} {more[0].removeprefix('- ')}" if first.endswith(":") and more else first
-    outcome = Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
+    outcome = (
+        Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
+    )
     attempts = count_of(len(node.attempts), "attempt")
-    return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
+    return Result(
+        outcome,
+        f"{where} failed after {attempts}: {reason}",
+        {"step": node.place, "reason": str(failed)},
+    )
 
 
 def _red_build(run: Run) -> str:
-    """Run `build.sh`, if there is one; return why it is red and its output, for the next attempt, or "".
+    """Run `build.sh`, if there is one; return why it is red and its output, for the next attempt,
+    or "".
 
     Raises:
         ProjectTampered: the build changed files that check the project.

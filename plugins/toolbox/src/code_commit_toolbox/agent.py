@@ -15,7 +15,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from code_commit.plugin_api import Completion, Finish, Message, Model, Opaque, Request, Run, Text, ToolCall, ToolResult
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    Message,
+    Model,
+    Opaque,
+    Request,
+    Run,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from code_commit_toolbox.calling import Answer, in_one_line, run_call
 from code_commit_toolbox.context import sendable, shortened, tokens_around, tokens_of
 from code_commit_toolbox.events import AgentEnded, AgentSaid, ContextShortened, ToolCalled
@@ -51,22 +62,33 @@ def run_agent(
 ) -> AgentResult:
     """Let `model` work on `prompt` with the tools in `allow` and no others.
 
-    The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
-    a reply has no call, or for another reason in `End`. `history` is a conversation to continue, from an earlier result
-    or a transcript; with an empty `prompt`, the model only continues. `shared` is text before the prompt with which
-    other conversations with the same `system` and tools begin, too, so that services read it from their caches. `label`
-    names the calls and the transcript in the run folder. `on_text` gets the text of each reply before its calls run,
-    `on_call` and `on_turn` get finished calls and turns; all are unredacted.
+    The calls of a reply run in order and are answered in one message. The loop ends when
+    `final_output` is called, when a reply has no call, or for another reason in `End`. `history` is
+    a conversation to continue, from an earlier result or a transcript; with an empty `prompt`, the
+    model only continues. `shared` is text before the prompt with which other conversations with the
+    same `system` and tools begin, too, so that services read it from their caches. `label` names
+    the calls and the transcript in the run folder. `on_text` gets the text of each reply before its
+    calls run, `on_call` and `on_turn` get finished calls and turns; all are unredacted.
 
     Raises:
         NotReady: a tool in `allow` does not exist.
-        LimitReached, ProviderFailed, ResponseRefused: from the host; they end a run, and the transcript is kept.
+        LimitReached, ProviderFailed, ResponseRefused: from the host; they end a run, and the
+            transcript is kept.
     """
     tools = toolbox.only(allow)
     limits = limits or AgentLimits.of(toolbox.settings)
     transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
     agent = _Agent(
-        run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call, on_text
+        run,
+        model,
+        tools,
+        system,
+        limits,
+        label,
+        transcript,
+        toolbox.settings.output_limit,
+        on_call,
+        on_text,
     )
     texts = [Text(shared, cache_here=True)] if shared else []
     if prompt or not shared:
@@ -80,7 +102,11 @@ def run_agent(
                 on_turn(turn)
         result = agent.result(agent.end)
     transcript.end(result.end.value, result.text)
-    run.emit(AgentEnded(label, result.end.value, result.turns, result.tokens, transcript.file.name, result.text))
+    run.emit(
+        AgentEnded(
+            label, result.end.value, result.turns, result.tokens, transcript.file.name, result.text
+        )
+    )
     return result
 
 
@@ -117,7 +143,9 @@ class _Agent:
         self.transcript.add(*messages)
 
     def turn(self) -> Turn | None:
-        """Call the model once and run the calls of its reply; return None if a limit is reached first."""
+        """Call the model once and run the calls of its reply; return None if a limit is reached
+        first.
+        """
         self.end = self._limit_reached() or self._make_room()
         if self.end is not None:
             return None
@@ -137,7 +165,13 @@ class _Agent:
     def result(self, end: End) -> AgentResult:
         """Return the result."""
         return AgentResult(
-            end, self.text, self.turns, self.tokens, tuple(self.messages), self.transcript.file, self.tampered
+            end,
+            self.text,
+            self.turns,
+            self.tokens,
+            tuple(self.messages),
+            self.transcript.file,
+            self.tampered,
         )
 
     # --- before a call ----------------------------------------------------------------------------------------------
@@ -150,7 +184,9 @@ class _Agent:
         return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
 
     def _make_room(self) -> End | None:
-        """Leave old results out of the request if it is too long for the settings or the model's window."""
+        """Leave old results out of the request if it is too long for the settings or the model's
+        window.
+        """
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
         window = self.model.window or math.inf
         limit = min(self.limits.context_tokens, window)
@@ -179,7 +215,9 @@ class _Agent:
         if usage.input:
             self._scale = min(max(usage.input / estimate, _PLAUSIBLE[0]), _PLAUSIBLE[1])
         spent = estimate if usage.input is None else usage.input
-        self.tokens += spent + (tokens_of([completion.message]) if usage.output is None else usage.output)
+        self.tokens += spent + (
+            tokens_of([completion.message]) if usage.output is None else usage.output
+        )
 
     def _take(self, completion: Completion) -> tuple[CalledTool, ...]:
         calls = completion.tool_calls
@@ -201,10 +239,12 @@ class _Agent:
         if self._unusable == _UNUSABLE_AT_MOST:
             self.end = End.UNUSABLE
         reason = _unusable(completion)
-        if any(not isinstance(part, Opaque) for part in completion.message.parts):  # thinking alone is not a message
+        # Thinking alone is not a message.
+        if any(not isinstance(part, Opaque) for part in completion.message.parts):
             self.add(completion.message)
         results = tuple(
-            ToolResult(call.id, call.name, f"Not run: {reason}", is_error=True) for call in completion.tool_calls
+            ToolResult(call.id, call.name, f"Not run: {reason}", is_error=True)
+            for call in completion.tool_calls
         )
         self.add(Message("user", results or (Text(f"[{reason}]"),)))
 
@@ -223,7 +263,10 @@ class _Agent:
             called.append(self._publish(call, answer))
         if repeated == NOTICED:
             results[-1] = ToolResult(
-                results[-1].call_id, results[-1].name, f"{results[-1].text}\n{NOTE}", results[-1].is_error
+                results[-1].call_id,
+                results[-1].name,
+                f"{results[-1].text}\n{NOTE}",
+                results[-1].is_error,
             )
         self.add(Message("user", tuple(results)))
         return tuple(called)
@@ -235,8 +278,13 @@ class _Agent:
         if self.end is not None:
             return Answer(f"Not run: {self.end.value}.", is_error=True)
         if call.name == FINAL_OUTPUT and failed:
-            return Answer("Not accepted: an earlier call failed. Check its result, then continue.", is_error=True)
-        answer = run_call(call, self.tools, ToolContext(self.run, self._deadline), output_limit=self.output_limit)
+            return Answer(
+                "Not accepted: an earlier call failed. Check its result, then continue.",
+                is_error=True,
+            )
+        answer = run_call(
+            call, self.tools, ToolContext(self.run, self._deadline), output_limit=self.output_limit
+        )
         if answer.tampered:
             self.end, self.tampered = End.TAMPERED, answer.tampered
         elif call.name == FINAL_OUTPUT and not answer.is_error:
@@ -246,11 +294,19 @@ class _Agent:
 
     def _publish(self, call: ToolCall, answer: Answer) -> CalledTool:
         raw = call.raw or str(call.arguments)
-        called = CalledTool(call.name, raw, answer.text, answer.is_error, answer.seconds, call.arguments or {})
+        called = CalledTool(
+            call.name, raw, answer.text, answer.is_error, answer.seconds, call.arguments or {}
+        )
         error = answer.text[:_ERROR_SHOWN] if answer.is_error else None
         self.run.emit(
             ToolCalled(
-                self.label, call.name, in_one_line(call), answer.is_error, answer.seconds, len(answer.text), error
+                self.label,
+                call.name,
+                in_one_line(call),
+                answer.is_error,
+                answer.seconds,
+                len(answer.text),
+                error,
             )
         )
         if self.on_call is not None:

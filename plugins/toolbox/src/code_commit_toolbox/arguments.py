@@ -25,17 +25,24 @@ def schema_problem(schema: object) -> str:
 
 
 def arguments_problem(call: ToolCall, schema: Json) -> str:
-    """Return what is wrong with the arguments of `call`, or "". References in a schema are never fetched."""
+    """Return what is wrong with the arguments of `call`, or "".
+
+    References in a schema are never fetched.
+    """
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
     if call.arguments is None:
         return f"The arguments of {call.name} are not a JSON object. Call it again with valid JSON."
     validator = Draft202012Validator(schema, registry=Registry())
-    errors = sorted(validator.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path)))
+    errors = sorted(
+        validator.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path))
+    )
     if not errors:
         return ""
-    lines = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_MOST_ERRORS]]
+    lines = [
+        f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_MOST_ERRORS]
+    ]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
     return "\n".join([f"The arguments of {call.name} are invalid:", *lines, _expected(schema)])

@@ -20,10 +20,23 @@ def check_mcp_servers(host: Host, context: CheckContext) -> Iterator[Check]:
     with host.workspace(processes=True, repository="optional") as workspace:
         for name, server in servers.items():
             try:
-                tools = [tool.name for tool in server_tools(name, server, workspace.start_process, host.root)]
+                tools = [
+                    tool.name
+                    for tool in server_tools(name, server, workspace.start_process, host.root)
+                ]
             except NotReady as error:
                 yield Check("problem", error.message, error.hint, {"server": name})
                 continue
-            isolated = "" if server.url else " outside of the sandbox" if server.trusted else " in the sandbox"
+            isolated = (
+                ""
+                if server.url
+                else " outside of the sandbox"
+                if server.trusted
+                else " in the sandbox"
+            )
             count = f"{len(tools)} tool{'s' * (len(tools) != 1)}"
-            yield Check("ok", f"{name}{isolated}: {count}: {', '.join(tools)}", data={"server": name, "tools": tools})
+            yield Check(
+                "ok",
+                f"{name}{isolated}: {count}: {', '.join(tools)}",
+                data={"server": name, "tools": tools},
+            )

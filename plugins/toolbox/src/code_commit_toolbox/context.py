@@ -1,4 +1,6 @@
-"""Prepare a conversation for a request: shorten it before it overflows, and mark its beginning for caching."""
+"""Prepare a conversation for a request: shorten it before it overflows, and mark its beginning for
+caching.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def tokens_of_part(part: Part) -> int:
         case Text(text=text) | ToolResult(text=text):
             size = len(text.encode("utf-8", "replace"))
         case ToolCall():
-            size = len(part.name) + len((part.raw or json.dumps(part.arguments)).encode("utf-8", "replace"))
+            size = len(part.name) + len(
+                (part.raw or json.dumps(part.arguments)).encode("utf-8", "replace")
+            )
         case Opaque():
             size = len(json.dumps(part.data, default=str))
     return size // _BYTES_A_TOKEN + _OVERHEAD
@@ -33,21 +37,27 @@ def tokens_of(messages: Sequence[Message]) -> int:
 
 def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
     """Estimate the tokens of a request without its messages."""
-    words = sum(len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in tools)
+    words = sum(
+        len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
+        for tool in tools
+    )
     return (len(system.encode("utf-8", "replace")) + words) // _BYTES_A_TOKEN + _OVERHEAD
 
 
 def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tuple[Message, ...]:
     """Return `messages` with tool results replaced by notes, down to about `at_most` tokens.
 
-    Messages that fit are unchanged. Otherwise replace the oldest results first, until `enough` tokens are left. This is
-    far below the limit, so that the beginning stays the same, and cached, for many turns. Replace the latest results
-    only if that is not enough for `at_most`. Text, calls and opaque parts always stay.
+    Messages that fit are unchanged. Otherwise replace the oldest results first, until `enough`
+    tokens are left. This is far below the limit, so that the beginning stays the same, and cached,
+    for many turns. Replace the latest results only if that is not enough for `at_most`. Text, calls
+    and opaque parts always stay.
     """
     total = tokens_of(messages)
     if total <= at_most:
         return tuple(messages)
-    latest = max((index for index, message in enumerate(messages) if _has_results(message)), default=-1)
+    latest = max(
+        (index for index, message in enumerate(messages) if _has_results(message)), default=-1
+    )
     done = list(messages)
     for index, message in enumerate(messages):
         parts = list(message.parts)
@@ -65,8 +75,9 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
 def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return `messages` for a request: merge neighbors of one role, and mark messages for caching.
 
-    Mark the last messages of the user, because the next request is equal up to there. Mark the first message, too, at
-    its end; if it already has a mark, where other conversations begin to differ, keep that one.
+    Mark the last messages of the user, because the next request is equal up to there. Mark the
+    first message, too, at its end; if it already has a mark, where other conversations begin to
+    differ, keep that one.
     """
     joined: list[Message] = []
     for message in messages:
@@ -83,7 +94,9 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _joined(message: Message, following: Message) -> Message:
-    """Return both as one message, with an empty line between their texts, because services join texts directly."""
+    """Return both as one message, with an empty line between their texts, because services join
+    texts directly.
+    """
     parts = following.parts
     first = next((part for part in parts if isinstance(part, Text)), None)
     if first is not None and any(isinstance(part, Text) for part in message.parts):

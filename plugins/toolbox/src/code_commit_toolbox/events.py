@@ -19,7 +19,10 @@ class AgentSaid(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled(Event):
-    """A tool was called, or the call was refused. `call` is one line; `characters` is the length of its answer."""
+    """A tool was called, or the call was refused.
+
+    `call` is one line; `characters` is the length of its answer.
+    """
 
     kind: ClassVar[str] = "toolbox.called"
     agent: str

@@ -25,10 +25,12 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """The limits of one agent. The host limits cost (`--max-cost`), the provider limits the time of one call.
+    """The limits of one agent.
 
-    `tokens` counts input and output of all calls; `context_tokens` limits one request; `seconds` is checked between
-    calls of the model and of tools, and limits commands.
+    The host limits cost (`--max-cost`), the provider limits the time of one call.
+
+    `tokens` counts input and output of all calls; `context_tokens` limits one request; `seconds` is
+    checked between calls of the model and of tools, and limits commands.
     """
 
     turns: int
@@ -39,7 +41,9 @@ class AgentLimits:
     @classmethod
     def of(cls, settings: ToolboxSettings) -> AgentLimits:
         """Return the configured limits."""
-        return cls(settings.max_turns, settings.max_tokens, settings.max_seconds, settings.context_tokens)
+        return cls(
+            settings.max_turns, settings.max_tokens, settings.max_seconds, settings.context_tokens
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,9 @@ class Turn:
 class AgentResult:
     """The result of an agent.
 
-    `text` is that of `final_output`, or the model's last text. `messages` is the whole conversation, with an answer to
-    every call, so that it can be continued. `tampered` names what a command altered; `transcript` is a file.
+    `text` is that of `final_output`, or the model's last text. `messages` is the whole
+    conversation, with an answer to every call, so that it can be continued. `tampered` names what a
+    command altered; `transcript` is a file.
     """
 
     end: End

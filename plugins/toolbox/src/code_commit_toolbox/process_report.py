@@ -9,7 +9,9 @@ from code_commit_toolbox.shortening import head_and_tail
 
 
 def process_report(run: Run, result: ProcessResult, limit: int) -> str:
-    """Return how a process ended and its output, about `limit` characters; the run folder has all of it."""
+    """Return how a process ended and its output, about `limit` characters; the run folder has all
+    of it.
+    """
     log = os.path.relpath(result.log, run.root)
     text = result.output.decode("utf-8", "replace")
     if not text:

@@ -38,18 +38,34 @@ class ToolboxSettings(BaseModel):
 
     max_turns: int = Field(100, ge=1, description="Maximum replies of the model for one agent.")
     max_tokens: int = Field(
-        10_000_000, ge=1, description="Maximum tokens of all its calls, input and output, including repeated input."
+        10_000_000,
+        ge=1,
+        description="Maximum tokens of all its calls, input and output, including repeated input.",
     )
-    max_seconds: float = Field(3600, gt=0, description="Time limit of one agent in seconds; a call is not interrupted.")
+    max_seconds: float = Field(
+        3600, gt=0, description="Time limit of one agent in seconds; a call is not interrupted."
+    )
     context_tokens: int = Field(
-        150_000, ge=1000, description="Estimated tokens of one request; above this, old tool results are left out."
+        150_000,
+        ge=1000,
+        description="Estimated tokens of one request; above this, old tool results are left out.",
     )
-    output_limit: int = Field(32 * 1024, ge=256, description="Maximum characters of one tool result.")
-    file_limit: int = Field(10 * 1024 * 1024, ge=1, description="Maximum bytes of a file that tools read or write.")
+    output_limit: int = Field(
+        32 * 1024, ge=256, description="Maximum characters of one tool result."
+    )
+    file_limit: int = Field(
+        10 * 1024 * 1024, ge=1, description="Maximum bytes of a file that tools read or write."
+    )
     shell_seconds: float = Field(120, gt=0, description="Default time limit of a command.")
-    shell_seconds_at_most: float = Field(900, gt=0, description="Maximum time limit that the model can request.")
+    shell_seconds_at_most: float = Field(
+        900, gt=0, description="Maximum time limit that the model can request."
+    )
     search_seconds: float = Field(20, gt=0, description="Time limit of one use of code_search.")
     mcp: dict[ServerName, McpServer] = Field(
-        {}, description="MCP servers by name; only in the user's file.", json_schema_extra={"user_file_only": True}
+        {},
+        description="MCP servers by name; only in the user's file.",
+        json_schema_extra={"user_file_only": True},
     )
-    todo_file: str = Field("todo.g3.md", min_length=1, description="The file of todo_read and todo_write.")
+    todo_file: str = Field(
+        "todo.g3.md", min_length=1, description="The file of todo_read and todo_write."
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
-    """Return `text`, or its first and last characters, `limit` in total, around a line with the number of missing ones.
+    """Return `text`, or its first and last characters, `limit` in total, around a line with the
+    number of missing ones.
 
     `whole` describes where the whole text is. Cut at line ends where possible.
     """

@@ -17,31 +17,40 @@ class ProjectTampered(ToolError):  # noqa: N818 - the name of an event
     """A command altered files that check the project (`paths`): the agent's work has failed."""
 
     def __init__(self, paths: tuple[str, ...], message: str = "") -> None:
-        super().__init__(message or f"a command changed files that check the project: {', '.join(paths)}")
+        super().__init__(
+            message or f"a command changed files that check the project: {', '.join(paths)}"
+        )
         self.paths = paths
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The context of a tool call. `deadline` is its agent's deadline on `time.monotonic()`, or None."""
+    """The context of a tool call.
+
+    `deadline` is its agent's deadline on `time.monotonic()`, or None.
+    """
 
     run: Run
     deadline: float | None = None
 
     def seconds(self, wanted: float) -> float:
         """Return `wanted` seconds, or the time until the deadline if that is less."""
-        return wanted if self.deadline is None else max(0.0, min(wanted, self.deadline - time.monotonic()))
+        return (
+            wanted
+            if self.deadline is None
+            else max(0.0, min(wanted, self.deadline - time.monotonic()))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool that a model can call.
 
-    `parameters` is a JSON schema of type object, with required properties first, in the order of a function's
-    parameters. `call` gets arguments that match it, and returns the answer to the model.
+    `parameters` is a JSON schema of type object, with required properties first, in the order of a
+    function's parameters. `call` gets arguments that match it, and returns the answer to the model.
 
-    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported, too, except for the
-    host's exceptions that end a run (`LimitReached`, `ProviderFailed`).
+    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported, too,
+    except for the host's exceptions that end a run (`LimitReached`, `ProviderFailed`).
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""All tools of a run: the first-party ones, those of plugins (hook `code_commit_tools`), and those of MCP servers."""
+"""All tools of a run: the first-party ones, those of plugins (hook `code_commit_tools`), and those
+of MCP servers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # valid for every service an
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Tools by name, and the default limits. `of_servers` are the names of the tools of MCP servers."""
+    """Tools by name, and the default limits.
+
+    `of_servers` are the names of the tools of MCP servers.
+    """
 
     tools: Mapping[str, Tool]
     settings: ToolboxSettings
@@ -43,13 +48,15 @@ class Toolbox:
 
 
 def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
-    """Collect the tools of `run`. `todo` is the file of todo_read and todo_write, if not the configured one.
+    """Collect the tools of `run`.
+
+    `todo` is the file of todo_read and todo_write, if not the configured one.
 
     Unusable tools of plugins are left out and reported by an event.
 
     Raises:
-        NotReady: the plugin `toolbox` is not loaded, its configuration section is invalid, or an MCP server in it does
-            not work.
+        NotReady: the plugin `toolbox` is not loaded, its configuration section is invalid, or an
+            MCP server in it does not work.
     """
     settings: ToolboxSettings | None = run.settings_of("toolbox")
     if settings is None:
@@ -74,8 +81,12 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
             own[name] = claims[0][1]
             continue
         for distribution in rivals:
-            _report(run, distribution, f"the tool name {name!r} is claimed by {' and '.join(rivals)}")
-    of_servers = tuple(name for name, tool in own.items() if any(tool is each for _, each in servers))
+            _report(
+                run, distribution, f"the tool name {name!r} is claimed by {' and '.join(rivals)}"
+            )
+    of_servers = tuple(
+        name for name, tool in own.items() if any(tool is each for _, each in servers)
+    )
     return Toolbox(own, settings, of_servers)
 
 

@@ -1,7 +1,7 @@
 """Find placeholder lines for code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
 
-Such a line is a comment that has only the usual words of placeholders. An ellipsis shows that something is left out;
-without one, the words must show it.
+Such a line is a comment that has only the usual words of placeholders. An ellipsis shows that
+something is left out; without one, the words must show it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _LONGEST = 200  # characters; longer lines are not placeholders
 _LONGEST_ENCODED = 4 * _LONGEST  # bytes, in UTF-8
-_PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")  # files where `#` and `*` start headings and lists
+# Files where `#` and `*` start headings and lists.
+_PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Placeholder:
 
 
 def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder | None:
-    """Return the first line of `new` that stands for left-out code, unless `old` has that line, too.
+    """Return the first line of `new` that stands for left-out code, unless `old` has that line,
+    too.
 
     `path` decides between code and prose; `old` is None for a new file. Takes linear time.
     """
@@ -76,7 +78,9 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
         return False
     if _OPENS.match(text):
         return _with_ellipsis(text, code, lost=lost)
-    explains = (code and not code.endswith("{")) or (sign not in _LONE and above.strip().startswith(sign))
+    explains = (code and not code.endswith("{")) or (
+        sign not in _LONE and above.strip().startswith(sign)
+    )
     if explains or not _WORD.search(text):
         return False
     if _CLOSES.search(text):
@@ -88,7 +92,8 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
 def _with_ellipsis(text: str, code: str, *, lost: bool) -> bool:
     """Check a comment that begins with an ellipsis: it probably does not explain `code`."""
     if not _WORD.search(text):
-        return lost and not code  # it may be part of an example; where code is missing, it marks the place
+        # It may be part of an example; where code is missing, it marks the place.
+        return lost and not code
     if _HINT_WORD.search(text):
         return _is_usual(text, names=2 if _CLOSES.search(text) else 1)
     return not code and _is_usual(text)
@@ -106,7 +111,8 @@ _BEHIND_CODE = ("//", "#", "/*", "<!--")
 _LONE = ("/*", "<!--")  # others continue on the next line
 _DOUBTFUL = ("*", "'")  # could also be inside a comment or string
 _UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
-_PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")  # neither code nor another language
+# Neither code nor another language.
+_PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")
 _OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
 _SPREAD = re.compile(r"[\s(\[{]*\.{3}\w+[\s)\]},]*")  # JavaScript's spread syntax
 _CLOSES = re.compile(r"\.{2,}[\s)\]>}*\-]*$")

@@ -11,15 +11,18 @@ from code_commit_truncation.placeholders import Placeholder, first_placeholder
 from code_commit_truncation.settings import TruncationSettings
 
 _WHOLE = "Give the whole file, every line of it."
-_WHOLE_OR_AGAIN = f"{_WHOLE.removesuffix('.')}; if it must be this short, give the same replacement again."
+_WHOLE_OR_AGAIN = (
+    f"{_WHOLE.removesuffix('.')}; if it must be this short, give the same replacement again."
+)
 _WORD = re.compile(rb"\w")
 
 
 class Truncation:
-    """Sends back a replacement that shrinks a file too much, or that has a comment in place of code.
+    """Sends back a replacement that shrinks a file too much, or that has a comment in place of
+    code.
 
-    Lines that move to other files of the same response do not count as lost. A file that shrinks again, after it was
-    sent back, is allowed with a warning.
+    Lines that move to other files of the same response do not count as lost. A file that shrinks
+    again, after it was sent back, is allowed with a warning.
     """
 
     name = "truncation"
@@ -31,7 +34,9 @@ class Truncation:
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Yield a refusal for each truncated replacement. Removing a file is always allowed."""
         gained: Counter[bytes] | None = None
-        for path, content in ((change.path, change.content) for change in changes if change.content is not None):
+        for path, content in (
+            (change.path, change.content) for change in changes if change.content is not None
+        ):
             old = _read(tree, path)
             if self._settings.placeholders and (found := first_placeholder(path, old, content)):
                 yield self._refusal(path, f"{_left_out(found)} {_WHOLE}", "placeholders = false")
@@ -45,7 +50,9 @@ class Truncation:
                 yield Refusal(path, self.name, _too_small(old, content), then="warn")
             else:
                 self._sent_back.add(path)
-                yield self._refusal(path, f"{_too_small(old, content)} {_WHOLE_OR_AGAIN}", "shrink_below = 0")
+                yield self._refusal(
+                    path, f"{_too_small(old, content)} {_WHOLE_OR_AGAIN}", "shrink_below = 0"
+                )
 
     def _refusal(self, path: str, reason: str, setting: str) -> Refusal:
         hint = f"set plugins.truncation.{setting} to allow it (rule {self.name}), or ask for a smaller change"
@@ -54,10 +61,17 @@ class Truncation:
     def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
         lines, size = _count(new), len(new)
         if moved:
-            lines, size = lines + moved.total(), size + sum((len(line) + 1) * n for line, n in moved.items())
+            lines, size = (
+                lines + moved.total(),
+                size + sum((len(line) + 1) * n for line, n in moved.items()),
+            )
         # Check both, because fewer lines may contain the same code in another layout.
         least, before = self._settings.shrink_below, _count(old)
-        return before >= self._settings.shrink_from_lines and lines < least * before and size < least * len(old)
+        return (
+            before >= self._settings.shrink_from_lines
+            and lines < least * before
+            and size < least * len(old)
+        )
 
 
 def _too_small(old: bytes, new: bytes) -> str:

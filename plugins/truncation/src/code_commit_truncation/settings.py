@@ -17,7 +17,10 @@ class TruncationSettings(BaseModel):
         allow_inf_nan=False,
         description="The share of its lines and bytes that a replaced file must keep; 0 lets files shrink.",
     )
-    shrink_from_lines: int = Field(default=10, ge=0, description="Files with fewer lines than this may shrink.")
+    shrink_from_lines: int = Field(
+        default=10, ge=0, description="Files with fewer lines than this may shrink."
+    )
     placeholders: bool = Field(
-        default=True, description='Whether comments like "... existing code ..." in place of code are sent back.'
+        default=True,
+        description='Whether comments like "... existing code ..." in place of code are sent back.',
     )

@@ -1,4 +1,5 @@
-"""Save the visible tree before the first write of a run and after each attempt, to restore it later.
+"""Save the visible tree before the first write of a run and after each attempt, to restore it
+later.
 
 repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits

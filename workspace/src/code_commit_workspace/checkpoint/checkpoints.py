@@ -60,11 +60,13 @@ class Checkpoints:
         unless: str = "",
         warn: Callable[[str], object] = str,
     ) -> str:
-        """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
+        """Save the visible tree under `label` and return its commit id.
 
-        `writers` says who may have written since the run's checkpoint before. With `unless`, a commit that was taken
-        here, save nothing and return it if nothing differs from it. `warn` is called with a text before files are read
-        that take seconds.
+        A label in use becomes `label-2`, and so on.
+
+        `writers` says who may have written since the run's checkpoint before. With `unless`, a
+        commit that was taken here, save nothing and return it if nothing differs from it. `warn` is
+        called with a text before files are read that take seconds.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -95,12 +97,16 @@ class Checkpoints:
         return snapshot
 
     def is_left_out(self, path: str) -> bool:
-        """Return whether the file at `path` was too large for the latest checkpoint that was taken here."""
+        """Return whether the file at `path` was too large for the latest checkpoint that was taken
+        here.
+        """
         latest = next(reversed(self._taken.values()), None)
         return latest is not None and path in latest.left_out
 
     def left_out(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the files that were too large for one of two commits: neither `diff` nor `changes` has them."""
+        """Return the files that were too large for one of two commits: neither `diff` nor `changes`
+        has them.
+        """
         known = self._taken | self._loaded
         unknown = [commit for commit in (old, new) if commit not in known]
         if unknown:
@@ -126,7 +132,9 @@ class Checkpoints:
         return list(self._saved.runs())
 
     def latest_change(self) -> str | None:
-        """Return the latest run of whose changes some are still there, or None: the others were undone."""
+        """Return the latest run of whose changes some are still there, or None: the others were
+        undone.
+        """
         return self._restorer.latest_change()
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
@@ -135,7 +143,9 @@ class Checkpoints:
 
     def written(self, old: str, new: str) -> tuple[str, ...]:
         """Return those of `changes` that `new` has."""
-        return tuple(difference.path for difference in self._differences(old, new) if not difference.removed)
+        return tuple(
+            difference.path for difference in self._differences(old, new) if not difference.removed
+        )
 
     def _differences(self, old: str, new: str) -> list[Difference]:
         return [] if self.equal(old, new) else self._saved.differences(*self._comparable(old, new))
@@ -150,14 +160,19 @@ class Checkpoints:
         Raises:
             NotReady: git fails, or the diff is larger than `most` bytes.
         """
-        return b"" if self.equal(old, new) else self._saved.diff(*self._comparable(old, new), most=most)
+        return (
+            b""
+            if self.equal(old, new)
+            else self._saved.diff(*self._comparable(old, new), most=most)
+        )
 
     def written_diff(self, old: str, new: str) -> bytes:
         """Return the diff between two commits with binary files and without deletions."""
         return self._saved.diff(*self._comparable(old, new), "--binary", "--diff-filter=d")
 
     def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
-        """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
+        """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the
+        repository's top.
 
         Raises:
             NotReady: git fails, or the patch is larger than `most` bytes.
@@ -168,13 +183,18 @@ class Checkpoints:
         return self._saved.diff(*self._comparable(old, new), "--binary", *paths, most=most)
 
     def listing(self, commit: str) -> dict[str, str]:
-        """Return mode and object id of each file in a commit, by path. Equal content has the same id everywhere."""
+        """Return mode and object id of each file in a commit, by path.
+
+        Equal content has the same id everywhere.
+        """
         return self._saved.listing(commit)
 
     def restore(self, commit: str, only: Collection[str] | None = None) -> tuple[str, ...]:
-        """Restore the visible tree of `commit`, or `only` these paths of it, and return the changed paths.
+        """Restore the visible tree of `commit`, or `only` these paths of it, and return the changed
+        paths.
 
-        Files added since are removed. Files that git ignores now and ignored before stay as they are.
+        Files added since are removed. Files that git ignores now and ignored before stay as they
+        are.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
@@ -182,7 +202,8 @@ class Checkpoints:
         return self._restorer.restore(self._saved.load(commit), only)
 
     def writes(self, run: str) -> RunWrites:
-        """Return what a run wrote, as of its last checkpoint: its own changes, and where people wrote since.
+        """Return what a run wrote, as of its last checkpoint: its own changes, and where people
+        wrote since.
 
         Raises:
             NotReady: there is no checkpoint of the run.
@@ -190,18 +211,28 @@ class Checkpoints:
         return self._restorer.writes(run)
 
     def put_back(
-        self, run: str, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+        self,
+        run: str,
+        reason: str,
+        *,
+        since: str = "",
+        but: Collection[str] = (),
+        only_unclaimed: bool = False,
     ) -> PutBack:
-        """Put back what the run changed since its start, or since its checkpoint `since`, but for the paths `but`.
+        """Put back what the run changed since its start, or since its checkpoint `since`, but for
+        the paths `but`.
 
-        Take a checkpoint of the run first: what differs from the last one is a person's and stays as it is, like each
-        file that a person changed after the run wrote it. The state before is kept, so that `redo` brings back what
-        was put back here, or with `only_unclaimed` those files alone that may be a person's.
+        Take a checkpoint of the run first: what differs from the last one is a person's and stays
+        as it is, like each file that a person changed after the run wrote it. The state before is
+        kept, so that `redo` brings back what was put back here, or with `only_unclaimed` those
+        files alone that may be a person's.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
         """
-        return self._restorer.put_back(run, reason, since=since, but=but, only_unclaimed=only_unclaimed)
+        return self._restorer.put_back(
+            run, reason, since=since, but=but, only_unclaimed=only_unclaimed
+        )
 
     def still_changed(self, run: str) -> set[str]:
         """Return the paths that a run changed and nobody changed back.
@@ -212,19 +243,22 @@ class Checkpoints:
         return self._restorer.still_changed(run)
 
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
-        """Restore the files that `run` changed, or only those at or below `paths`. `redo` takes it back.
+        """Restore the files that `run` changed, or only those at or below `paths`.
 
-        A file that a person changed during the run, after the run wrote it, stays as it is. With `force`, restore it
-        and those that were changed since the run, too.
+        `redo` takes it back.
+
+        A file that a person changed during the run, after the run wrote it, stays as it is. With
+        `force`, restore it and those that were changed since the run, too.
 
         Raises:
-            NotReady: the run has no checkpoint or changed nothing there, or files that its responses wrote were changed
-                since its last checkpoint; the message names them.
+            NotReady: the run has no checkpoint or changed nothing there, or files that its
+                responses wrote were changed since its last checkpoint; the message names them.
         """
         return self._restorer.undo(run, paths, force=force)
 
     def redo(self, run: str | None = None) -> tuple[str, tuple[str, ...]]:
-        """Bring back what the latest operation put back, or the latest one of `run`; return the run and the paths.
+        """Bring back what the latest operation put back, or the latest one of `run`; return the run
+        and the paths.
 
         Raises:
             NotReady: there is no such operation, or the files were changed since.
@@ -234,7 +268,9 @@ class Checkpoints:
             case "restore":
                 self.take(record.run, "redone", writers=Writers(process=False, put_back=paths))
             case "original":  # the run was killed
-                self.take(record.run, "redone", writers=Writers(process=False, rewinds=record.latest))
+                self.take(
+                    record.run, "redone", writers=Writers(process=False, rewinds=record.latest)
+                )
             case "trial" | "limit":
                 self.take(record.run, "redone", writers=Writers(process=False))
         return record.run, paths
@@ -257,7 +293,10 @@ class Checkpoints:
         return self._taken[commit].tree if commit in self._taken else ""
 
     def note_green(self, tree: str) -> None:
-        """Remember that `build.sh` passes on a tree, unless the tree lacks files. The last 20 are known."""
+        """Remember that `build.sh` passes on a tree, unless the tree lacks files.
+
+        The last 20 are known.
+        """
         if tree not in self._incomplete:
             self._green.add(tree)
 

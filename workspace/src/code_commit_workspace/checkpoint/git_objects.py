@@ -1,6 +1,8 @@
-"""Write commits and refs of the private repository as files. git would need two more processes per checkpoint.
+"""Write commits and refs of the private repository as files. git would need two more processes per
+checkpoint.
 
-Formats: gitformat-loose, gitrepository-layout and "COMMIT INFORMATION" of git-commit-tree, in git's documentation.
+Formats: gitformat-loose, gitrepository-layout and "COMMIT INFORMATION" of git-commit-tree, in git's
+documentation.
 """
 
 from __future__ import annotations
@@ -31,7 +33,12 @@ def write_commit(repository: Path, object_format: str, tree: str, message: str) 
     text = f"tree {tree}\nauthor {when}\ncommitter {when}\n\n{message}".encode()
     whole = b"commit %d\0%b" % (len(text), text)
     name = hashlib.new(object_format, whole, usedforsecurity=False).hexdigest()
-    _write(repository / "objects" / name[:2] / name[2:], "tmp_obj_commit", zlib.compress(whole, 1), 0o444)
+    _write(
+        repository / "objects" / name[:2] / name[2:],
+        "tmp_obj_commit",
+        zlib.compress(whole, 1),
+        0o444,
+    )
     return name
 
 
@@ -46,7 +53,9 @@ def write_ref(repository: Path, ref: str, commit: str) -> None:
 
 
 def _write(path: Path, temporary: str, content: bytes, mode: int) -> None:
-    """Write a file atomically, first under the name `temporary`, which git never takes for an object or a ref."""
+    """Write a file atomically, first under the name `temporary`, which git never takes for an
+    object or a ref.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(temporary)
     new.unlink(missing_ok=True)  # left by a killed run

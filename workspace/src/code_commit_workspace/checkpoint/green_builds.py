@@ -1,4 +1,6 @@
-"""Remember the trees on which `build.sh` passed last, so that nobody needs to build them again to know."""
+"""Remember the trees on which `build.sh` passed last, so that nobody needs to build them again to
+know.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 class GreenBuilds:
     """The ids of the last 20 trees with a green build, in the state folder `home`.
 
-    Nothing depends on it but a build that may be left out: a file that cannot be read or written is no error.
+    Nothing depends on it but a build that may be left out: a file that cannot be read or written is
+    no error.
     """
 
     def __init__(self, home: Path) -> None:
@@ -36,7 +39,9 @@ class GreenBuilds:
         with suppress(OSError, NotReady):
             folder = open_home(self._home)
             try:
-                with os.fdopen(os.open(_NEW, _FLAGS, 0o600, dir_fd=folder), "w", encoding="ascii") as file:
+                with os.fdopen(
+                    os.open(_NEW, _FLAGS, 0o600, dir_fd=folder), "w", encoding="ascii"
+                ) as file:
                     json.dump(trees[-_MOST:], file)
                 os.replace(_NEW, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
             finally:

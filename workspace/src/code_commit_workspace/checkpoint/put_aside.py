@@ -52,7 +52,9 @@ class PutAside:
             if obstacle and not _is_somebodys(obstacle, removed, visible):
                 self._move(obstacle)
 
-    def blocked(self, written: Collection[str], removed: Collection[str], visible: Collection[str]) -> set[str]:
+    def blocked(
+        self, written: Collection[str], removed: Collection[str], visible: Collection[str]
+    ) -> set[str]:
         """Return those of the files to be `written` in whose way a `visible` file will stay."""
         blocked: set[str] = set()
         for path in written:
@@ -68,7 +70,9 @@ class PutAside:
         for folder in sorted({folder for path in paths for folder in _above(path)}):
             with suppress(OSError), self._tree.parent(folder) as (parent, name):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                closed = not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, effective_ids=True)
+                closed = not os.access(
+                    name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, effective_ids=True
+                )
                 if stat.S_ISDIR(status.st_mode) and closed:
                     _set_mode(parent, name, status.st_mode | stat.S_IRWXU)
                     opened = True
@@ -114,7 +118,10 @@ class PutAside:
             here = ahead.pop()
             try:
                 with self._tree.folder(here) as handle, os.scandir(handle) as entries:
-                    below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+                    below = [
+                        (f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False))
+                        for entry in entries
+                    ]
             except OSError:
                 return True
             ahead += [path for path, is_folder in below if is_folder]
@@ -180,7 +187,9 @@ def _above(path: str) -> Iterator[str]:
 def _is_somebodys(obstacle: str, removed: Collection[str], visible: Collection[str]) -> bool:
     """Return whether an obstacle is a visible file that stays, or a folder with one."""
     below = f"{obstacle}/"
-    return any(path == obstacle or path.startswith(below) for path in visible if path not in removed)
+    return any(
+        path == obstacle or path.startswith(below) for path in visible if path not in removed
+    )
 
 
 def _has_content(status: os.stat_result) -> bool:

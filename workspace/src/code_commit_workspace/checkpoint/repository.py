@@ -1,7 +1,8 @@
 """A private git repository that stores the exact bytes of files.
 
-Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not apply. The user's
-objects are its alternates, so committed content takes no space here. It writes only into its own folder.
+Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not
+apply. The user's objects are its alternates, so committed content takes no space here. It writes
+only into its own folder.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
 class PrivateRepository:
-    """A repository, created on first use and reset at each start, because a hostile build may have edited it."""
+    """A repository, created on first use and reset at each start, because a hostile build may have
+    edited it.
+    """
 
     def __init__(self, git: Git, home: Path) -> None:
         self._git = git
@@ -136,7 +139,10 @@ class PrivateRepository:
 
     @property
     def index_time(self) -> int:
-        """Return when the index was written, in nanoseconds; 0 if nobody can tell. Files changed since will be read."""
+        """Return when the index was written, in nanoseconds; 0 if nobody can tell.
+
+        Files changed since will be read.
+        """
         try:
             return (self.path / "index").stat().st_mtime_ns
         except OSError:

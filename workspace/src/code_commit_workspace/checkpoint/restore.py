@@ -14,7 +14,14 @@ from code_commit_workspace.checkpoint.put_aside import PutAside, is_readable
 from code_commit_workspace.checkpoint.saved import Difference, PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
-from code_commit_workspace.checkpoint.writers import Earlier, Interval, RunWrites, State, Step, Writers
+from code_commit_workspace.checkpoint.writers import (
+    Earlier,
+    Interval,
+    RunWrites,
+    State,
+    Step,
+    Writers,
+)
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.apply import replace
@@ -47,9 +54,15 @@ class Restorer:
             raise
         return tuple(sorted({found.path for found in rules} | others))
 
-    def _rules(self, old: Snapshot, new: Snapshot, only: Collection[str] | None) -> list[Difference]:
+    def _rules(
+        self, old: Snapshot, new: Snapshot, only: Collection[str] | None
+    ) -> list[Difference]:
         found = _chosen(self._saved.differences(old.tree, new.tree), only)
-        rules = [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+        rules = [
+            difference
+            for difference in found
+            if posixpath.basename(difference.path) == ".gitignore"
+        ]
         return [rule for rule in rules if not _is_left_out(rule.path, old, new)]
 
     def _restore_others(self, wanted: Snapshot, only: Collection[str] | None) -> set[str]:
@@ -64,7 +77,10 @@ class Restorer:
         return {found.path for found in chosen} | rights.keys()
 
     def _with_rights(self, rights: Mapping[str, int]) -> list[Write]:
-        return [Write(path, self._tree.read(path, self._tree.size(path)), mode=mode) for path, mode in rights.items()]
+        return [
+            Write(path, self._tree.read(path, self._tree.size(path)), mode=mode)
+            for path, mode in rights.items()
+        ]
 
     def _write(self, writes: list[Write], seen: Mapping[str, os.stat_result] | None = None) -> None:
         if writes:
@@ -81,7 +97,8 @@ class Restorer:
             left = history.still_there()
             if left - history.changed_since():
                 return run
-            for older in names if left else ():  # an undo of an earlier run has undone this one's changes, too
+            # An undo of an earlier run has undone this one's changes, too.
+            for older in names if left else ():
                 first = self._saved.load(runs[older][0][1])
                 left &= self._changed_since(now, files, first)
             if left:
@@ -116,7 +133,13 @@ class Restorer:
         return self._put_back(history, chosen, edited, reason="undo", force=force)
 
     def put_back(
-        self, run: str, reason: str, *, since: str = "", but: Collection[str] = (), only_unclaimed: bool = False
+        self,
+        run: str,
+        reason: str,
+        *,
+        since: str = "",
+        but: Collection[str] = (),
+        only_unclaimed: bool = False,
     ) -> PutBack:
         """See `Checkpoints.put_back`."""
         now, files = self._snapshots.look()
@@ -126,7 +149,11 @@ class Restorer:
         blocked = self._blocked(history)
         chosen = history.writes.changed - later - blocked - set(but)
         return self._put_back(
-            history, chosen, (edited | blocked) - set(but), reason=reason, only_unclaimed=only_unclaimed
+            history,
+            chosen,
+            (edited | blocked) - set(but),
+            reason=reason,
+            only_unclaimed=only_unclaimed,
         )
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
@@ -146,7 +173,10 @@ class Restorer:
         return record, restored
 
     def _latest_record(self, run: str | None, now: Snapshot) -> tuple[PutBackRecord, list[Step]]:
-        """Return the latest record, and the steps from its state to `now`. Drop those that are redone by hand."""
+        """Return the latest record, and the steps from its state to `now`.
+
+        Drop those that are redone by hand.
+        """
         for ref, of_run, commit in reversed(self._saved.records()):
             if run in {None, of_run}:
                 record = self._saved.load_record(ref, of_run, commit)
@@ -162,7 +192,9 @@ class Restorer:
         runs = self._saved.runs()
         if run not in runs:
             known = ", ".join(list(runs)[-_NAMED:]) or "no run"
-            raise NotReady(f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}")
+            raise NotReady(
+                f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}"
+            )
         return runs[run]
 
     def _history(
@@ -182,9 +214,19 @@ class Restorer:
         intervals = []
         for number, steps in enumerate(between):
             old, (new, writers) = snapshots[number], loaded[number + 1]
-            intervals.append(Interval(number, writers, steps, _rights_between(old, new, files, steps)))
+            intervals.append(
+                Interval(number, writers, steps, _rights_between(old, new, files, steps))
+            )
         writes = RunWrites(intervals)
-        return _History(run, commits[-1], snapshots, writes, now, files, {step.path: step.new for step in to_now})
+        return _History(
+            run,
+            commits[-1],
+            snapshots,
+            writes,
+            now,
+            files,
+            {step.path: step.new for step in to_now},
+        )
 
     def _put_back(
         self,
@@ -197,14 +239,28 @@ class Restorer:
         only_unclaimed: bool = False,
     ) -> PutBack:
         """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
-        wanted = {path: earlier for path, earlier in history.wanted(force=force).items() if path in paths}
+        wanted = {
+            path: earlier for path, earlier in history.wanted(force=force).items() if path in paths
+        }
         aside = PutAside(self._tree, self._home, history.run)
         if aside.open_folders(wanted.keys()):
             history = self._look_again(history)  # what is in them was not to be seen
-        wanted = {path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state}
-        wanted = {path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)}
-        rules = {path: earlier for path, earlier in wanted.items() if posixpath.basename(path) == ".gitignore"}
-        rights = {path: mode for path, mode in history.rights().items() if path in paths and path not in wanted}
+        wanted = {
+            path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state
+        }
+        wanted = {
+            path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)
+        }
+        rules = {
+            path: earlier
+            for path, earlier in wanted.items()
+            if posixpath.basename(path) == ".gitignore"
+        }
+        rights = {
+            path: mode
+            for path, mode in history.rights().items()
+            if path in paths and path not in wanted
+        }
         seen = history
         record = ""
         try:
@@ -213,10 +269,14 @@ class Restorer:
                 self._replace(rules, history, aside)
                 seen = self._look_again(history)
                 self._saved.drop_record(record)
-            others = self._without_ignored({path: wanted[path] for path in wanted.keys() - rules.keys()}, seen)
+            others = self._without_ignored(
+                {path: wanted[path] for path in wanted.keys() - rules.keys()}, seen
+            )
             wanted = rules | others
             unclaimed = history.writes.unclaimed & wanted.keys()
-            record = self._keep_record(history, reason, wanted, rights, only=unclaimed if only_unclaimed else None)
+            record = self._keep_record(
+                history, reason, wanted, rights, only=unclaimed if only_unclaimed else None
+            )
             self._replace(others, history, aside, self._with_rights(rights), seen.files)
         except (NotReady, Interrupted):
             self._write(self._saved.writes_of({path: history.now(path) for path in rules}, {}))
@@ -262,13 +322,21 @@ class Restorer:
         left |= dict.fromkeys(rights)  # only their permission bits change
         if only is not None:
             left = {path: state for path, state in left.items() if path in only}
-        return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest) if left else ""
+        return (
+            self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest)
+            if left
+            else ""
+        )
 
     def _blocked(self, history: _History) -> set[str]:
-        """Return the paths where somebody made a folder of a file, or a file of a folder, so that nothing fits."""
+        """Return the paths where somebody made a folder of a file, or a file of a folder, so that
+        nothing fits.
+        """
         wanted = history.wanted()
         removed = {path for path, earlier in wanted.items() if earlier.state.missing}
-        return PutAside(self._tree, self._home, history.run).blocked(wanted.keys() - removed, removed, history.files)
+        return PutAside(self._tree, self._home, history.run).blocked(
+            wanted.keys() - removed, removed, history.files
+        )
 
     def _look_again(self, history: _History) -> _History:
         now, files = self._snapshots.look()
@@ -276,15 +344,24 @@ class Restorer:
         states = {step.path: step.new for step in steps}
         return replace_fields(history, snapshot=now, files=files, changed_states=states)
 
-    def _without_ignored(self, wanted: Mapping[str, Earlier], history: _History) -> dict[str, Earlier]:
+    def _without_ignored(
+        self, wanted: Mapping[str, Earlier], history: _History
+    ) -> dict[str, Earlier]:
         """Leave out files of somebody that git ignores, or ignored then."""
-        return {path: earlier for path, earlier in wanted.items() if not self._is_ignored(path, earlier, history)}
+        return {
+            path: earlier
+            for path, earlier in wanted.items()
+            if not self._is_ignored(path, earlier, history)
+        }
 
     def _is_ignored(self, path: str, earlier: Earlier, history: _History) -> bool:
         status = history.files.get(path)
         if status is None:
             return path not in history.snapshot.left_out and self._has_content(path)
-        return earlier.state.missing and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
+        return (
+            earlier.state.missing
+            and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
+        )
 
     def _is_file(self, path: str) -> bool:
         try:
@@ -298,16 +375,21 @@ class Restorer:
         try:
             status = self._tree.lstat(path)
             return status is not None and (
-                stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and is_readable(self._tree, path))
+                stat.S_ISLNK(status.st_mode)
+                or (stat.S_ISREG(status.st_mode) and is_readable(self._tree, path))
             )
         except OSError:
             return False
 
     def _writes_of(self, wanted: Mapping[str, Earlier], history: _History) -> list[Write]:
         modes = {path: history.mode_of(path, earlier) for path, earlier in wanted.items()}
-        return self._saved.writes_of({path: earlier.state for path, earlier in wanted.items()}, modes)
+        return self._saved.writes_of(
+            {path: earlier.state for path, earlier in wanted.items()}, modes
+        )
 
-    def _changed_since(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
+    def _changed_since(
+        self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot
+    ) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         paths = {found.path for found in self._saved.differences(than.tree, now.tree)}
         return paths | _rights(files, than.modes, but=paths).keys()
@@ -317,11 +399,12 @@ class Restorer:
 class PutBack:
     """What an operation that puts files back did.
 
-    `paths` are the files that were restored. `edited` are files that a person changed after the run wrote them: they
-    stay as they are. `unclaimed` are those of `paths` that changed while a process ran and that no response wrote, so
-    a person may have written them. `record` is what `redo` reads. `left_out` are files that were changed since the
-    start of the run and that stay as they are, because they are too large to save. `moved`
-    has what was in the way of restored files: its path, and where it is now.
+    `paths` are the files that were restored. `edited` are files that a person changed after the run
+    wrote them: they stay as they are. `unclaimed` are those of `paths` that changed while a process
+    ran and that no response wrote, so a person may have written them. `record` is what `redo`
+    reads. `left_out` are files that were changed since the start of the run and that stay as they
+    are, because they are too large to save. `moved` has what was in the way of restored files: its
+    path, and where it is now.
     """
 
     paths: tuple[str, ...]
@@ -349,7 +432,10 @@ class _History:
         return self.changed_states.get(path) or self.writes.last(path)
 
     def wanted(self, *, force: bool = False) -> dict[str, Earlier]:
-        """Return what to put back at each path. With `force`, also where a person wrote after the run."""
+        """Return what to put back at each path.
+
+        With `force`, also where a person wrote after the run.
+        """
         wanted = dict(self.writes.back)
         for path in self.writes.edited if force else ():
             if earlier := self.writes.before_run(path):
@@ -357,7 +443,8 @@ class _History:
         return wanted
 
     def is_saved(self, path: str, earlier: Earlier) -> bool:
-        """Return whether a checkpoint has the earlier state of a path, and the present one is kept, too.
+        """Return whether a checkpoint has the earlier state of a path, and the present one is kept,
+        too.
 
         Where a process made a response's file too large to save, the file is put aside.
         """
@@ -366,27 +453,47 @@ class _History:
         return self.writes.is_own(path) or not _is_left_out(path, self.snapshot)
 
     def changed_unsaved(self) -> tuple[str, ...]:
-        """Return the files that the run changed and that were too large to save, at its start or its end."""
+        """Return the files that the run changed and that were too large to save, at its start or
+        its end.
+        """
         then, last = self.snapshots[0].left_out, self.snapshots[-1].left_out
         return tuple(path for path in sorted({*then, *last}) if then.get(path) != last.get(path))
 
     def changed_since(self) -> set[str]:
-        """Return the paths that somebody changed since the last checkpoint, to a state that no checkpoint has."""
-        changed = {path for path, state in self.changed_states.items() if not self.writes.has_seen(path, state)}
+        """Return the paths that somebody changed since the last checkpoint, to a state that no
+        checkpoint has.
+        """
+        changed = {
+            path
+            for path, state in self.changed_states.items()
+            if not self.writes.has_seen(path, state)
+        }
         last, first = self.snapshots[-1], self.snapshots[0]
         bits = _rights(self.files, last.modes, but=changed)
         return changed | (bits.keys() & _rights(self.files, first.modes, but=changed).keys())
 
     def still_there(self, *, edited: bool = False) -> set[str]:
-        """Return the paths that the run changed and nobody changed back; with `edited`, also those that people edited
-        after it."""
-        contents = {path for path, earlier in self.wanted(force=edited).items() if self.now(path) != earlier.state}
+        """Return the paths that the run changed and nobody changed back; with `edited`, also those
+        that people edited after it."""
+        contents = {
+            path
+            for path, earlier in self.wanted(force=edited).items()
+            if self.now(path) != earlier.state
+        }
         return contents | self.rights().keys()
 
     def rights(self) -> dict[str, int]:
         """Return the permission bits to put back, of the files that have others now."""
-        bits = {path: self.files[path].st_mode & 0o777 for path in self.writes.rights if path in self.files}
-        return {path: self.writes.rights[path] for path in bits if bits[path] != self.writes.rights[path]}
+        bits = {
+            path: self.files[path].st_mode & 0o777
+            for path in self.writes.rights
+            if path in self.files
+        }
+        return {
+            path: self.writes.rights[path]
+            for path in bits
+            if bits[path] != self.writes.rights[path]
+        }
 
     def mode_of(self, path: str, earlier: Earlier) -> int:
         """Return the permission bits that belong to an earlier state."""
@@ -424,7 +531,8 @@ def _rights_between(
 
 
 def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
-    """Return those of the `changed` paths that are at or below one of `paths`; all of them without `paths`.
+    """Return those of the `changed` paths that are at or below one of `paths`; all of them without
+    `paths`.
 
     Raises:
         NotReady: the run changed nothing at one of `paths`.
@@ -441,7 +549,9 @@ def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
 
 
 def _chosen(found: list[Difference], only: Collection[str] | None) -> list[Difference]:
-    return found if only is None else [difference for difference in found if difference.path in only]
+    return (
+        found if only is None else [difference for difference in found if difference.path in only]
+    )
 
 
 def _is_left_out(path: str, *snapshots: Snapshot) -> bool:
@@ -449,11 +559,15 @@ def _is_left_out(path: str, *snapshots: Snapshot) -> bool:
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:
-    """Return whether a file to remove is older than the checkpoint. git ignored it then, so it stays."""
+    """Return whether a file to remove is older than the checkpoint. git ignored it then, so it
+    stays.
+    """
     return found.removed and files[found.path].st_ctime_ns < wanted.taken
 
 
-def _rights(now: Mapping[str, os.stat_result], wanted: Modes, but: Collection[str]) -> dict[str, int]:
+def _rights(
+    now: Mapping[str, os.stat_result], wanted: Modes, but: Collection[str]
+) -> dict[str, int]:
     """Return the wanted permission bits of the files whose bits differ, except `but`."""
     other: dict[str, int] = {}
     for path, status in now.items():

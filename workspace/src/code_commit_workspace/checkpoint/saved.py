@@ -24,7 +24,9 @@ _BATCH = 500  # objects that one git process reads
 _MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
 # Refs of ours; a hostile build may have added others.
 _RECORD = re.compile(rf"(?P<commit>[0-9a-f]+) (?P<ref>{UNDONE}(?P<run>[^/ ]+)/\d+)")
-_REF = re.compile(rf"(?P<date>\d+) (?P<number>\d+) (?P<commit>[0-9a-f]+) {REFS}(?P<run>[^/ ]+)/(?P<label>[^/ ]+)")
+_REF = re.compile(
+    rf"(?P<date>\d+) (?P<number>\d+) (?P<commit>[0-9a-f]+) {REFS}(?P<run>[^/ ]+)/(?P<label>[^/ ]+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PutBackRecord:
-    """What is known of an operation that put files back: the state before it, and what it left at each path.
+    """What is known of an operation that put files back: the state before it, and what it left at
+    each path.
 
-    `reason` is a word for what did it: `undo`, `restore`, `original`, `trial` or `limit`. A path in `left` without a
-    state only got other permission bits. `latest` is the checkpoint of the run before it.
+    `reason` is a word for what did it: `undo`, `restore`, `original`, `trial` or `limit`. A path in
+    `left` without a state only got other permission bits. `latest` is the checkpoint of the run
+    before it.
     """
 
     ref: str
@@ -66,7 +70,9 @@ class Saved:
     def runs(self) -> dict[str, list[tuple[str, str]]]:
         """Return the labels and commit ids of each run, oldest first."""
         fields = "%(committerdate:unix) %(contents:subject) %(objectname) %(refname)"
-        listing = self._repository.run(["for-each-ref", f"--format={fields}", REFS]).decode("utf-8", "replace")
+        listing = self._repository.run(["for-each-ref", f"--format={fields}", REFS]).decode(
+            "utf-8", "replace"
+        )
         refs = [
             (int(ref["date"]), ref["run"], int(ref["number"]), ref["label"], ref["commit"])
             for ref in map(_REF.fullmatch, listing.splitlines())
@@ -74,7 +80,9 @@ class Saved:
         ]
         begun = {run: date for date, run, *_ in sorted(refs, reverse=True)}
         found: dict[str, list[tuple[str, str]]] = {}
-        for _date, run, _number, label, commit in sorted(refs, key=lambda ref: (begun[ref[1]], ref[1], ref[2])):
+        for _date, run, _number, label, commit in sorted(
+            refs, key=lambda ref: (begun[ref[1]], ref[1], ref[2])
+        ):
             found.setdefault(run, []).append((label, commit))
         return found
 
@@ -99,7 +107,11 @@ class Saved:
         """Return the tree and the metadata of each commit."""
         names = "".join(f"{checked_id(commit)}\n" for commit in dict.fromkeys(commits))
         answer = self._repository.run(["cat-file", "--batch"], stdin=names.encode())
-        texts = {name: bytes(text) for name, kind, text in _parse_batch(memoryview(answer)) if kind == "commit"}
+        texts = {
+            name: bytes(text)
+            for name, kind, text in _parse_batch(memoryview(answer))
+            if kind == "commit"
+        }
         read: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for commit in commits:
             try:
@@ -127,7 +139,12 @@ class Saved:
         return [between[pair] for pair in pairs]
 
     def keep_record(
-        self, run: str, reason: str, snapshot: Snapshot, left: Mapping[str, State | None], latest: str
+        self,
+        run: str,
+        reason: str,
+        snapshot: Snapshot,
+        left: Mapping[str, State | None],
+        latest: str,
     ) -> str:
         """Keep the state before files are put back, for `redo`; return the name of its ref."""
         more = {"reason": reason, "left": left, "latest": latest}
@@ -138,8 +155,12 @@ class Saved:
 
     def records(self) -> list[tuple[str, str, str]]:
         """Return the ref, the run and the commit of each record, oldest first."""
-        listing = self._repository.run(["for-each-ref", "--format=%(objectname) %(refname)", UNDONE])
-        found = filter(None, map(_RECORD.fullmatch, listing.decode("utf-8", "replace").splitlines()))
+        listing = self._repository.run(
+            ["for-each-ref", "--format=%(objectname) %(refname)", UNDONE]
+        )
+        found = filter(
+            None, map(_RECORD.fullmatch, listing.decode("utf-8", "replace").splitlines())
+        )
         records = [(ref["ref"], ref["run"], ref["commit"]) for ref in found]
         return sorted(records, key=lambda record: record[0].rpartition("/")[2])
 
@@ -151,7 +172,10 @@ class Saved:
         """
         tree, metadata = self._read_commits([commit])[commit]
         try:
-            left = {str(path): state and State(*map(str, state)) for path, state in metadata["left"].items()}
+            left = {
+                str(path): state and State(*map(str, state))
+                for path, state in metadata["left"].items()
+            }
             reason, latest = str(metadata["reason"]), str(metadata["latest"])
         except (KeyError, TypeError, AttributeError) as error:
             raise _damaged(commit) from error
@@ -166,13 +190,16 @@ class Saved:
         return self._repository.run(["mktree"]).decode().strip()
 
     def differences(self, old: str, new: str) -> list[Difference]:
-        """Return the paths of `new`, a tree or commit, that differ from `old` in content, kind or executable bit."""
+        """Return the paths of `new`, a tree or commit, that differ from `old` in content, kind or
+        executable bit.
+        """
         trees = (checked_id(old), checked_id(new), "--")
         raw = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", *trees])
         fields = os.fsdecode(raw).split("\0")
         # Each is ":100644 100755 <blob> <blob> M", then its path.
         return [
-            Difference(path, *_mode_and_blob(entry)) for entry, path in zip(fields[::2], fields[1::2], strict=False)
+            Difference(path, *_mode_and_blob(entry))
+            for entry, path in zip(fields[::2], fields[1::2], strict=False)
         ]
 
     def without(self, tree: str, paths: Collection[str]) -> str:
@@ -181,12 +208,22 @@ class Saved:
             return tree
         listing = b"".join(os.fsencode(path) + b"\0" for path in sorted(paths))
         self._repository.run(["read-tree", checked_id(tree)], index=_SCRATCH)
-        self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=listing, index=_SCRATCH)
+        self._repository.run(
+            ["update-index", "-z", "--force-remove", "--stdin"], stdin=listing, index=_SCRATCH
+        )
         return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
 
     def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
-        options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
+        options = (
+            "-r",
+            "-p",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            *options,
+        )
         trees = (checked_id(old), checked_id(new), "--")
         found = self._repository.run(["diff-tree", *options, *trees], most=most)
         if most is not None and len(found) > most:
@@ -205,11 +242,14 @@ class Saved:
         Raises:
             NotReady: an object is missing.
         """
-        blobs = self._read({difference.blob for difference in differences if not difference.removed})
+        blobs = self._read(
+            {difference.blob for difference in differences if not difference.removed}
+        )
         return [_write(difference, blobs, wanted.modes) for difference in differences]
 
     def writes_of(self, states: Mapping[str, State], modes: Mapping[str, int]) -> list[Write]:
-        """Return the writes that put `states` in place; `modes` has the permission bits of the files.
+        """Return the writes that put `states` in place; `modes` has the permission bits of the
+        files.
 
         Raises:
             NotReady: an object is missing.
@@ -238,7 +278,12 @@ class Saved:
     def forget(self, runs: Collection[str]) -> None:
         """See `Checkpoints.forget`."""
         refs = self.runs()
-        lines = [f"delete {REFS}{run}/{label}\n" for run in refs if run in runs for label, _commit in refs[run]]
+        lines = [
+            f"delete {REFS}{run}/{label}\n"
+            for run in refs
+            if run in runs
+            for label, _commit in refs[run]
+        ]
         lines += [f"delete {ref}\n" for ref, run, _commit in self.records() if run in runs]
         if not lines:
             return
@@ -248,7 +293,8 @@ class Saved:
 
 
 def checked_id(name: str) -> str:
-    """Return `name` if it is an object id, and not an option or another name that git would look up.
+    """Return `name` if it is an object id, and not an option or another name that git would look
+    up.
 
     Raises:
         NotReady: it is not.
@@ -263,7 +309,9 @@ def _mode_and_blob(entry: str) -> tuple[str, str]:
     return mode, blob
 
 
-def _write_state(path: str, state: State, blobs: Mapping[str, memoryview], mode: int | None) -> Write:
+def _write_state(
+    path: str, state: State, blobs: Mapping[str, memoryview], mode: int | None
+) -> Write:
     if state.missing:
         return Write(path, None)
     is_link = state.mode == _LINK
@@ -283,7 +331,10 @@ def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
     try:
         others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
         modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
-        left_out = {str(path): (int(size), int(time)) for path, (size, time) in metadata.get("left_out", {}).items()}
+        left_out = {
+            str(path): (int(size), int(time))
+            for path, (size, time) in metadata.get("left_out", {}).items()
+        }
         return Snapshot(tree, modes, int(metadata["taken"]), left_out)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(commit) from error
@@ -313,9 +364,11 @@ def _write(difference: Difference, blobs: Mapping[str, memoryview], modes: Modes
 
 
 def _parse_batch(answer: memoryview) -> Iterator[tuple[str, str, memoryview]]:
-    """Yield the id, the kind and the content of each object in the output of `git cat-file --batch`.
+    """Yield the id, the kind and the content of each object in the output of `git cat-file
+    --batch`.
 
-    Each is `<id> <kind> <size>`, a newline, the content, a newline; a missing one is `<id> missing`.
+    Each is `<id> <kind> <size>`, a newline, the content, a newline; a missing one is `<id>
+    missing`.
     """
     at = 0
     while at < len(answer):

@@ -21,7 +21,8 @@ from code_commit_workspace.words import join_paths
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A git tree, its permission bits, and when it was taken (nanoseconds, by the file system's clock).
+    """A git tree, its permission bits, and when it was taken (nanoseconds, by the file system's
+    clock).
 
     `left_out` has the size and the time of change of each file that is too large to save.
     """
@@ -32,7 +33,8 @@ class Snapshot:
     left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-# git makes folders for a batch of objects, which takes longer than flushing a few objects one by one.
+# git makes folders for a batch of objects, which takes longer than flushing a few objects one by
+# one.
 _FEW = 16
 _MUCH = 128 * 1024 * 1024  # bytes, which git reads and compresses in about two seconds
 _NAMED = 20  # paths in one message
@@ -58,8 +60,12 @@ class Snapshots:
         self._seen: Mapping[str, tuple[int, ...]] = {}  # the states of the files in `_tree_seen`
         self._tree_seen = ""
 
-    def look(self, warn: Callable[[str], object] = str) -> tuple[Snapshot, dict[str, os.stat_result]]:
-        """Take a snapshot; return it and the status of each file in it. `warn` of files that take seconds to read.
+    def look(
+        self, warn: Callable[[str], object] = str
+    ) -> tuple[Snapshot, dict[str, os.stat_result]]:
+        """Take a snapshot; return it and the status of each file in it.
+
+        `warn` of files that take seconds to read.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -78,7 +84,8 @@ class Snapshots:
         try:
             tree = self._write_tree(frozenset(files))
         except GitError:
-            # An object of the user's repository, or a file, may have vanished just now: read everything again, once.
+            # An object of the user's repository, or a file, may have vanished just now: read
+            # everything again, once.
             self._repository.forget_index()
             self._indexed = frozenset()
             files, left_out = self._files_to_save(self._visible())
@@ -89,12 +96,20 @@ class Snapshots:
                 self._seen, self._tree_seen = states, tree
         return Snapshot(tree, modes_of(files), taken, left_out), files
 
-    def _files_to_save(self, paths: Collection[str]) -> tuple[dict[str, os.stat_result], dict[str, tuple[int, int]]]:
+    def _files_to_save(
+        self, paths: Collection[str]
+    ) -> tuple[dict[str, os.stat_result], dict[str, tuple[int, int]]]:
         """Return the status of each file, and the size and time of those that are too large."""
         files = statuses(self._tree, paths)
         large = too_large(files, self._limits, self._git.list_new_files)
-        saved = {path: status for path, status in files.items() if path not in large} if large else files
-        return saved, {path: (status.st_size, status.st_mtime_ns) for path, status in sorted(large.items())}
+        saved = (
+            {path: status for path, status in files.items() if path not in large}
+            if large
+            else files
+        )
+        return saved, {
+            path: (status.st_size, status.st_mtime_ns) for path, status in sorted(large.items())
+        }
 
     def _name(self, left_out: Mapping[str, tuple[int, int]], warn: Callable[[str], object]) -> None:
         """Warn of files that are not saved, of each once."""
@@ -107,7 +122,9 @@ class Snapshots:
 
     def _much_to_read(self, files: Mapping[str, os.stat_result]) -> str:
         since = self._repository.index_time
-        sizes = {path: status.st_size for path, status in files.items() if status.st_ctime_ns >= since}
+        sizes = {
+            path: status.st_size for path, status in files.items() if status.st_ctime_ns >= since
+        }
         total = sum(sizes.values())
         if total < _MUCH:
             return ""
@@ -122,7 +139,8 @@ class Snapshots:
         sync = _EACH_BY_ITSELF if len(present) <= _FEW else ()
         self._remove((indexed or frozenset()) - present)
         if present:
-            # With the index of an earlier run, git fails if a file vanishes now: all that are present can be counted.
+            # With the index of an earlier run, git fails if a file vanishes now: all that are
+            # present can be counted.
             remove = ["--remove"] if indexed is not None else []
             update = ["update-index", "-z", "--add", *remove, "--replace", "--stdin"]
             self._repository.run([*sync, *update], stdin=_lines(present))
@@ -134,11 +152,15 @@ class Snapshots:
 
     def _remove(self, vanished: Collection[str]) -> None:
         if vanished:
-            self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished))
+            self._repository.run(
+                ["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished)
+            )
 
     def keep(self, snapshot: Snapshot, subject: str, writers: Writers) -> str:
         """Commit `snapshot` and return the id."""
-        return self._repository.commit(snapshot.tree, snapshot_message(snapshot, subject, {"writers": asdict(writers)}))
+        return self._repository.commit(
+            snapshot.tree, snapshot_message(snapshot, subject, {"writers": asdict(writers)})
+        )
 
 
 def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) -> str:
@@ -156,7 +178,14 @@ def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
     """Return values that differ after any change of the file, once the clock has moved on."""
-    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_mode,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def _lines(paths: Collection[str]) -> bytes:

@@ -25,11 +25,15 @@ def visible(git: Git, private_folder: str) -> Collection[str]:
     """
     paths = git.list_files()
     git_folders = tuple(_below(git.root, git.layout().folders))
-    return [path for path in paths if _ours(path, private_folder) and not path.startswith(git_folders)]
+    return [
+        path for path in paths if _ours(path, private_folder) and not path.startswith(git_folders)
+    ]
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
-    """Return the status, by path, of every regular file and link among `paths` that this account can read."""
+    """Return the status, by path, of every regular file and link among `paths` that this account
+    can read.
+    """
     folders: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, name = posixpath.split(path)
@@ -54,7 +58,9 @@ def _ours(path: str, private_folder: str) -> bool:
     return True
 
 
-def _look(tree: ProjectTree, folders: Mapping[str, Iterable[str]]) -> Iterable[tuple[str, os.stat_result]]:
+def _look(
+    tree: ProjectTree, folders: Mapping[str, Iterable[str]]
+) -> Iterable[tuple[str, os.stat_result]]:
     for folder, names in folders.items():
         try:
             with tree.folder(folder) as handle:
@@ -94,11 +100,17 @@ class Modes:
 
 def modes_of(files: Mapping[str, os.stat_result]) -> Modes:
     """Return the permission bits of all regular files among `files`."""
-    bits = {path: status.st_mode & 0o777 for path, status in files.items() if stat.S_ISREG(status.st_mode)}
+    bits = {
+        path: status.st_mode & 0o777
+        for path, status in files.items()
+        if stat.S_ISREG(status.st_mode)
+    }
     counted = Counter(bits.values())
     plain = _usual(counted, 0o644)
     executable = _usual(counted, 0o755)
-    others = {path: mode for path, mode in bits.items() if mode != (executable if mode & 0o100 else plain)}
+    others = {
+        path: mode for path, mode in bits.items() if mode != (executable if mode & 0o100 else plain)
+    }
     return Modes(plain, executable, others)
 
 

@@ -1,7 +1,7 @@
 """Who wrote what during a run: its responses, its processes, or people.
 
-Each checkpoint records who may have written since the one before it (`Writers`). `RunWrites` reads that history: what
-the run may put back, and what it must leave, because a person wrote it.
+Each checkpoint records who may have written since the one before it (`Writers`). `RunWrites` reads
+that history: what the run may put back, and what it must leave, because a person wrote it.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class Step(NamedTuple):
 class Writers:
     """Who may have written since the checkpoint before.
 
-    `responses` has the object id of each file as a response wrote it, None for one that a response deleted. `process`
-    is whether a process may have written; None if the program wrote everything that takes the checkpoints. `put_back`
-    are the paths that it put back. What nothing of this explains, a person wrote. `rewinds` is an earlier checkpoint
-    of the run: what was written since then is put back, and does not count.
+    `responses` has the object id of each file as a response wrote it, None for one that a response
+    deleted. `process` is whether a process may have written; None if the program wrote everything
+    that takes the checkpoints. `put_back` are the paths that it put back. What nothing of this
+    explains, a person wrote. `rewinds` is an earlier checkpoint of the run: what was written since
+    then is put back, and does not count.
     """
 
     responses: Mapping[str, str | None] = field(default_factory=dict)
@@ -66,8 +67,8 @@ class Writers:
 class Interval:
     """The steps from one checkpoint to the next, and who may have made them.
 
-    `begin` is the number of the older checkpoint. `rights` has the permission bits before and after of each file
-    whose bits alone changed.
+    `begin` is the number of the older checkpoint. `rights` has the permission bits before and after
+    of each file whose bits alone changed.
     """
 
     begin: int
@@ -86,7 +87,10 @@ class Earlier:
 
 @dataclass(slots=True)
 class _PathHistory:
-    """What happened to one path. `back` is None unless the run wrote it after the last person who did."""
+    """What happened to one path.
+
+    `back` is None unless the run wrote it after the last person who did.
+    """
 
     last: State  # at the last checkpoint
     states: set[State]
@@ -116,10 +120,11 @@ class _PathHistory:
 class RunWrites:
     """What a run wrote to its files, by the history of its checkpoints.
 
-    `back` has what to put back at each path that the run changed: its state at the start, or as a person left it before
-    the run wrote it. `edited` are the files that a person changed after the run wrote them. `unclaimed` are those that
-    changed while a process ran and that no response wrote: the process wrote them, or a person. `rights` has the
-    permission bits to put back. `by_people` are all paths that people wrote.
+    `back` has what to put back at each path that the run changed: its state at the start, or as a
+    person left it before the run wrote it. `edited` are the files that a person changed after the
+    run wrote them. `unclaimed` are those that changed while a process ran and that no response
+    wrote: the process wrote them, or a person. `rights` has the permission bits to put back.
+    `by_people` are all paths that people wrote.
     """
 
     def __init__(self, intervals: Iterable[Interval]) -> None:
@@ -136,7 +141,9 @@ class RunWrites:
             for path, history in self._paths.items()
             if history.back and history.back.state != history.last
         }
-        self.edited = {path for path, history in self._paths.items() if history.edited and history.is_own}
+        self.edited = {
+            path for path, history in self._paths.items() if history.edited and history.is_own
+        }
         self.unclaimed = {path for path in self.back if self._paths[path].may_be_of_person}
 
     @property

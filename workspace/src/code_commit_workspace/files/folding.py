@@ -13,7 +13,8 @@ _IGNORABLE = re.compile(
 
 
 def folded(text: str) -> str:
-    """Return `text` as the most lenient file system compares it: normalized, in one case, without ignorable characters.
+    """Return `text` as the most lenient file system compares it: normalized, in one case, without
+    ignorable characters.
 
     Unicode: NFKC (UAX #15), default case folding, Default_Ignorable_Code_Point (UAX #44).
     """

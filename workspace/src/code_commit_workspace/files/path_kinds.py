@@ -1,8 +1,8 @@
 """Ask what is at a path that somebody else may own.
 
-Unlike the methods of `pathlib`, these functions never raise: a folder that this account may not enter, a loop of links
-and a name that is too long are answers, too. They follow links, except `is_link`,
-`is_plain_folder` and `lexists`.
+Unlike the methods of `pathlib`, these functions never raise: a folder that this account may not
+enter, a loop of links and a name that is too long are answers, too. They follow links, except
+`is_link`, `is_plain_folder` and `lexists`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def blocks_readers(path: str | Path) -> os.stat_result | None:
     """
     try:
         status = os.stat(path)  # noqa: PTH116 - it may be a text
-        if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+        if not (
+            stat.S_ISFIFO(status.st_mode)
+            or stat.S_ISCHR(status.st_mode)
+            or stat.S_ISBLK(status.st_mode)
+        ):
             return None
         null = os.stat(os.devnull)  # noqa: PTH116 - a text
     except (OSError, ValueError):

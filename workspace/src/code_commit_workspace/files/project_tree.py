@@ -1,4 +1,6 @@
-"""Access the project's files through directory handles, so that no link is ever followed, even in a race."""
+"""Access the project's files through directory handles, so that no link is ever followed, even in a
+race.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
 
 
 class ProjectTree:
-    """The tree below `root`. Paths are relative and separated by `/`; `./a` and `a` are one path."""
+    """The tree below `root`.
+
+    Paths are relative and separated by `/`; `./a` and `a` are one path.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -88,7 +93,9 @@ class ProjectTree:
             return None
 
     def size(self, path: str) -> int:
-        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path is a link."""
+        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path
+        is a link.
+        """
         try:
             found = self.lstat(path)
         except OSError:
@@ -101,8 +108,8 @@ class ProjectTree:
         Begin at the byte `start`. With `limit`, return at most so many bytes.
 
         Raises:
-            OSError: it is not a regular file, cannot be read, or a part of the path is a link. Without `limit`, also if
-                it has more than 256 MiB, as a sparse file may.
+            OSError: it is not a regular file, cannot be read, or a part of the path is a link.
+                Without `limit`, also if it has more than 256 MiB, as a sparse file may.
         """
         try:
             with self.parent(path) as (folder, name), open_regular(name, folder=folder) as file:
@@ -115,8 +122,8 @@ class ProjectTree:
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield the content of each of `paths`; faster than `read` for sorted paths.
 
-        The content is None for a path that is not a regular file, unreadable, larger than `limit` bytes, or behind a
-        link.
+        The content is None for a path that is not a regular file, unreadable, larger than `limit`
+        bytes, or behind a link.
         """
         for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
             with ExitStack() as stack:
@@ -131,9 +138,14 @@ class ProjectTree:
 
 
 def open_regular(
-    path: str | Path, mode: Literal["rb", "r+b"] = "rb", *, folder: int | None = None, follow: bool = False
+    path: str | Path,
+    mode: Literal["rb", "r+b"] = "rb",
+    *,
+    folder: int | None = None,
+    follow: bool = False,
 ) -> BinaryIO:
-    """Open a regular file that is not trusted: do not wait at a pipe, nor, unless `follow`, go through a link.
+    """Open a regular file that is not trusted: do not wait at a pipe, nor, unless `follow`, go
+    through a link.
 
     `folder` is the handle of the folder that `path` is relative to.
 
@@ -142,7 +154,9 @@ def open_regular(
     """
 
     def opener(name: str, flags: int) -> int:
-        handle = os.open(name, flags | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW), dir_fd=folder)
+        handle = os.open(
+            name, flags | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW), dir_fd=folder
+        )
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise OSError(errno.EINVAL, "not a regular file", name)
@@ -152,7 +166,9 @@ def open_regular(
 
 
 def normalise_path(path: str) -> str:
-    """Return `path` without a leading `./`: every path from outside goes through here, in a `Change` or a tree."""
+    """Return `path` without a leading `./`: every path from outside goes through here, in a
+    `Change` or a tree.
+    """
     return _HERE.sub("", path, count=1) if path.startswith("./") else path
 
 

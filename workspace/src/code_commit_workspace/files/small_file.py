@@ -15,10 +15,13 @@ from code_commit_workspace.files.project_tree import ProjectTree, open_regular
 
 
 def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
-    """Return the content of the regular file `path` below `root`, or None when it does not exist. Follow no links.
+    """Return the content of the regular file `path` below `root`, or None when it does not exist.
+
+    Follow no links.
 
     Raises:
-        NotReady: it is a link or behind one, not a regular file, not readable, or larger than `limit` bytes.
+        NotReady: it is a link or behind one, not a regular file, not readable, or larger than
+            `limit` bytes.
     """
     try:
         with ProjectTree(root) as tree:
@@ -37,7 +40,9 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
 
 
 def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
-    """Return the content of the regular file at `path`, or None when it does not exist. `shown` names it in errors.
+    """Return the content of the regular file at `path`, or None when it does not exist.
+
+    `shown` names it in errors.
 
     Raises:
         NotReady: it is not a regular file, not readable, or larger than `limit` bytes.
@@ -84,7 +89,9 @@ def _require_small(found: os.stat_result, limit: int) -> None:
 
 
 def _unreadable(shown: str, error: OSError | ValueError) -> NotReady:
-    reason = (error.strerror if isinstance(error, OSError) else None) or "no file can have this name"
+    reason = (
+        error.strerror if isinstance(error, OSError) else None
+    ) or "no file can have this name"
     return NotReady(f"{shown} cannot be read: {reason[:1].lower()}{reason[1:]}")
 
 
@@ -92,8 +99,8 @@ def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
     """Return the tables of a TOML file; None has none. `label` names the file.
 
     Raises:
-        NotReady: it is not valid TOML. The error names the line and the mistake, but quotes nothing: the text may
-            contain a key.
+        NotReady: it is not valid TOML. The error names the line and the mistake, but quotes
+            nothing: the text may contain a key.
     """
     if content is None:
         return {}
@@ -108,19 +115,25 @@ def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
     except RecursionError:
         raise NotReady(f"{label}: nested too deeply") from None
     except ValueError as error:
-        raise NotReady(f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line") from None
+        raise NotReady(
+            f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line"
+        ) from None
 
 
 def _place_and_kind(message: str, text: str) -> str:
     reason, _, place = message.partition(" (at ")
-    where = place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
+    where = (
+        place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
+    )
     if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
         reason = "a name is defined twice"
     return f"{where}: {reason[:1].lower()}{reason[1:]}"
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock on a file (`flock`); the system releases it when the process ends."""
+    """Return whether a process holds a lock on a file (`flock`); the system releases it when the
+    process ends.
+    """
     try:
         with open_regular(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -30,7 +30,10 @@ def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
 
 
 def _empty(top: int) -> None:
-    """Remove everything in `top`. Move each folder below into `top` first, so that no path gets long."""
+    """Remove everything in `top`.
+
+    Move each folder below into `top` first, so that no path gets long.
+    """
     prefix = f".{os.urandom(8).hex()}-"
     moved = 0
     ahead = _remove_files(top)
@@ -63,9 +66,12 @@ def _open(path: str | Path, parent: int | None) -> int:
     try:
         handle = os.open(path, _FOLDER, dir_fd=parent)
     except PermissionError:
-        closed = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        closed = os.open(
+            path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+        )
         try:
-            Path(f"/proc/self/fd/{closed}").chmod(0o700)  # by its handle: the name could be a link by now
+            # By its handle: the name could be a link by now.
+            Path(f"/proc/self/fd/{closed}").chmod(0o700)
         finally:
             os.close(closed)
         handle = os.open(path, _FOLDER, dir_fd=parent)

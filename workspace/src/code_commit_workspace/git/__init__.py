@@ -1,8 +1,8 @@
 """The only place that runs git. It treats the repository as untrusted.
 
-A repository's configuration can name programs to run: hooks, filters, a file system monitor, pagers, password prompts,
-transports. Our git reads none of it, and gets only the parts of the caller's environment that it needs, so that no key
-reaches it.
+A repository's configuration can name programs to run: hooks, filters, a file system monitor,
+pagers, password prompts, transports. Our git reads none of it, and gets only the parts of the
+caller's environment that it needs, so that no key reaches it.
 
 command        `Git`: runs commands, asks about files
 layout         finds the repository of a folder

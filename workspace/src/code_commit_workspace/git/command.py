@@ -22,12 +22,19 @@ from code_commit_workspace.git.layout import (
     find_repositories,
     read_git_file,
 )
-from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
+from code_commit_workspace.git.process import (
+    command_of,
+    failure,
+    index_of_command,
+    run_git,
+    stderr_of,
+)
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
 from code_commit_workspace.process.programs import require_program, trusted_path
 
-# Where git finds programs and the user's configuration, how far it searches for a repository, and who commits.
+# Where git finds programs and the user's configuration, how far it searches for a repository, and
+# who commits.
 _KEPT = (
     *("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "SUDO_UID", "TMPDIR"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -62,7 +69,8 @@ _LOOK_INTO_SUBMODULES = {"diff", "diff-files", "diff-index", "status"}
 NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 """For a command that needs no repository, as `env`."""
 CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
-# In gitformat-index: the mode of a submodule, and the extension of an index whose other entries are in a second file.
+# In gitformat-index: the mode of a submodule, and the extension of an index whose other entries are
+# in a second file.
 _WITH_SUBMODULES = (b"\0\0\xe0\0", b"link\0")
 _BRANCH = re.compile(rb"ref: (refs/heads/[^\0]+)\n")
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
@@ -72,11 +80,14 @@ _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .
 class Git:
     """Runs git in the folder `root`, which may be below the top of its repository.
 
-    With `repository`, git uses that folder instead of searching for one, and `root` is the top of its work tree.
-    Programs in the root and in the folders `writable` are not used, because a build could have put them there.
+    With `repository`, git uses that folder instead of searching for one, and `root` is the top of
+    its work tree. Programs in the root and in the folders `writable` are not used, because a build
+    could have put them there.
     """
 
-    def __init__(self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()
+    ) -> None:
         self.root = root
         self.writable = writable
         self._place = Place(root, repository, repository, found=False) if repository else None
@@ -104,16 +115,21 @@ class Git:
         self.run(["init", "--quiet", "--template="], env=NO_REPOSITORY | {"GIT_DIR": str(folder)})
 
     def commit_all(self, message: str, *, author: str) -> None:
-        """Commit all files of a repository that we created, byte for byte, without the user's filters.
+        """Commit all files of a repository that we created, byte for byte, without the user's
+        filters.
 
         Raises:
             GitError: the commit failed.
         """
         identity = {f"GIT_{who}_NAME": author for who in ("AUTHOR", "COMMITTER")}
-        identity |= {f"GIT_{who}_EMAIL": "code-commit@example.org" for who in ("AUTHOR", "COMMITTER")}
+        identity |= {
+            f"GIT_{who}_EMAIL": "code-commit@example.org" for who in ("AUTHOR", "COMMITTER")
+        }
         env = identity | {"GIT_CONFIG_COUNT": "0"}
         self.run(["add", "--all"], env=env)
-        self.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", message], env=env)
+        self.run(
+            ["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", message], env=env
+        )
 
     def run(
         self,
@@ -128,17 +144,20 @@ class Git:
         reads_only: bool = False,
         most: int | None = None,
     ) -> bytes:
-        """Run `git *args` and return its standard output. If it is longer than `most` bytes, return at least one more.
+        """Run `git *args` and return its standard output.
 
-        `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code is ignored;
-        exit codes up to `passing` are no failure. With `hooks`, the repository's hooks run, and commits are signed if
-        configured. With `reads_only`, only commands that change nothing are allowed. Those run no filters; others run
-        the filters in the user's own configuration.
+        If it is longer than `most` bytes, return at least one more.
+
+        `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code
+        is ignored; exit codes up to `passing` are no failure. With `hooks`, the repository's hooks
+        run, and commits are signed if configured. With `reads_only`, only commands that change
+        nothing are allowed. Those run no filters; others run the filters in the user's own
+        configuration.
 
         Raises:
             GitError: the command failed or timed out.
-            NotReady: git is not installed, the command may write although `reads_only` is set, or the hooks are in the
-                project itself.
+            NotReady: git is not installed, the command may write although `reads_only` is set, or
+                the hooks are in the project itself.
         """
         if reads_only:
             require_reading(args)
@@ -159,7 +178,8 @@ class Git:
             self._opened()
         except GitError as error:
             raise NotReady(
-                f"git does not work in {self.root}: {error}", hint=error.hint or "run `git status` there to see why"
+                f"git does not work in {self.root}: {error}",
+                hint=error.hint or "run `git status` there to see why",
             ) from None
 
     def top(self) -> Path:
@@ -187,7 +207,9 @@ class Git:
             environ = self._environ()
             place = self._place or next(find_repositories(self.root, environ), None)
             if place is None:
-                raise NoRepository(f"{self.root} is not in a git repository", hint="run `git init` there")
+                raise NoRepository(
+                    f"{self.root} is not in a git repository", hint="run `git init` there"
+                )
             self._repository = open_repository(place, self.root, self._found(), environ)
         return self._repository
 
@@ -200,7 +222,9 @@ class Git:
         folders = self.layout().folders
         with suppress(OSError):  # a file has it, unless git packed the branch
             branch = _BRANCH.fullmatch(read_git_file(folders[0] / "HEAD"))
-            if branch and _ID.fullmatch(found := read_git_file(folders[-1] / os.fsdecode(branch[1]))):
+            if branch and _ID.fullmatch(
+                found := read_git_file(folders[-1] / os.fsdecode(branch[1]))
+            ):
                 return found.decode().strip()
         args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         done = self._done(args)
@@ -209,7 +233,8 @@ class Git:
         return done.stdout.decode().strip() or None
 
     def list_files(self) -> AbstractSet[str]:
-        """Return the paths that git tracks or does not ignore, below the root, in git's order: nearly sorted.
+        """Return the paths that git tracks or does not ignore, below the root, in git's order:
+        nearly sorted.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -238,11 +263,16 @@ class Git:
         """
         index = self.layout().index
         with suppress(OSError):
-            content = read_git_file(index, limit=-1) if lexists(index) else b"DIRC"  # without entries
-            if content.startswith(b"DIRC") and not any(mark in content for mark in _WITH_SUBMODULES):
+            # Without entries.
+            content = read_git_file(index, limit=-1) if lexists(index) else b"DIRC"
+            if content.startswith(b"DIRC") and not any(
+                mark in content for mark in _WITH_SUBMODULES
+            ):
                 return frozenset()
         listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
-        return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 "))
+        return frozenset(
+            entry.partition("\t")[2] for entry in listing if entry.startswith("160000 ")
+        )
 
     def left_out(self) -> frozenset[str]:
         """Return the tracked paths below the root that a sparse checkout leaves out.
@@ -266,7 +296,9 @@ class Git:
         done = self._done(CHECK_IGNORE, stdin=listing(paths))
         if done.returncode not in {0, 1} or _has_warnings(done):
             raise failure(CHECK_IGNORE, done)
-        return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
+        return frozenset(
+            os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1]
+        )
 
     def _done(
         self,
@@ -298,13 +330,17 @@ class Git:
             files = self._control_files(env)
         command = [self._found(), *options, *args]
         environ |= dict(env or {})
-        return run_git(command, self.root, environ, stdin=stdin, timeout=timeout, most=most, files=files)
+        return run_git(
+            command, self.root, environ, stdin=stdin, timeout=timeout, most=most, files=files
+        )
 
     def _control_files(self, environ: Mapping[str, str]) -> ControlFiles | None:
         """Return what git reads in the repository that `environ` names, if there is one."""
         if environ["GIT_DIR"] == os.devnull:
             return None
-        return ControlFiles(Path(environ.get("GIT_WORK_TREE", self.root)), (Path(environ["GIT_DIR"]),))
+        return ControlFiles(
+            Path(environ.get("GIT_WORK_TREE", self.root)), (Path(environ["GIT_DIR"]),)
+        )
 
     def _ignored_submodules(self, command: str) -> list[Entry]:
         """Return settings for a commit that keep git out of submodules; no option does.
@@ -319,8 +355,14 @@ class Git:
         with suppress(OSError):
             versions.append(read_git_file(self.layout().top / ".gitmodules", limit=SMALL + 1))
         if any(len(version) > SMALL for version in versions):
-            raise GitError(f".gitmodules is larger than {SMALL >> 20} MiB, which git would read for a commit")
-        entries = [entry for version in versions for entry in parse_config(os.fsdecode(version), ".gitmodules")]
+            raise GitError(
+                f".gitmodules is larger than {SMALL >> 20} MiB, which git would read for a commit"
+            )
+        entries = [
+            entry
+            for version in versions
+            for entry in parse_config(os.fsdecode(version), ".gitmodules")
+        ]
         modules = [name.rpartition(".")[0] for name, _ in entries if name.startswith("submodule.")]
         return [(f"{module}.ignore", "all") for module in dict.fromkeys(modules)]
 
@@ -328,7 +370,9 @@ class Git:
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
         # git finds git-lfs and gpg on PATH, but must not find them in the project.
         searched = [name for name in ("PATH", *_LIBRARIES) if name in environ]
-        return environ | {name: trusted_path(self.root, environ[name], self.writable) for name in searched}
+        return environ | {
+            name: trusted_path(self.root, environ[name], self.writable) for name in searched
+        }
 
     def _found(self) -> str:
         if self._program is None:
@@ -337,7 +381,9 @@ class Git:
 
 
 def listing(paths: Sequence[str]) -> bytes:
-    """Return `paths` as the input of `CHECK_IGNORE`. With `./` in front, none looks like an option or pathspec magic.
+    """Return `paths` as the input of `CHECK_IGNORE`.
+
+    With `./` in front, none looks like an option or pathspec magic.
 
     Raises:
         GitError: a path cannot be encoded, or contains NUL.
@@ -352,7 +398,9 @@ def listing(paths: Sequence[str]) -> bytes:
 
 
 def _without_submodules(args: Sequence[str]) -> Sequence[str]:
-    """Return `args` with an option that keeps git from starting another git, with its configuration, in a submodule."""
+    """Return `args` with an option that keeps git from starting another git, with its
+    configuration, in a submodule.
+    """
     index = index_of_command(args) + 1
     if command_of(args) not in _LOOK_INTO_SUBMODULES:
         return args
@@ -360,5 +408,7 @@ def _without_submodules(args: Sequence[str]) -> Sequence[str]:
 
 
 def _has_warnings(done: subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether git warned about anything except a user's own file that this account cannot read."""
+    """Return whether git warned about anything except a user's own file that this account cannot
+    read.
+    """
     return not all(_UNREACHABLE.fullmatch(line) for line in stderr_of(done).splitlines())

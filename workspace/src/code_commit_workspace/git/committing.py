@@ -1,4 +1,6 @@
-"""Questions to git before a commit: what differs from the last commit, and what would spoil the next one."""
+"""Questions to git before a commit: what differs from the last commit, and what would spoil the
+next one.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,16 @@ class GitCommand(Protocol):
         NotReady: git failed.
     """
 
-    def __call__(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes: ...
+    def __call__(
+        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+    ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """A line of `git status`: the state in the index, the state in the work tree, the path from the top."""
+    """A line of `git status`: the state in the index, the state in the work tree, the path from the
+    top.
+    """
 
     index: str
     tree: str
@@ -61,13 +67,17 @@ class StatusEntry:
 
 
 def git_status(git: GitCommand) -> list[StatusEntry]:
-    """Return every file of the repository that differs from the last commit, untracked files included."""
+    """Return every file of the repository that differs from the last commit, untracked files
+    included.
+    """
     rows = os.fsdecode(git(*_STATUS)).split("\0")
     return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
 
 
 def overlooked_by_git(git: GitCommand) -> dict[str, str]:
-    """Return the tracked files whose changes git was told to overlook, each with the flag that says so."""
+    """Return the tracked files whose changes git was told to overlook, each with the flag that says
+    so.
+    """
     rows = os.fsdecode(git("ls-files", "-v", "-z")).split("\0")
     overlooked = [row for row in rows if row[:1].islower() or row[:1] == "S"]
     return {row[2:]: "skip-worktree" if row[0] == "S" else "assume-unchanged" for row in overlooked}
@@ -84,7 +94,8 @@ def unknown_author(git: GitCommand) -> str | None:
 
 
 def find_in_repository(git: GitCommand, root: Path, top: Path, *, hooks: bool) -> tuple[Path, str]:
-    """Return git's own folder, and the path of `root` below `top` as git begins paths: empty, or with a final slash.
+    """Return git's own folder, and the path of `root` below `top` as git begins paths: empty, or
+    with a final slash.
 
     Raises:
         NotReady: git failed.
@@ -95,22 +106,34 @@ def find_in_repository(git: GitCommand, root: Path, top: Path, *, hooks: bool) -
 
 
 def require_settled(folder: Path, top: Path) -> None:
-    """Check that no other operation would end with the next commit. `folder` is git's own, `top` that of the work tree.
+    """Check that no other operation would end with the next commit.
+
+    `folder` is git's own, `top` that of the work tree.
 
     Raises:
-        NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it incompletely.
+        NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it
+            incompletely.
     """
     for name, what in _IN_PROGRESS.items():
         if os.path.lexists(folder / name):
-            raise NotReady(f"{what} is in progress in {top}", hint="finish or abort it, then run again")
+            raise NotReady(
+                f"{what} is in progress in {top}", hint="finish or abort it, then run again"
+            )
 
 
 def skipped_by_commit(git: GitCommand) -> list[str]:
-    """Return what the repository configures and a commit without `hooks` skips: the signature, hooks."""
-    *configured, _ = git("config", "--type=bool", "--get-all", "commit.gpgSign").split()  # the last is ours
+    """Return what the repository configures and a commit without `hooks` skips: the signature,
+    hooks.
+    """
+    # The last is ours.
+    *configured, _ = git("config", "--type=bool", "--get-all", "commit.gpgSign").split()
     skipped = ["the signature"] * (configured[-1:] == [b"true"])
     try:
-        folder = os.fsdecode(git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n"))
+        folder = os.fsdecode(
+            git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n")
+        )
     except NotReady:
         return [*skipped, "the hooks in the project"]
-    return skipped + [f"the hook {name}" for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)]
+    return skipped + [
+        f"the hook {name}" for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)
+    ]

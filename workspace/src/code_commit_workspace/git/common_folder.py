@@ -1,4 +1,6 @@
-"""The folder that git gets as a repository's common folder: links to what counts, and our own configuration."""
+"""The folder that git gets as a repository's common folder: links to what counts, and our own
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,17 @@ from code_commit_workspace.files.path_kinds import exists
 from code_commit_workspace.files.path_text import within
 from code_commit_workspace.transaction.home import FOLDER
 
-_LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
+_LINKS = (
+    "HEAD",
+    "info/exclude",
+    "logs",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "shallow",
+    "worktrees",
+)
 _ATTRIBUTES = b"* !diff\n"  # nobody can hide changes from a diff by declaring a text file binary
 _SETTINGS = "more-settings"
 _PREFIX = "code-commit-git-"
@@ -26,7 +38,10 @@ _REMOVALS: list[weakref.finalize[[str, int, int], CommonFolder]] = []
 
 
 def remove_common_folders() -> None:
-    """Remove all common folders of this process. Call it before an exit without Python's shutdown."""
+    """Remove all common folders of this process.
+
+    Call it before an exit without Python's shutdown.
+    """
     for removal in _REMOVALS:
         removal()
 
@@ -79,7 +94,9 @@ def _no_folder(error: OSError) -> NotReady:
 
 
 def _new_folder(real: Path) -> str:
-    """Create a folder that no sandboxed process sees. Avoid the folder of `real`: a build can write there.
+    """Create a folder that no sandboxed process sees.
+
+    Avoid the folder of `real`: a build can write there.
 
     Raises:
         OSError: it cannot be created.

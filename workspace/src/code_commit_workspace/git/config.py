@@ -1,7 +1,9 @@
-"""Choose which settings of git count: harmless ones of the repository, and programs only from the user.
+"""Choose which settings of git count: harmless ones of the repository, and programs only from the
+user.
 
-A setting can name a program: a filter, a signer, a pager, a transport. Those in the repository never run, because a
-build could have written them. The user's own run for commits that the user asked for.
+A setting can name a program: a filter, a signer, a pager, a transport. Those in the repository
+never run, because a build could have written them. The user's own run for commits that the user
+asked for.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _REFUSED = "false # code-commit runs a filter only if the configuration in your 
 class Settings:
     """The settings of git that count in one repository.
 
-    `programs` are only for commits: the user's filters and signer, and a refusal in place of each filter that only the
-    repository configures. `hooks` is the folder in `core.hooksPath`, or "".
+    `programs` are only for commits: the user's filters and signer, and a refusal in place of each
+    filter that only the repository configures. `hooks` is the folder in `core.hooksPath`, or "".
     """
 
     data: tuple[Entry, ...]
@@ -56,7 +58,9 @@ class Settings:
 
 def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings:
     """Return the settings that count, from the user's files and the repository's own."""
-    data = [entry for entry in of_user if (_DATA.fullmatch(entry[0]) or _OF_USER.fullmatch(entry[0]))]
+    data = [
+        entry for entry in of_user if (_DATA.fullmatch(entry[0]) or _OF_USER.fullmatch(entry[0]))
+    ]
     data = [entry for entry in data if not entry[0].startswith("extensions.")]
     trusted = tuple(value for name, value in data if name == "safe.directory")
     data = [entry for entry in data if entry[0] != "safe.directory"]
@@ -71,7 +75,9 @@ def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings
 
 
 def read_of_user(listing: bytes, root: Path) -> list[Entry]:
-    """Parse `git config --list -z --show-scope --show-origin`, without files in the project at `root`."""
+    """Parse `git config --list -z --show-scope --show-origin`, without files in the project at
+    `root`.
+    """
     return list(_outside(listing.split(b"\0")[:-1], root))
 
 

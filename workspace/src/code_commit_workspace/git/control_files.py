@@ -1,4 +1,5 @@
-"""Find what git cannot read: a pipe or a device in the place of a file that git reads, or a huge file.
+"""Find what git cannot read: a pipe or a device in the place of a file that git reads, or a huge
+file.
 
 git opens its control files without a look at their kind, and nothing ends the wait for the other
 end of a pipe. It reads rules as a whole into memory.
@@ -67,17 +68,23 @@ class ControlFiles:
                     ahead.append((entry.path, is_of_git or entry.name == ".git"))
                 elif entry.is_file(follow_symlinks=False):
                     continue
-                elif is_of_git or (entry.name in _IN_TREE and not entry.is_symlink()):  # git follows no link there
+                elif is_of_git or (
+                    entry.name in _IN_TREE and not entry.is_symlink()
+                ):  # git follows no link there
                     require_plain([entry.path])
         for store in self._other_stores():
             for part in _entries(store):
                 if stop():
                     return
                 if _PART_OF_STORE.fullmatch(part.name):
-                    require_plain(entry.path for entry in _entries(part.path) if not entry.is_file())
+                    require_plain(
+                        entry.path for entry in _entries(part.path) if not entry.is_file()
+                    )
 
     def _other_stores(self) -> Iterator[str]:
-        """Yield the folders of objects outside of git's folders: the alternates, as in gitrepository-layout(5)."""
+        """Yield the folders of objects outside of git's folders: the alternates, as in
+        gitrepository-layout(5).
+        """
         ahead = [f"{folder}/objects" for folder in self.folders]
         seen = set(ahead)
         while ahead:
@@ -106,7 +113,10 @@ def _require_small(paths: Iterable[str]) -> None:
         with suppress(OSError):
             size = os.stat(path).st_size  # noqa: PTH116 - a text
             if size > _LARGEST_RULES:
-                raise NotReady(f"{path} has {size:,} bytes: git cannot read it", hint="delete it, then run again")
+                raise NotReady(
+                    f"{path} has {size:,} bytes: git cannot read it",
+                    hint="delete it, then run again",
+                )
 
 
 def _alternates(store: str) -> list[str]:
@@ -115,9 +125,15 @@ def _alternates(store: str) -> list[str]:
             lines = file.read(_LONGEST).split(b"\n")
     except OSError:
         return []
-    names = [line[1:-1] if line.startswith(b'"') else line for line in lines if line and not line.startswith(b"#")]
+    names = [
+        line[1:-1] if line.startswith(b'"') else line
+        for line in lines
+        if line and not line.startswith(b"#")
+    ]
     plain = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), name) for name in names)
-    return list(dict.fromkeys(os.path.normpath(os.path.join(store, os.fsdecode(name))) for name in plain))  # noqa: PTH118
+    return list(
+        dict.fromkeys(os.path.normpath(os.path.join(store, os.fsdecode(name))) for name in plain)  # noqa: PTH118
+    )
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

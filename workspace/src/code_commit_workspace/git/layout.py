@@ -31,7 +31,8 @@ class NoRepository(NotReady):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a repository is: the top of its work tree, git's own folder, and the one that linked work trees share.
+    """Where a repository is: the top of its work tree, git's own folder, and the one that linked
+    work trees share.
 
     `found` is whether we found it on disk, and did not create it.
     """
@@ -49,12 +50,23 @@ def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Plac
         GitError: a `.git` is unusable, or a folder cannot be read.
     """
     here = Path(os.path.realpath(folder))
-    ceilings = {os.path.realpath(each) for each in environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if each}
-    across = environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in {"1", "true", "yes", "on"}
+    ceilings = {
+        os.path.realpath(each)
+        for each in environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+        if each
+    }
+    across = environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in {
+        "1",
+        "true",
+        "yes",
+        "on",
+    }
     try:
         device = here.stat().st_dev
         for top in (here, *here.parents):
-            if top != here and (str(top) in ceilings or not (across or top.stat().st_dev == device)):
+            if top != here and (
+                str(top) in ceilings or not (across or top.stat().st_dev == device)
+            ):
                 return
             if (place := _place_at(top)) is not None:
                 yield place
@@ -122,10 +134,16 @@ def read_git_file(path: Path, *, limit: int = SMALL) -> bytes:
 
 
 def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:
-    """Return the first part of a repository that another user owns, or None. As in git, root trusts sudo's user."""
+    """Return the first part of a repository that another user owns, or None.
+
+    As in git, root trusts sudo's user.
+    """
     ours = {os.geteuid()}
     sudo = environ.get("SUDO_UID", "")
     if os.geteuid() == 0 and sudo.isdecimal():
         ours.add(int(sudo))
     parts = (place.top, place.top / ".git", place.folder)
-    return next((part for part in parts if os.path.lexists(part) and os.lstat(part).st_uid not in ours), None)
+    return next(
+        (part for part in parts if os.path.lexists(part) and os.lstat(part).st_uid not in ours),
+        None,
+    )

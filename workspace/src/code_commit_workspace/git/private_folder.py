@@ -16,30 +16,41 @@ from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 _LIMIT = 16 * 1024 * 1024
 
 
-def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
-    """Check that `.gitignore` keeps the private folder out of git, and that git tracks nothing in it.
+def check_private_folder(
+    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+) -> None:
+    """Check that `.gitignore` keeps the private folder out of git, and that git tracks nothing in
+    it.
 
-    Call this before you read any setting or key of the project: one that came with a repository is somebody else's.
-    If git fails, the check fails. `hint` says how to add the line, if not by hand.
+    Call this before you read any setting or key of the project: one that came with a repository is
+    somebody else's. If git fails, the check fails. `hint` says how to add the line, if not by hand.
 
     Raises:
-        NotReady: the line in `.gitignore` is missing, git tracks something in the folder, or git failed.
+        NotReady: the line in `.gitignore` is missing, git tracks something in the folder, or git
+            failed.
     """
     require_gitignore_line(root, private_folder, hint=hint)
     _require_untracked(root, private_folder)
 
 
-def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
+def require_gitignore_line(
+    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+) -> None:
     """Check that `.gitignore` in `root` ignores the private folder.
 
     Raises:
         NotReady: the file or the line is missing, or a later line negates it.
     """
-    hint = hint or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
+    hint = (
+        hint
+        or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
+    )
     accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
     content = read_in_project(root, ".gitignore", limit=_LIMIT)
     if content is None:
-        raise NotReady(f"{root / '.gitignore'} is missing; it must have the line /{private_folder}", hint=hint)
+        raise NotReady(
+            f"{root / '.gitignore'} is missing; it must have the line /{private_folder}", hint=hint
+        )
     lines = [_pattern(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     wanted = [number for number, line in enumerate(lines) if line in accepted]
     if not wanted:
@@ -62,7 +73,8 @@ def _require_untracked(root: Path, private_folder: str) -> None:
             _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
     except GitError as error:
         raise NotReady(
-            f"git cannot check whether it tracks {private_folder}: {error}", hint="fix the repository, then run again"
+            f"git cannot check whether it tracks {private_folder}: {error}",
+            hint="fix the repository, then run again",
         ) from error
     if os.path.lexists(root / private_folder / ".git"):
         raise NotReady(
@@ -72,7 +84,9 @@ def _require_untracked(root: Path, private_folder: str) -> None:
 
 
 def _alike(name: str) -> list[str]:
-    """Return patterns for every path that some file system may take for `name`, and for some others."""
+    """Return patterns for every path that some file system may take for `name`, and for some
+    others.
+    """
     start = re.sub(r"([*?\[\\])", r"\\\1", name)
     within = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
     return [pattern + below for pattern in within for below in ("", "/**")]
@@ -106,7 +120,9 @@ def _pattern(line: bytes) -> str:
 
 
 def _takes_back(negation: str, private_folder: str) -> bool:
-    """Return whether a negated pattern matches the folder; git cannot re-include only a file in an ignored folder."""
+    """Return whether a negated pattern matches the folder; git cannot re-include only a file in an
+    ignored folder.
+    """
     from pathspec import GitIgnoreSpec
 
     try:

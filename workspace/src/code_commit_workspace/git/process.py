@@ -43,7 +43,9 @@ class _Running:
         self._groups: set[int] = set()
         atexit.register(self.end)
 
-    def start(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], folder: Path, environ: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         with self._starting:  # the end waits until git is known
             process = subprocess.Popen(
                 command,
@@ -92,8 +94,8 @@ def run_git(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `command` in `folder` until it ends, or has printed more than `most` bytes.
 
-    If it takes long, search `files` for pipes and devices, which block it. After a signal, end it within a second,
-    unless it is at work.
+    If it takes long, search `files` for pipes and devices, which block it. After a signal, end it
+    within a second, unless it is at work.
 
     Raises:
         GitError: it could not be started, or did not end within `timeout` seconds.
@@ -114,7 +116,9 @@ def run_git(
         except TimeoutError:
             _end(process)
             name = command_of(command[1:])
-            raise GitError(f"`git {name}` did not end within {timeout:g} seconds in {folder}") from None
+            raise GitError(
+                f"`git {name}` did not end within {timeout:g} seconds in {folder}"
+            ) from None
         except BaseException:
             _end(process)
             raise
@@ -125,7 +129,9 @@ def run_git(
 
 def failure(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
     """Return the error for a command that failed, with git's own message."""
-    return GitError(f"`git {command_of(args)}` failed: {stderr_of(done) or f'exit code {done.returncode}'}")
+    return GitError(
+        f"`git {command_of(args)}` failed: {stderr_of(done) or f'exit code {done.returncode}'}"
+    )
 
 
 def stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -150,7 +156,11 @@ class _Watch:
     """Ends the wait for git: in time, after a signal, or if git waits for a pipe or a device."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], begin: float, timeout: float, files: ControlFiles | None
+        self,
+        process: subprocess.Popen[bytes],
+        begin: float,
+        timeout: float,
+        files: ControlFiles | None,
     ) -> None:
         self._process = process
         self._files = files
@@ -199,7 +209,9 @@ def _used_by(process: int) -> str:
     return f"{fields[11]!r} {fields[12]!r}"  # utime and stime, in proc(5)
 
 
-def _exchange(process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch) -> tuple[bytes, bytes]:
+def _exchange(
+    process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch
+) -> tuple[bytes, bytes]:
     """Return stdout and stderr, of stdout at most one piece beyond `most`.
 
     Without a reader, git ends.

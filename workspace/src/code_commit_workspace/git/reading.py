@@ -19,7 +19,8 @@ _LEAVE_FILES = frozenset({
     *("add", "branch", "commit", "commit-tree", "config", "hash-object", "init", "mktree", "symbolic-ref", "tag"),
     *("update-index", "update-ref", "write-tree"),
 })  # fmt: skip
-# `--output` and `--open-files-in-pager`, which git accepts abbreviated; `-O` of grep, also after other letters.
+# `--output` and `--open-files-in-pager`, which git accepts abbreviated; `-O` of grep, also after
+# other letters.
 _WRITING = re.compile(r"--o[up]")
 _WRITING_IN_GREP = re.compile(r"--o[up]|-[^-efABCm]*O")
 

@@ -1,7 +1,9 @@
-"""A repository with our own common folder in place of the real one, so that its settings have no effect.
+"""A repository with our own common folder in place of the real one, so that its settings have no
+effect.
 
-git takes configuration, attributes and hooks from the common folder (`GIT_COMMON_DIR`, meant for linked work trees).
-Ours has links to objects and refs, a configuration of chosen settings, and no hooks.
+git takes configuration, attributes and hooks from the common folder (`GIT_COMMON_DIR`, meant for
+linked work trees). Ours has links to objects and refs, a configuration of chosen settings, and no
+hooks.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ _TRUE = {"true", "yes", "on", "1"}
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The top of a work tree and its git folders: its own, and the one that linked work trees share.
+    """The top of a work tree and its git folders: its own, and the one that linked work trees
+    share.
 
-    `object_format` is the hash of object ids, `sha1` or `sha256`. A `sparse` one leaves tracked files out.
+    `object_format` is the hash of object ids, `sha1` or `sha256`. A `sparse` one leaves tracked
+    files out.
     """
 
     top: Path
@@ -45,7 +49,8 @@ class Layout:
 class Repository:
     """The repository at `place`, with the settings that counted when it was opened.
 
-    `environ` tells git where it is; `programs` are settings for commits, which may run the user's filters and signer.
+    `environ` tells git where it is; `programs` are settings for commits, which may run the user's
+    filters and signer.
     """
 
     def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
@@ -53,7 +58,9 @@ class Repository:
         folders = tuple(dict.fromkeys([place.folder, place.common]))
         objects = place.common / "objects"
         sparse = dict(settings.data).get("core.sparsecheckout", "").lower() in _TRUE
-        self.layout = Layout(place.top, folders, place.folder / "index", objects, settings.object_format, sparse)
+        self.layout = Layout(
+            place.top, folders, place.folder / "index", objects, settings.object_format, sparse
+        )
         self._settings = settings
         self._folder = folder
         self.environ = _names(place, folder.path) | _NO_FILES
@@ -70,10 +77,13 @@ class Repository:
         try:
             (self.place.common / "logs").mkdir(exist_ok=True)
         except OSError as error:
-            raise GitError(f"{self.place.common / 'logs'} cannot be created: {error.strerror}") from error
+            raise GitError(
+                f"{self.place.common / 'logs'} cannot be created: {error.strerror}"
+            ) from error
 
     def settings_for(self, more: Sequence[Entry]) -> dict[str, str]:
-        """Return variables that add the programs and `more` settings, through a file: there may be thousands.
+        """Return variables that add the programs and `more` settings, through a file: there may be
+        thousands.
 
         Raises:
             NotReady: the file cannot be written.
@@ -99,13 +109,21 @@ class Repository:
         return folder
 
 
-def open_repository(place: Place, root: Path, program: str, environ: Mapping[str, str]) -> Repository:
-    """Open the repository at `place` for commands in `root`. `program` is git, `environ` its environment.
+def open_repository(
+    place: Place, root: Path, program: str, environ: Mapping[str, str]
+) -> Repository:
+    """Open the repository at `place` for commands in `root`.
+
+    `program` is git, `environ` its environment.
 
     Raises:
         GitError: its configuration cannot be read, or it is not the user's.
     """
-    files = (place.common / "config", place.folder / "config.worktree", Path(environ.get("HOME", "/"), ".gitconfig"))
+    files = (
+        place.common / "config",
+        place.folder / "config.worktree",
+        Path(environ.get("HOME", "/"), ".gitconfig"),
+    )
     return _opened(place, root, program, tuple(environ.items()), tuple(map(_stamp, files)))
 
 
@@ -162,12 +180,18 @@ def _files_of_user(settings: Settings) -> tuple[Path, ...]:
     """Return the user's files of rules and attributes, also where git looks without a setting."""
     home = os.path.expanduser("~")  # noqa: PTH111 - it does not raise
     usual = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    named = [value for name, value in settings.data if name in {"core.excludesfile", "core.attributesfile"}]
+    named = [
+        value
+        for name, value in settings.data
+        if name in {"core.excludesfile", "core.attributesfile"}
+    ]
     expanded = [Path(os.path.expanduser(value)) for value in named if value]  # noqa: PTH111 - as above
     return (Path(usual, "git/ignore"), Path(usual, "git/attributes"), *expanded)
 
 
-def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]) -> None:
+def _require_usable(
+    place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]
+) -> None:
     foreign = foreign_part(place, environ)
     if foreign and not _is_trusted(place.top, trusted):
         folder = shlex.quote(str(place.top))
@@ -179,7 +203,9 @@ def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str]
         raise GitError(f"{place.folder} is a bare repository: it has no work tree")
     elsewhere = own.get("core.worktree")
     if elsewhere and os.path.realpath(place.folder / elsewhere) != str(place.top):
-        raise GitError(f"core.worktree in {place.common / 'config'} names another work tree than {place.top}")
+        raise GitError(
+            f"core.worktree in {place.common / 'config'} names another work tree than {place.top}"
+        )
 
 
 def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
@@ -187,13 +213,19 @@ def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
     last = max((number for number, value in enumerate(trusted) if not value), default=-1)
     for value in trusted[last + 1 :]:
         folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
-        if value == "*" or (within(str(top), folder) if value.endswith("/*") else folder == str(top)):
+        if value == "*" or (
+            within(str(top), folder) if value.endswith("/*") else folder == str(top)
+        ):
             return True
     return False
 
 
 def _names(place: Place, common: Path) -> dict[str, str]:
-    return {"GIT_DIR": str(place.folder), "GIT_WORK_TREE": str(place.top), "GIT_COMMON_DIR": str(common)}
+    return {
+        "GIT_DIR": str(place.folder),
+        "GIT_WORK_TREE": str(place.top),
+        "GIT_COMMON_DIR": str(common),
+    }
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

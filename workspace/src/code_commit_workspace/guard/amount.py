@@ -22,7 +22,10 @@ def too_many(changes: Sequence[Change], most_files: int) -> Refusal | None:
 
 
 def _folders(paths: Sequence[str]) -> int:
-    """Return how many folders `paths` name. No path of a folder is kept: those of deep ones are long."""
+    """Return how many folders `paths` name.
+
+    No path of a folder is kept: those of deep ones are long.
+    """
     count = 0
     before: list[str] = []
     for path in sorted(paths, key=lambda path: path.replace("/", "\0")):

@@ -1,4 +1,7 @@
-"""Warn about files that other programs execute, or that tell them what to execute. They are allowed."""
+"""Warn about files that other programs execute, or that tell them what to execute.
+
+They are allowed.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,15 @@ _EXECUTED = re.compile(
 
 
 def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
-    """Yield a warning for each `written` file that other programs execute, including git in a folder of any name."""
+    """Yield a warning for each `written` file that other programs execute, including git in a
+    folder of any name.
+    """
     paths = frozenset(written)
-    found = [path for path in sorted(paths) if _EXECUTED.fullmatch(path.casefold()) or _is_git(path, paths, tree)]
+    found = [
+        path
+        for path in sorted(paths)
+        if _EXECUTED.fullmatch(path.casefold()) or _is_git(path, paths, tree)
+    ]
     for path in found[:_NAMED]:
         yield f"{path}: other programs run commands from this file; read it before you use git or an editor here"
     if more := found[_NAMED:]:
@@ -32,9 +41,15 @@ def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
 
 
 def _is_git(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
-    """Return whether `path` configures what git takes for a repository: a folder with `HEAD`, on disk or in `paths`."""
+    """Return whether `path` configures what git takes for a repository: a folder with `HEAD`, on
+    disk or in `paths`.
+    """
     folder, _, name = path.rpartition("/")
-    return bool(folder) and name in {"config", "commondir", "hooks"} and _exists(f"{folder}/HEAD", paths, tree)
+    return (
+        bool(folder)
+        and name in {"config", "commondir", "hooks"}
+        and _exists(f"{folder}/HEAD", paths, tree)
+    )
 
 
 def _exists(path: str, paths: Collection[str], tree: ProjectTree) -> bool:

@@ -1,4 +1,6 @@
-"""The guard asks every path rule about all changes of a response, and decides what a model may read."""
+"""The guard asks every path rule about all changes of a response, and decides what a model may
+read.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ _MARK = b"***"  # begins the mark of every key
 class Guard:
     """Decides what a response may change in `tree`, and what a model may read there.
 
-    `protected` are the names that no response may change, besides git's own. `redactor` hides keys from the model.
-    `is_too_large` tells by path and size which files no checkpoint has.
-    `max_files` is how many files one change set may have.
+    `protected` are the names that no response may change, besides git's own. `redactor` hides keys
+    from the model. `is_too_large` tells by path and size which files no checkpoint has. `max_files`
+    is how many files one change set may have.
     """
 
     def __init__(
@@ -66,13 +68,16 @@ class Guard:
         self.traces: list[str] = []  # of exceptions from the rules of plugins
         self.visible = VisibleTree(tree, self.files)
 
-    def check(self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()) -> tuple[Refusal, ...]:
+    def check(
+        self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()
+    ) -> tuple[Refusal, ...]:
         """Ask every rule about `changes` and return the refusals; none if all are allowed.
 
-        The first built-in rule that refuses a path decides. The `rules` of plugins, each with its distribution, check
-        the remaining changes: they may refuse what the built-in rules allow, never the other way round. Refusals name
-        the paths as given, in the order of the changes; refusals of the whole change set come first. A change set that
-        is too large is refused before any rule sees it.
+        The first built-in rule that refuses a path decides. The `rules` of plugins, each with its
+        distribution, check the remaining changes: they may refuse what the built-in rules allow,
+        never the other way round. Refusals name the paths as given, in the order of the changes;
+        refusals of the whole change set come first. A change set that is too large is refused
+        before any rule sees it.
         """
         if refused_whole := too_many(changes, self._max_files):
             return (refused_whole,)
@@ -86,18 +91,25 @@ class Guard:
                 refused = self._built_in(rule, left)
                 found += refused
                 paths = {refusal.path for refusal in refused}
-                left = tuple(change for change in left if change.path not in paths) if paths else left
+                left = (
+                    tuple(change for change in left if change.path not in paths) if paths else left
+                )
         whole: list[Refusal] = []
         for plugin, rule in rules if left else ():
             for refusal in self._plugin(plugin, rule, left):
                 (found if refusal.path else whole).append(refusal)
         as_given = [
-            (place, replace(refusal, path=path)) for refusal in found for path, place in given[refusal.path].items()
+            (place, replace(refusal, path=path))
+            for refusal in found
+            for path, place in given[refusal.path].items()
         ]
         return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
 
     def may_read(self, path: str) -> Refusal | None:
-        """Return the refusal if a model may not see `path`, else None. The path may be a folder, or not exist."""
+        """Return the refusal if a model may not see `path`, else None.
+
+        The path may be a folder, or not exist.
+        """
         return self.unreadable([path]).get(path)
 
     def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
@@ -110,7 +122,8 @@ class Guard:
         return unreadable(paths, self._tree, self._git, self._closed, files_only=files_only)
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
+        """Return the regular files that git tracks or does not ignore and that a model may see,
+        sorted.
 
         Links and files in submodules are left out. `reading.matching` has the rules of `patterns`.
 
@@ -123,7 +136,9 @@ class Guard:
     def select(
         self, patterns: Sequence[str], *, recursive: bool = True, among: AbstractSet[str]
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `Git.list_files`, and why each other path that matches is left out."""
+        """Return the `files` in a result of `Git.list_files`, and why each other path that matches
+        is left out.
+        """
         from code_commit_workspace.guard.reading import matching
 
         found = sorted(matching(among, patterns, recursive=recursive))
@@ -132,7 +147,9 @@ class Guard:
 
     def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
         """Return the rule for responses that contain the mark of a redacted key; few do."""
-        if self._redactor is None or not any(change.content and _MARK in change.content for change in changes):
+        if self._redactor is None or not any(
+            change.content and _MARK in change.content for change in changes
+        ):
             return ()
         from code_commit_workspace.guard.redacted import RedactedText
 
@@ -142,10 +159,16 @@ class Guard:
         try:
             return list(rule.judge(changes, self.visible))
         except (GitError, OSError) as error:
-            return [Refusal(change.path, rule.name, f"This check failed: {error}.") for change in changes]
+            return [
+                Refusal(change.path, rule.name, f"This check failed: {error}.")
+                for change in changes
+            ]
 
     def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
-        """Ask the rule of a plugin. An error or a result of a wrong type refuses the whole change set."""
+        """Ask the rule of a plugin.
+
+        An error or a result of a wrong type refuses the whole change set.
+        """
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
         try:
             answer = require_sync(rule.judge(changes, self.visible))
@@ -182,7 +205,9 @@ class VisibleTree:
         return status.st_mode & 0o777 if status and stat.S_ISREG(status.st_mode) else None
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Yield each path with its content; None unless it is a regular file of at most `limit` bytes."""
+        """Yield each path with its content; None unless it is a regular file of at most `limit`
+        bytes.
+        """
         return self._tree.contents(paths, limit)
 
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
@@ -205,7 +230,9 @@ def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> It
     for each in answer:
         if not isinstance(each, Refusal):
             raise WrongAnswer(f"returned {type(each).__name__} as a refusal")
-        if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason, each.hint)):
+        if not all(
+            isinstance(text, str) for text in (each.path, each.rule, each.reason, each.hint)
+        ):
             raise WrongAnswer("returned a refusal whose fields are not text")
         if not each.rule:
             raise WrongAnswer("returned a refusal with an empty `rule`")
@@ -213,7 +240,9 @@ def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> It
             raise WrongAnswer("returned a refusal with an empty `reason`")
         if not any(each.then == known for known in ("stop", "repair", "warn")):
             then = quote(str(each.then))
-            raise WrongAnswer(f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'")
+            raise WrongAnswer(
+                f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'"
+            )
         if each.path and each.path not in paths:
             raise WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
         yield replace(each, plugin=plugin)

@@ -36,24 +36,36 @@ def ignore_reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
         ignored, undecided = _ask_in_parts(paths, git)
     first = [path for path in paths if path in ignored][:_EXPLAINED]
     rules = ignore_rules(first, git) if first else {}
-    found = {path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it." for path in ignored}
-    return found | {path: f"git cannot check whether it ignores this path: {why}." for path, why in undecided.items()}
+    found = {
+        path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it."
+        for path in ignored
+    }
+    return found | {
+        path: f"git cannot check whether it ignores this path: {why}."
+        for path, why in undecided.items()
+    }
 
 
 def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:
-    """Return the rules by which git ignores `paths`, where git can explain them: for messages, not for decisions."""
+    """Return the rules by which git ignores `paths`, where git can explain them: for messages, not
+    for decisions.
+    """
     # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
     paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
     answer = git.run([*CHECK_IGNORE, "--verbose"], stdin=listing(paths), check=False)
     fields = iter(answer.split(b"\0"))
     return {
-        os.fsdecode(path.removeprefix(b"./")): f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
+        os.fsdecode(
+            path.removeprefix(b"./")
+        ): f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
         for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False)
     }
 
 
 def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[frozenset[str], dict[str, GitError]]:
-    """Ask about ever smaller parts where git fails, so that one bad path does not affect the others."""
+    """Ask about ever smaller parts where git fails, so that one bad path does not affect the
+    others.
+    """
     ignored: frozenset[str] = frozenset()
     undecided: dict[str, GitError] = {}
     parts = [paths]

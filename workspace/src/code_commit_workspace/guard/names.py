@@ -17,8 +17,8 @@ _DEEPEST = 100  # folders
 # Matches most paths, and none that `PlainPath` refuses for its characters: a quick first check.
 _ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Invisible characters, and those that change the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
-# these count only next to an ASCII character or at an end.
+# Invisible characters, and those that change the direction of text. Persian and emoji need joiners
+# (U+200C, U+200D), so these count only next to an ASCII character or at an end.
 _INVISIBLE = re.compile(
     "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
@@ -30,9 +30,18 @@ _DEVICES = frozenset(
 )
 _FENCE = re.compile(r"\A\^\^\^|\A(?:end|delete)\Z")
 _NOT_PORTABLE = (
-    (re.compile(r"\\"), "The path contains a backslash, which separates folders on Windows; use `/`."),
-    (re.compile(r":"), "The path contains a colon, which names a drive or a hidden stream on Windows."),
-    (re.compile(r'[<>"|?*]'), 'The path contains one of < > " | ? *, which names on Windows cannot have.'),
+    (
+        re.compile(r"\\"),
+        "The path contains a backslash, which separates folders on Windows; use `/`.",
+    ),
+    (
+        re.compile(r":"),
+        "The path contains a colon, which names a drive or a hidden stream on Windows.",
+    ),
+    (
+        re.compile(r'[<>"|?*]'),
+        'The path contains one of < > " | ? *, which names on Windows cannot have.',
+    ),
     (re.compile(r"\A~"), "The path begins with `~`, which shells replace with a home folder."),
     (re.compile(r"\A\s"), "The path begins with a space."),
 )
@@ -79,7 +88,9 @@ class PlainPath:
             return "The path contains characters that file names cannot have in this locale."
         if length > self._longest:
             return f"The path is {length} bytes long; at most {self._longest} are allowed."
-        if length > _NAME_MAX and any(len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")):
+        if length > _NAME_MAX and any(
+            len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")
+        ):
             return f"A name in the path is longer than {_NAME_MAX} bytes."
         if (folders := path.count("/")) > _DEEPEST:
             return f"The path has {folders} folders; at most {_DEEPEST} are allowed."
@@ -94,8 +105,9 @@ class PortableName:
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Send back names that some system takes for another file, a device or an expression.
 
-        A file that is there keeps its odd name, but for names that are not what they look like. The names of devices
-        are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's documentation.
+        A file that is there keeps its odd name, but for names that are not what they look like. The
+        names of devices are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's
+        documentation.
         """
         for change in changes:
             reason = _misleading(change.path) or _not_portable(change.path, tree)

@@ -26,21 +26,28 @@ class PathConflicts:
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
         """Refuse each change that contradicts another one."""
         yield from self._twice([change.path for change in changes])
-        yield from self._below_a_file([change.path for change in changes if change.content is not None])
+        yield from self._below_a_file(
+            [change.path for change in changes if change.content is not None]
+        )
         yield from self._same_but_for_case([change.path for change in changes])
 
     def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
         for path, times in Counter(paths).items():
             if times > 1:
-                yield self._refusal(path, "The response has this path twice. Include each file once.")
+                yield self._refusal(
+                    path, "The response has this path twice. Include each file once."
+                )
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
-        # NUL sorts first, and no path contains it: so the paths below a path follow directly after it.
+        # NUL sorts first, and no path contains it: so the paths below a path follow directly after
+        # it.
         above = ""
         for key in sorted({path.replace("/", "\0") for path in written}):
             if above and key.startswith(above):
                 file = above[:-1].replace("\0", "/")
-                reason = f"The response writes {quote(file)} as a file, but in this path it is a folder."
+                reason = (
+                    f"The response writes {quote(file)} as a file, but in this path it is a folder."
+                )
                 yield self._refusal(key.replace("\0", "/"), reason)
             else:
                 above = key + "\0"
@@ -51,13 +58,12 @@ class PathConflicts:
         alike = [(one, other) for one, other in alike if one != other]
         if alike and _ignores_case(self._tree):
             for one, other in alike:
-                reason = (
-                    f"The response also has {quote(one)}, which is the same file here: the names differ only in case."
-                )
+                reason = f"The response also has {quote(one)}, which is the same file here: the names differ only in case."
                 yield self._refusal(other, reason)
 
     def _refusal(self, path: str, reason: str) -> Refusal:
-        return Refusal(path, self.name, reason, then="repair")  # the response is wrong, not the path
+        # The response is wrong, not the path.
+        return Refusal(path, self.name, reason, then="repair")
 
 
 def _ignores_case(tree: ProjectTree) -> bool:
@@ -68,7 +74,10 @@ def _ignores_case(tree: ProjectTree) -> bool:
     if name is None:
         return False
     try:
-        known, found = (os.stat(each, dir_fd=tree.handle, follow_symlinks=False) for each in (name, name.swapcase()))
+        known, found = (
+            os.stat(each, dir_fd=tree.handle, follow_symlinks=False)
+            for each in (name, name.swapcase())
+        )
     except FileNotFoundError:
         return False
     return os.path.samestat(known, found)

@@ -28,8 +28,9 @@ class PathState:
 class PathLookup:
     """Inspects the folders above many paths, each folder once.
 
-    `gone` are files that are about to be deleted, so a folder may take their place. `git` lists the submodules, which
-    are other repositories even if they are empty, and its own folders, which may have any name.
+    `gone` are files that are about to be deleted, so a folder may take their place. `git` lists the
+    submodules, which are other repositories even if they are empty, and its own folders, which may
+    have any name.
 
     Raises:
         GitError: git cannot list these folders.
@@ -43,7 +44,9 @@ class PathLookup:
         self._known: dict[str, PathState] = {"": PathState()}
 
     def to(self, path: str) -> PathState:
-        """Inspect the folders above `path`, from the root down to the first one that is missing or not allowed."""
+        """Inspect the folders above `path`, from the root down to the first one that is missing or
+        not allowed.
+        """
         folder = path.rpartition("/")[0]
         end = 0
         while (state := self._known.get(folder)) is None:
@@ -58,13 +61,19 @@ class PathLookup:
         return state
 
     def regular_files(self, folder: str) -> AbstractSet[str]:
-        """Return the names of the regular files in `folder`; none unless it is reached through real folders."""
+        """Return the names of the regular files in `folder`; none unless it is reached through real
+        folders.
+        """
         inside = f"{folder}/" if folder else ""
         state = self.to(inside)
         if state.reason is not None or not state.exists:
             return frozenset()
         found = _regular_files(self._tree, folder)
-        return {name for name in found if inside + name not in self.submodules} if self.submodules else found
+        return (
+            {name for name in found if inside + name not in self.submodules}
+            if self.submodules
+            else found
+        )
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
@@ -86,7 +95,9 @@ class PathLookup:
 
 
 class Places:
-    """A path must lead through real folders of this repository to a regular file, or to nothing yet."""
+    """A path must lead through real folders of this repository to a regular file, or to nothing
+    yet.
+    """
 
     name = "place"
 
@@ -95,7 +106,8 @@ class Places:
         self._git = git
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
-        """Refuse paths through a link or into another repository, files outside a sparse checkout, and special files.
+        """Refuse paths through a link or into another repository, files outside a sparse checkout,
+        and special files.
 
         Raises:
             GitError: git cannot list its files.
@@ -130,7 +142,10 @@ class Places:
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
-    """Return the status of `path`, None if nothing is there, or why it cannot be read. Its folders must be real."""
+    """Return the status of `path`, None if nothing is there, or why it cannot be read.
+
+    Its folders must be real.
+    """
     try:
         return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -165,7 +180,10 @@ def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | 
         here = folders.pop()
         try:
             with tree.parent(f"{here}/x") as (handle, _), os.scandir(handle) as entries:
-                below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+                below = [
+                    (f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False))
+                    for entry in entries
+                ]
         except OSError:
             return here
         if not below:

@@ -12,7 +12,8 @@ from code_commit_workspace.guard.names import quote
 from code_commit_workspace.records import Change, Protected, Refusal, Tree
 
 _SEPARATOR = re.compile(r"[/\\]")
-_ORDINARY = re.compile(r"[\w.+-]*[\w+-]", re.ASCII)  # no file system treats it as another name, except for case
+# No file system treats it as another name, except for case.
+_ORDINARY = re.compile(r"[\w.+-]*[\w+-]", re.ASCII)
 _SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS uses a hash instead
 _HASHED = {".gitignore": "gi250a~[1-9]"}  # git refuses this one, too
 
@@ -35,11 +36,17 @@ class ProtectedNames:
         self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share one
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too
-        """Refuse protected files, everything below protected folders, and names that can be mistaken for either."""
+        """Refuse protected files, everything below protected folders, and names that can be
+        mistaken for either.
+        """
         for change in changes:
             if (found := self.find(change.path)) is not None:
                 entry, part = found
-                alike = "" if part == entry.name else f"{quote(part)} can be mistaken for {quote(entry.name)}. "
+                alike = (
+                    ""
+                    if part == entry.name
+                    else f"{quote(part)} can be mistaken for {quote(entry.name)}. "
+                )
                 what = "it" if str(entry) == change.path else entry
                 yield Refusal(change.path, self.name, f"{alike}Responses cannot change {what}.")
 
@@ -49,7 +56,9 @@ class ProtectedNames:
         if slash and (found := self._in_folder(folder)) is not None:
             return found
         if _ORDINARY.fullmatch(name):
-            entry = self._anywhere.get(name.lower()) or (None if slash else self._at_root.get(name.lower()))
+            entry = self._anywhere.get(name.lower()) or (
+                None if slash else self._at_root.get(name.lower())
+            )
             return None if entry is None else (entry, name)
         return self._look(name, at_root=not slash)
 
@@ -58,7 +67,14 @@ class ProtectedNames:
             key = _key(part)
             entry = self._anywhere.get(key) or (self._at_root.get(key) if at_root else None)
             if entry is None and "~" in key:
-                entry = next((e for short, e in self._short if short.fullmatch(key) and (e.anywhere or at_root)), None)
+                entry = next(
+                    (
+                        e
+                        for short, e in self._short
+                        if short.fullmatch(key) and (e.anywhere or at_root)
+                    ),
+                    None,
+                )
             if entry is not None:
                 return entry, part
             at_root = False
@@ -80,12 +96,16 @@ def _split(path: str) -> list[str]:
 
 
 def _as_windows_opens(part: str) -> str:
-    """Remove the name of a stream, trailing dots and blanks, and leading blanks, which some system may trim."""
+    """Remove the name of a stream, trailing dots and blanks, and leading blanks, which some system
+    may trim.
+    """
     return part.partition(":")[0].rstrip(". ").strip()
 
 
 def _short_forms(name: str) -> str | None:
-    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is itself an 8.3 name."""
+    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is itself an 8.3
+    name.
+    """
     base, dot, extension = folded(name).lstrip(".").partition(".")
     if not name.startswith(".") and len(base) <= 8 and len(extension) <= 3:  # noqa: PLR2004 - 8.3
         return None

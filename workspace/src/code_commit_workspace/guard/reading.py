@@ -20,16 +20,19 @@ from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 _LONGEST = 64  # characters of an ordinary name
-_ORDINARY = re.compile(rf"(?:\w[\w.+-]{{,{_LONGEST - 1}}}+(?<!\.)/)*+", re.ASCII)  # names, each before a slash
+# Names, each before a slash.
+_ORDINARY = re.compile(rf"(?:\w[\w.+-]{{,{_LONGEST - 1}}}+(?<!\.)/)*+", re.ASCII)
 
 
-def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
+def matching(
+    paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool
+) -> AbstractSet[str]:
     """Return those of `paths` that match `patterns`; all of them without patterns.
 
-    `patterns` have the syntax of a `.gitignore` file in the root: the last match decides, `!` excludes again. If
-    `recursive`, a plain name matches at any depth, and a folder matches everything below it. Otherwise nothing below a
-    pattern's own folder matches: `*.py` matches files in the root; `src/*.py`, `src/**/*.py` and `src/` match those
-    directly in `src`.
+    `patterns` have the syntax of a `.gitignore` file in the root: the last match decides, `!`
+    excludes again. If `recursive`, a plain name matches at any depth, and a folder matches
+    everything below it. Otherwise nothing below a pattern's own folder matches: `*.py` matches
+    files in the root; `src/*.py`, `src/**/*.py` and `src/` match those directly in `src`.
 
     Raises:
         ValueError: a pattern is malformed.
@@ -53,17 +56,29 @@ def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]
     chosen: set[str] = set()
     for given in patterns:
         pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
-        anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
-        below = _matching(folders, [anchored])  # leave out the files of folders that match as a whole
-        found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
+        anchored = (
+            pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
+        )
+        # Leave out the files of folders that match as a whole.
+        below = _matching(folders, [anchored])
+        found = {
+            path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below
+        }
         chosen = chosen - found if given.startswith("!") else chosen | found
     return chosen
 
 
 def unreadable(
-    paths: Sequence[str], tree: ProjectTree, git: Git, closed: ProtectedNames, *, files_only: bool = False
+    paths: Sequence[str],
+    tree: ProjectTree,
+    git: Git,
+    closed: ProtectedNames,
+    *,
+    files_only: bool = False,
 ) -> dict[str, Refusal]:
-    """Return those of `paths` that a model may not see, with the reasons. `closed` finds names that it may never see.
+    """Return those of `paths` that a model may not see, with the reasons.
+
+    `closed` finds names that it may never see.
 
     With `files_only`, also return folders and paths that do not exist.
     """
@@ -72,7 +87,10 @@ def unreadable(
     try:
         lookup = PathLookup(tree, git)
     except GitError as error:
-        return {path: Refusal(path, "reading", f"git cannot check this path: {error}.") for path in paths}
+        return {
+            path: Refusal(path, "reading", f"git cannot check this path: {error}.")
+            for path in paths
+        }
     asked: dict[str, str] = {}
     for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
         start = len(folder) + bool(folder)
@@ -82,18 +100,29 @@ def unreadable(
                 asked[given] = given
                 continue
             path = normalise_path(given)
-            reason = plain.reason(path) or _closed(path, closed) or _place(path, lookup, tree, files_only=files_only)
+            reason = (
+                plain.reason(path)
+                or _closed(path, closed)
+                or _place(path, lookup, tree, files_only=files_only)
+            )
             if reason:
                 refused[given] = Refusal(given, "reading", reason)
             else:
                 asked[given] = path
     if ignored := ignore_reasons(list(dict.fromkeys(asked.values())), git):
-        refused |= {given: Refusal(given, "reading", ignored[path]) for given, path in asked.items() if path in ignored}
+        refused |= {
+            given: Refusal(given, "reading", ignored[path])
+            for given, path in asked.items()
+            if path in ignored
+        }
     return refused
 
 
-def _ordinary_files(folder: str, lookup: PathLookup, plain: PlainPath, closed: ProtectedNames) -> Collection[str]:
-    """Return the names of regular files in `folder` that a model may see, without those that need a closer look.
+def _ordinary_files(
+    folder: str, lookup: PathLookup, plain: PlainPath, closed: ProtectedNames
+) -> Collection[str]:
+    """Return the names of regular files in `folder` that a model may see, without those that need a
+    closer look.
 
     This is much faster than a look at each path.
     """
@@ -104,7 +133,11 @@ def _ordinary_files(folder: str, lookup: PathLookup, plain: PlainPath, closed: P
     text = "/".join([*found, ""])
     if _ORDINARY.fullmatch(text) and closed.names.isdisjoint(text.lower().split("/")):
         return found
-    return {name for name in found if _ORDINARY.fullmatch(f"{name}/") and name.lower() not in closed.names}
+    return {
+        name
+        for name in found
+        if _ORDINARY.fullmatch(f"{name}/") and name.lower() not in closed.names
+    }
 
 
 def _closed(path: str, closed: ProtectedNames) -> str | None:

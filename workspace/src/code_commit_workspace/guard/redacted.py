@@ -1,4 +1,6 @@
-"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` instead of a key, and writes that back."""
+"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` instead of a key, and
+writes that back.
+"""
 
 from __future__ import annotations
 

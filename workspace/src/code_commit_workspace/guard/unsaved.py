@@ -8,7 +8,10 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 
 class UnsavedFiles:
-    """A file that is too large for a checkpoint stays as it is. `is_too_large` tells by path and size in bytes."""
+    """A file that is too large for a checkpoint stays as it is.
+
+    `is_too_large` tells by path and size in bytes.
+    """
 
     name = "unsaved"
 

@@ -1,7 +1,7 @@
 """The forms in which programs print a key.
 
-`escaped_forms` occur in text: plain, or escaped for JSON, URLs, HTML and shells. The other forms are encodings, which
-programs break into lines and groups.
+`escaped_forms` occur in text: plain, or escaped for JSON, URLs, HTML and shells. The other forms
+are encodings, which programs break into lines and groups.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def base64_forms(key: str) -> Iterator[str]:
 
 
 def base32_forms(key: str) -> Iterator[str]:
-    """Yield the base32 characters (RFC 4648) that depend on `key` alone, for each alignment, in both cases."""
+    """Yield the base32 characters (RFC 4648) that depend on `key` alone, for each alignment, in
+    both cases.
+    """
     raw = key.encode()
     for before in range(5):
         first = -(-before * 8 // 5)
@@ -54,10 +56,12 @@ def base32_forms(key: str) -> Iterator[str]:
 
 
 def base85_forms(key: str) -> Iterator[str]:
-    """Yield the base85 of each four characters of `key` that are encoded together, for each alignment.
+    """Yield the base85 of each four characters of `key` that are encoded together, for each
+    alignment.
 
-    The alphabet is that of git and Python's `b85encode`, or Ascii85, also in a JSON string. Up to three characters at
-    each end of the key are encoded together with others, so a short key has no form.
+    The alphabet is that of git and Python's `b85encode`, or Ascii85, also in a JSON string. Up to
+    three characters at each end of the key are encoded together with others, so a short key has no
+    form.
     """
     raw = key.encode()
     for first in range(4):
@@ -68,7 +72,8 @@ def base85_forms(key: str) -> Iterator[str]:
 
 
 def uuencode_forms(key: str) -> Iterator[str]:
-    """Yield the characters of uuencode that depend on `key` alone, for each alignment, as if all were in one line.
+    """Yield the characters of uuencode that depend on `key` alone, for each alignment, as if all
+    were in one line.
 
     Programs write a zero as a blank or as a backtick.
     """
@@ -80,8 +85,9 @@ def uuencode_forms(key: str) -> Iterator[str]:
 def digit_forms(key: str) -> Iterator[str]:
     """Yield the digits of `key` in hex and octal, in lower case and without separators.
 
-    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of dumps, which swap the two
-    bytes of a pair. Pairs may begin at the first or at the second character.
+    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of
+    dumps, which swap the two bytes of a pair. Pairs may begin at the first or at the second
+    character.
     """
     raw = key.encode()
     yield raw.hex()
@@ -112,7 +118,8 @@ def _escapes() -> Iterator[Callable[[str], str]]:
     yield quote_plus
     yield lambda text: _lower_hex(quote_plus(text))
     for quotes in ({'"': "&quot;", "'": "&#x27;"}, {'"': "&#34;", "'": "&#39;"}):
-        html = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **quotes})  # the module `html` is large
+        # The module `html` is large.
+        html = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **quotes})
         yield lambda text, html=html: text.translate(html)  # type: ignore[misc]
     for escape in (_repr, _bash, _shlex):
         yield escape

@@ -1,7 +1,7 @@
 """Find keys in data, in each form of `key_forms`.
 
-Programs break encodings into lines and groups. So each form is searched in a view of the data that leaves out whatever
-may separate its characters.
+Programs break encodings into lines and groups. So each form is searched in a view of the data that
+leaves out whatever may separate its characters.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _ROW = re.compile(
     re.MULTILINE,
 )
 _ROWS = re.compile(rb"\n%s" % _ROW.pattern, re.MULTILINE)
-# An offset is found much faster after its characters are mapped to 0, and those before it to blanks: then its beginning
-# is fixed text.
+# An offset is found much faster after its characters are mapped to 0, and those before it to
+# blanks: then its beginning is fixed text.
 _CLASSES = bytes.maketrans(b"123456789ABCDEFabcdefx:+>|-\t", b"0" * 23 + b" " * 5)
 _OFFSETS = [re.compile(rb"\n%b00000{0,15} " % before) for before in (b"", b" ", b"  ")]
 _MAY_BE_OFFSET = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?")
@@ -97,7 +97,9 @@ class KeySearch:
         )
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
-        """Return the keys in `data`, which may overlap, by position; at the same position, the longest first."""
+        """Return the keys in `data`, which may overlap, by position; at the same position, the
+        longest first.
+        """
         if len(data) < self._shortest:
             return []
         found = self._found(data, at_line_start=at_line_start)
@@ -109,7 +111,8 @@ class KeySearch:
         return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
-        """Return where in `data` a key begins that may continue in later data; `len(data)` if nowhere.
+        """Return where in `data` a key begins that may continue in later data; `len(data)` if
+        nowhere.
 
         A beginning with fewer than `at_least` characters does not count.
         """
@@ -123,19 +126,29 @@ class KeySearch:
         return place
 
     def _found(self, data: bytes, *, at_line_start: bool) -> set[Span]:
-        return {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
+        return {
+            span for view in self._views for span in view.spans(data, at_line_start=at_line_start)
+        }
 
     def _unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        return min(view.unfinished(data, at_line_start=at_line_start, at_least=at_least) for view in self._views)
+        return min(
+            view.unfinished(data, at_line_start=at_line_start, at_least=at_least)
+            for view in self._views
+        )
 
 
 class Samples:
-    """Parts of `forms` of at least 16 bytes. Data that holds a form holds a part of it at a multiple of `step`."""
+    """Parts of `forms` of at least 16 bytes.
+
+    Data that holds a form holds a part of it at a multiple of `step`.
+    """
 
     def __init__(self, forms: Sequence[bytes]) -> None:
         self.count = len(forms)
         self.step = min(map(len, forms)) - _SAMPLE + 1
-        self._parts = {form[at : at + _SAMPLE] for form in forms for at in range(len(form) - _SAMPLE + 1)}
+        self._parts = {
+            form[at : at + _SAMPLE] for form in forms for at in range(len(form) - _SAMPLE + 1)
+        }
         self._many = struct.Struct(f"{_SAMPLE}s{self.step - _SAMPLE}x" * _SAMPLES)
 
     def misses(self, data: bytes) -> bool:
@@ -145,7 +158,9 @@ class Samples:
             if not self._parts.isdisjoint(self._many.unpack_from(data, at)):
                 return False
             at += self._many.size
-        return self._parts.isdisjoint([data[at : at + _SAMPLE] for at in range(at, len(data), self.step)])
+        return self._parts.isdisjoint(
+            [data[at : at + _SAMPLE] for at in range(at, len(data), self.step)]
+        )
 
 
 class View:
@@ -173,12 +188,18 @@ class View:
         squeezed = self.squeeze(data)
         found = list(self._found(squeezed))
         if found:
-            at = range(len(data)) if squeezed is data else [each.start() for each in self.kept.finditer(data)]
+            at = (
+                range(len(data))
+                if squeezed is data
+                else [each.start() for each in self.kept.finditer(data)]
+            )
             spans = (Span(at[start], at[end - 1] + 1, mark) for start, end, mark in found)
             yield from (span for span in spans if span.end - span.start <= _REACH)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:  # noqa: ARG002 - for dumps
-        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if
+        nowhere.
+        """
         tail = data[-_REACH:]
         size = self._beginning(self.squeeze(tail))
         return len(data) - (len(tail) - self._start_of_last(tail, size) if size >= at_least else 0)
@@ -195,11 +216,16 @@ class View:
 
     def present(self, squeezed: bytes) -> list[bytes]:
         """Return the forms in squeezed data."""
-        # A search for one byte is far quicker than one for a form, and short lines seldom contain both bytes.
+        # A search for one byte is far quicker than one for a form, and short lines seldom contain
+        # both bytes.
         may_be = self._needles[: bisect_right(self._lengths, len(squeezed))]
         if len(squeezed) > _LARGE and (long := self._long_forms) and long.misses(squeezed):
             may_be = may_be[: len(self._needles) - long.count]
-        return [form for form, low, high in may_be if low in squeezed and high in squeezed and form in squeezed]
+        return [
+            form
+            for form, low, high in may_be
+            if low in squeezed and high in squeezed and form in squeezed
+        ]
 
     @cached_property
     def _long_forms(self) -> Samples | None:
@@ -247,7 +273,8 @@ class View:
         width = 2 * size + 64
         while True:
             kept = [each.start() for each in self.kept.finditer(data[-width:])]
-            if len(kept) > size or width >= len(data):  # not `>=`: the first may be part of an escape
+            # Not `>=`: the first may be part of an escape.
+            if len(kept) > size or width >= len(data):
                 return max(len(data) - width, 0) + kept[-size]
             width *= 4
 
@@ -274,14 +301,18 @@ class EncodedInString(View):
 
 
 class Encoded(View):
-    """Base64, base32 and base85 in lines, also inside a string, and what is in one line of uuencode."""
+    """Base64, base32 and base85 in lines, also inside a string, and what is in one line of
+    uuencode.
+    """
 
     kept = re.compile(rb"[^\s\0]")
 
     def __init__(self, forms: Mapping[str, str]) -> None:
         super().__init__(forms)
         self._in_string = EncodedInString(forms)
-        rests = {form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()}
+        rests = {
+            form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()
+        }
         self._rests = View({rest: mark for rest, mark in rests.items() if rest})
 
     def squeeze(self, data: bytes) -> bytes:
@@ -298,17 +329,26 @@ class Encoded(View):
         yield from super().spans(data, at_line_start=at_line_start)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if
+        nowhere.
+        """
         place = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
-        return min(place, self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least))
+        return min(
+            place, self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least)
+        )
 
 
 class LinesOfUuencode(View):
-    """Uuencode in lines: each begins with its length, one character. `Encoded` finds what is in one line."""
+    """Uuencode in lines: each begins with its length, one character.
+
+    `Encoded` finds what is in one line.
+    """
 
     def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
         """Yield the keys that continue after a full line."""
-        if not (_FULL_LINE.search(data) or (at_line_start and _FULL_LINE.match(b"\n" + data[:_FULL]))):
+        if not (
+            _FULL_LINE.search(data) or (at_line_start and _FULL_LINE.match(b"\n" + data[:_FULL]))
+        ):
             return
         left = leave_out(data, _LINE_BEGINS)
         for start, end, mark in self._found(left.data):
@@ -317,7 +357,8 @@ class LinesOfUuencode(View):
                 yield span
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where a full line begins that may hold a form which continues; `len(data)` if nowhere.
+        """Return where a full line begins that may hold a form which continues; `len(data)` if
+        nowhere.
 
         The whole line is needed: only lines after a full one are searched.
         """
@@ -325,7 +366,9 @@ class LinesOfUuencode(View):
         inside = data[line + 1 :]
         before = data[data.rfind(b"\n", 0, line - 1) + 1 : line] if line else b""
         last_is_full = data.startswith(_FULL_LENGTH, line) and bool(line or at_line_start)
-        may_continue = _FULL <= len(before) <= _FULL + 3 and any(inside in form for form in self._marks)
+        may_continue = _FULL <= len(before) <= _FULL + 3 and any(
+            inside in form for form in self._marks
+        )
         if not (last_is_full or may_continue):
             return len(data)
         first = max(0, len(data) - 2 * self._longest - 2 * _FULL)
@@ -366,7 +409,9 @@ class Dump(View):
                     yield Span(first.end("data") - len(first["data"].lstrip()), last.end(), mark)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if
+        nowhere.
+        """
         line = data.rfind(b"\n") + 1
         if len(data) - line > _REACH or not _MAY_BE_ROW.fullmatch(data, line):
             return len(data)
@@ -376,7 +421,8 @@ class Dump(View):
         if not row:  # an offset alone shows no character of a key
             return len(data) if at_least > 1 and _MAY_BE_OFFSET.fullmatch(data, line) else line
         squeezed = row["data"].translate(_LOWER, _BLANKS)
-        if not any(squeezed in form for form in self._marks):  # else a form may begin in an earlier row
+        # Else a form may begin in an earlier row.
+        if not any(squeezed in form for form in self._marks):
             return last if self._beginning(squeezed) else line
         *_, rows = _blocks(data[first:line], at_line_start=at_line_start and not first)
         squeezed, ends = self._squeezed(rows)
@@ -395,7 +441,9 @@ class Dump(View):
 
     @staticmethod
     def _squeezed(rows: Sequence[re.Match[bytes]]) -> tuple[bytes, list[int]]:
-        """Return the data of `rows` in lower case and without blanks, and where the data of each row ends."""
+        """Return the data of `rows` in lower case and without blanks, and where the data of each
+        row ends.
+        """
         squeezed = [row["data"].translate(_LOWER, _BLANKS) for row in rows]
         return b"".join(squeezed), list(accumulate(map(len, squeezed)))
 

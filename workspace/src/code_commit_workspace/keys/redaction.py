@@ -1,6 +1,8 @@
-"""Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file names.
+"""Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file
+names.
 
-`key_search` finds them, in all forms of `key_forms`. A key is replaced by `***` and its last two characters.
+`key_search` finds them, in all forms of `key_forms`. A key is replaced by `***` and its last two
+characters.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _PIECE = 1 << 18  # bytes to search at once, which bounds memory
 def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield values that may be keys, judging by the names of their variables.
 
-    Use this only for error texts: the plugin that uses a key may not have declared its variable yet.
+    Use this only for error texts: the plugin that uses a key may not have declared its variable
+    yet.
     """
     for name, value in environ.items():
         if name.endswith(_KEY_ENDINGS):
@@ -46,7 +49,10 @@ def parse_key(text: str, where: str) -> str:
         raise NotReady(f"the key in {where} has more than one line", hint=hint)
     for position, letter in enumerate(key, start=1):
         if not " " <= letter <= "~":
-            raise NotReady(f"the key in {where} has a character that is not printable ASCII at {position}", hint=hint)
+            raise NotReady(
+                f"the key in {where} has a character that is not printable ASCII at {position}",
+                hint=hint,
+            )
     if key != key.strip(" "):
         raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
     if len(key) < _SHORTEST_KEY:
@@ -68,7 +74,10 @@ class Redactor:
 
     @property
     def search(self) -> KeySearch | None:
-        """The search for the live keys; None without keys. It is built when it is used: keys come one by one."""
+        """The search for the live keys; None without keys.
+
+        It is built when it is used: keys come one by one.
+        """
         keys, search = self._built
         if keys is not self._keys:
             from code_commit_workspace.keys.key_search import KeySearch
@@ -82,7 +91,8 @@ class Redactor:
         """Add a live key: at least 8 characters of printable ASCII.
 
         Raises:
-            ValueError: it is shorter, and replacing it would damage clean text, or has other characters.
+            ValueError: it is shorter, and replacing it would damage clean text, or has other
+                characters.
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
@@ -93,7 +103,9 @@ class Redactor:
         """Return `text` without any live key."""
         if not self.holds_key(text):
             return text
-        return self._redacted(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return self._redacted(text.encode("utf-8", "surrogatepass")).decode(
+            "utf-8", "surrogatepass"
+        )
 
     def data(self, data: bytes) -> bytes:
         """Return `data` without any live key; bytes that are not text stay as they are."""
@@ -115,7 +127,10 @@ class Redactor:
         return value
 
     def document(self, data: bytes) -> bytes:
-        """Return `data` without any live key; redact JSON string by string. Without keys, return the same object."""
+        """Return `data` without any live key; redact JSON string by string.
+
+        Without keys, return the same object.
+        """
         if self.search is None:
             return data
         with suppress(ValueError, RecursionError):
@@ -137,7 +152,9 @@ class Redactor:
         search = self.search
         if search is None or not self.holds_key(data):
             return frozenset()
-        return frozenset(span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece))
+        return frozenset(
+            span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece)
+        )
 
     def stream(self) -> RedactingStream:
         """Return a redactor for data in pieces; it finds keys across their borders."""
@@ -145,12 +162,16 @@ class Redactor:
 
     def _redacted(self, data: bytes) -> bytes:
         stream = self.stream()
-        pieces = [stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)]
+        pieces = [
+            stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)
+        ]
         return b"".join((*pieces, stream.finish()))
 
 
 def hide_parts(text: str, key: str | None) -> str:
-    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both ends of a key."""
+    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both
+    ends of a key.
+    """
     hidden = bytearray(len(text))
     for form in {key, json.dumps(key)[1:-1]} if key else ():
         for start in range(max(1, len(form) - _SHORTEST_KEY + 1)):
@@ -161,7 +182,11 @@ def hide_parts(text: str, key: str | None) -> str:
                 found = text.find(part, found + 1)
     if not any(hidden):
         return text
-    return re.sub("\0+", "***", "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)))
+    return re.sub(
+        "\0+",
+        "***",
+        "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)),
+    )
 
 
 class RedactingStream:

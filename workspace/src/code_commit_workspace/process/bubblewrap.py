@@ -12,19 +12,24 @@ from code_commit_workspace.process.launch import Process
 
 _SECONDS_TO_PROVE = 20
 _LONGEST_MESSAGE = 4096  # bytes
-# Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of other processes.
+# Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of
+# other processes.
 _DEVICES = ("kvm", "dri", "kfd")
-# What anybody may write to, and folders of /proc through which root could change the kernel without any capability.
+# What anybody may write to, and folders of /proc through which root could change the kernel without
+# any capability.
 _KERNEL = ("pressure", "sys")
 _KERNEL_OF_ROOT = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger")
-# What root and the account have in the keyrings of the kernel: also listed for those who possess nothing of it.
+# What root and the account have in the keyrings of the kernel: also listed for those who possess
+# nothing of it.
 _LISTS_OF_KEYS = ("/proc/keys", "/proc/key-users")
 # Root needs these to work on files of another user.
 _OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
 
 
 def isolation(*, network: bool, owner: int) -> list[str]:
-    """Return the options before the mounts of a project whose folder belongs to the user id `owner`."""
+    """Return the options before the mounts of a project whose folder belongs to the user id
+    `owner`.
+    """
     options = ["--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"]
     if not network:
         options.append("--unshare-net")
@@ -55,14 +60,17 @@ def failure(command: Sequence[str]) -> str:
         NotReady: it does not end.
     """
     try:
-        process = Process([command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b"")
+        process = Process(
+            [command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b""
+        )
         with process:
             if process.wait(_SECONDS_TO_PROVE) == 0:
                 return ""
             message = os.read(process.stderr, _LONGEST_MESSAGE).decode("utf-8", "replace").strip()
     except TimeoutError as error:
         raise NotReady(
-            f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds", hint="run again, or pass --sandbox off"
+            f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds",
+            hint="run again, or pass --sandbox off",
         ) from error
     except OSError as error:
         return f"bubblewrap does not run: {error}"

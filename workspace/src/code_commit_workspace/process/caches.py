@@ -10,8 +10,8 @@ from pathlib import Path
 from code_commit_workspace.files.path_kinds import exists
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 
-# Tools that keep configuration and caches in one folder: its name in the home folder, in the private folder, and the
-# names of the configuration.
+# Tools that keep configuration and caches in one folder: its name in the home folder, in the
+# private folder, and the names of the configuration.
 _CONFIGURATIONS = (
     (".cargo", "cargo", ("config.toml", "config")),
     (".gradle", "gradle", ("gradle.properties", "init.gradle", "init.gradle.kts", "init.d")),
@@ -20,20 +20,24 @@ _MAVEN_REPOSITORY = "-Dmaven.repo.local="
 
 
 def pnpm_store(env: Mapping[str, str], home: str) -> str:
-    """Return where pnpm keeps its packages according to the variables `env`; its configuration may say otherwise."""
+    """Return where pnpm keeps its packages according to the variables `env`; its configuration may
+    say otherwise.
+    """
     data = env.get("XDG_DATA_HOME") or f"{home}/.local/share"
     return f"{env.get('PNPM_HOME') or f'{data}/pnpm'}/store"
 
 
 def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict[str, str]:
-    """Return the variables that let build tools work with a read-only home folder, except those that `env` sets.
+    """Return the variables that let build tools work with a read-only home folder, except those
+    that `env` sets.
 
-    A process sees the private folder at `cache`, and a separate one for pnpm at `store`, if any. `XDG_CACHE_HOME` is
-    always set, `PNPM_HOME` only without a `store`.
+    A process sees the private folder at `cache`, and a separate one for pnpm at `store`, if any.
+    `XDG_CACHE_HOME` is always set, `PNPM_HOME` only without a `store`.
     """
     wanted = {
         "npm_config_cache": f"{cache}/npm",
-        "pnpm_config_store_dir": store or f"{cache}/pnpm/store",  # else pnpm 11 and later make one in the project
+        # Else pnpm 11 and later make one in the project.
+        "pnpm_config_store_dir": store or f"{cache}/pnpm/store",
         "YARN_GLOBAL_FOLDER": f"{cache}/yarn-berry",
         "GOMODCACHE": f"{cache}/go-mod",
         "GOFLAGS": "-modcacherw",  # without it, nobody could remove the private folder
@@ -45,7 +49,8 @@ def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict
     given = {name.lower() for name, value in env.items() if value}
     new = {name: value for name, value in wanted.items() if name.lower() not in given}
     options = env.get("MAVEN_OPTS", "")
-    if _MAVEN_REPOSITORY not in options and len(cache.split()) == 1:  # Maven splits its options at blanks
+    # Maven splits its options at blanks.
+    if _MAVEN_REPOSITORY not in options and len(cache.split()) == 1:
         new["MAVEN_OPTS"] = f"{options} {_MAVEN_REPOSITORY}{cache}/maven".lstrip()
     if not store:  # pnpm's store is there, and its programs are found on PATH all the same
         new["PNPM_HOME"] = f"{cache}/pnpm"
@@ -53,7 +58,9 @@ def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict
 
 
 def link_configurations(cache: str, home: str) -> None:
-    """Link the user's configuration of tools into private folders, where earlier processes may have put anything."""
+    """Link the user's configuration of tools into private folders, where earlier processes may have
+    put anything.
+    """
     for original, private, names in _CONFIGURATIONS:
         found = [name for name in names if exists(Path(home, original, name))]
         if found:

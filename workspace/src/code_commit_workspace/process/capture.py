@@ -1,4 +1,6 @@
-"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it arrives."""
+"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it
+arrives.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class HeadAndTail:
 
 
 class CappedFile:
-    """Writes its input to a file at once, at most `limit` bytes; keeps a tail of the rest and writes it at the end."""
+    """Writes its input to a file at once, at most `limit` bytes; keeps a tail of the rest and
+    writes it at the end.
+    """
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         tail = min(_TAIL_ON_DISK, limit // 2)
@@ -78,7 +82,9 @@ class CappedFile:
 class Output:
     """The output of a process: what a terminal would show in memory, all of it on disk."""
 
-    def __init__(self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int) -> None:
+    def __init__(
+        self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int
+    ) -> None:
         self._redacting = redactor.stream()
         self._rows = TerminalRows()
         self._redacting_rows = redactor.stream()  # overwriting may put a key together
@@ -104,12 +110,16 @@ class Output:
 
 
 class ProcessLog:
-    """The log of one process: its command, its output, and how it ended. It is written as output arrives.
+    """The log of one process: its command, its output, and how it ended.
+
+    It is written as output arrives.
 
     The result gets `in_memory` bytes of the output, the log `on_disk` bytes.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int) -> None:
+    def __init__(
+        self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int
+    ) -> None:
         self._redactor = redactor
         self._file = _new_file(path)
         self._note(f"{heading}\n\n--- output ---\n")
@@ -141,7 +151,8 @@ class ProcessLog:
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
-    # Unbuffered, so that the output of a killed run is kept; a write may accept only part of the data.
+    # Unbuffered, so that the output of a killed run is kept; a write may accept only part of the
+    # data.
     while data:
         data = data[file.write(data) :]
 

@@ -1,4 +1,6 @@
-"""Find the files in a project's folders that control git: `.gitignore` files, and nested repositories."""
+"""Find the files in a project's folders that control git: `.gitignore` files, and nested
+repositories.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,10 @@ FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 class CheckedFiles:
     """The files in folders that git does not ignore, relative to the root.
 
-    `rules` are `.gitignore` files, and the marks of caches. `folders` are the folders in which a new `.gitignore` would
-    count, ignored or not. `repositories` are folders with a `.git`. `links` are links with the name of a control file,
-    `special` are pipes, devices and sockets that git would open.
+    `rules` are `.gitignore` files, and the marks of caches. `folders` are the folders in which a
+    new `.gitignore` would count, ignored or not. `repositories` are folders with a `.git`. `links`
+    are links with the name of a control file, `special` are pipes, devices and sockets that git
+    would open.
     """
 
     rules: tuple[str, ...]
@@ -37,7 +40,8 @@ class CheckedFiles:
 class _Folder:
     """What is in a folder.
 
-    These are all names, those of links and of what is `special`, and the paths of the folders to search next.
+    These are all names, those of links and of what is `special`, and the paths of the folders to
+    search next.
     """
 
     names: frozenset[str] = frozenset()
@@ -51,7 +55,8 @@ def find_checked_files(
 ) -> CheckedFiles:
     """Find the control files below `root`, except in the folders `not_searched` at the root.
 
-    In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind one.
+    In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind
+    one.
     """
     rules: list[str] = []
     folders: set[str] = set()
@@ -107,10 +112,17 @@ def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
 def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
     try:
         with os.scandir(root / folder) as entries:
-            found = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
+            found = {
+                entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink())
+                for entry in entries
+            }
     except OSError:
         return _Folder()
-    special = (name for name in found.keys() & _READ if not any(found[name]) and not is_file(root / folder / name))
+    special = (
+        name
+        for name in found.keys() & _READ
+        if not any(found[name]) and not is_file(root / folder / name)
+    )
     inside = [name for name, (is_folder, _) in found.items() if is_folder and name != ".git"]
     if not folder:
         inside = [name for name in inside if name not in not_searched]

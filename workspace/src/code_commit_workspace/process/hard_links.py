@@ -1,7 +1,7 @@
 """Replace files of the project that have another name outside of it.
 
-uv and pnpm fill a project with hard links to the user's cache. A process that writes to such a file changes the cache,
-and with it every other project. So copies replace these files.
+uv and pnpm fill a project with hard links to the user's cache. A process that writes to such a file
+changes the cache, and with it every other project. So copies replace these files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from code_commit_workspace.errors import NotReady
 
 
 def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every file below `top` with its status. Do not follow links; leave out the folders `skip`."""
+    """Yield every file below `top` with its status.
+
+    Do not follow links; leave out the folders `skip`.
+    """
     ahead, left_out = [top], frozenset(skip)
     while ahead:
         try:
@@ -34,7 +37,9 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
 
 
 def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
-    """Return the files below `root` that have more names elsewhere, each as the list of its names below `root`."""
+    """Return the files below `root` that have more names elsewhere, each as the list of its names
+    below `root`.
+    """
     names: dict[tuple[int, int, int], list[str]] = {}
     for path, status in files_below(root, skip=skip):
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):

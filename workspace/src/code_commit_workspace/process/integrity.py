@@ -1,7 +1,9 @@
-"""Detect whether a process altered what checks the project: the build script, git's ignore rules, and our own folder.
+"""Detect whether a process altered what checks the project: the build script, git's ignore rules,
+and our own folder.
 
-Small files are compared by content, so that touching one is harmless. A file above 4 MiB, such as a rollup, is compared
-by inode, size and times: every change updates its ctime, which only root can set back.
+Small files are compared by content, so that touching one is harmless. A file above 4 MiB, such as a
+rollup, is compared by inode, size and times: every change updates its ctime, which only root can
+set back.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The state of one path. `digest` is empty for a large file, which is compared by its `stamp`."""
+    """The state of one path.
+
+    `digest` is empty for a large file, which is compared by its `stamp`.
+    """
 
     kind: str
     digest: bytes = b""
@@ -52,7 +57,10 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The state of all checked files at one moment. `time` is in nanoseconds, by the clock of files."""
+    """The state of all checked files at one moment.
+
+    `time` is in nanoseconds, by the clock of files.
+    """
 
     seals: dict[str, Seal]
     found: CheckedFiles
@@ -62,10 +70,11 @@ class Sealed:
 class IntegrityCheck:
     """Compares the files that check responses in the project at `root` before and after a process.
 
-    `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository whose top is above.
-    `ignored` returns which of some folders git ignores: a `.gitignore` in one of those has no effect. `state_hidden` is
-    whether processes cannot reach the state folder. `not_searched` are folders at the root that no change may touch
-    anyway, so no `.gitignore` in them counts.
+    `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository
+    whose top is above. `ignored` returns which of some folders git ignores: a `.gitignore` in one
+    of those has no effect. `state_hidden` is whether processes cannot reach the state folder.
+    `not_searched` are folders at the root that no change may touch anyway, so no `.gitignore` in
+    them counts.
     """
 
     def __init__(
@@ -90,9 +99,14 @@ class IntegrityCheck:
         self._state_hidden = state_hidden
 
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
-        """Record the current state. `folders` do not count as caches, even if they have the mark of one now."""
+        """Record the current state.
+
+        `folders` do not count as caches, even if they have the mark of one now.
+        """
         now = time.time_ns() - _CLOCK_TICK
-        found = find_checked_files(self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored)
+        found = find_checked_files(
+            self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored
+        )
         skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
         seals = {"": _place(self._root)}
         for name in (self._build_script, *found.rules):
@@ -109,22 +123,33 @@ class IntegrityCheck:
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
         after = self.seal(before.found.folders)
-        changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
-        # Caches and virtual environments have their own .gitignore; in a new folder, it affects no old file.
-        fresh_rules = {name for name in after.found.rules if folder_of(name) not in before.found.folders}
+        changed = {
+            name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))
+        }
+        # Caches and virtual environments have their own .gitignore; in a new folder, it affects no
+        # old file.
+        fresh_rules = {
+            name for name in after.found.rules if folder_of(name) not in before.found.folders
+        }
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
         for folder in set(after.found.repositories) - set(before.found.repositories):
-            changed = {name for name in changed if not name.startswith(f"{folder}/.git/")} | {f"{folder}/.git"}
+            changed = {name for name in changed if not name.startswith(f"{folder}/.git/")} | {
+                f"{folder}/.git"
+            }
         changed |= after.found.links - before.found.links
         changed |= self._made_set_uid(before.time)
         return tuple(sorted(_shown(name) for name in changed))
 
     def _made_set_uid(self, since: int) -> set[str]:
-        """Return the files below the root that became set-uid or set-gid after `since`, in nanoseconds."""
+        """Return the files below the root that became set-uid or set-gid after `since`, in
+        nanoseconds.
+        """
         return {
             self._name(path)
             for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",))
-            if status.st_mode & _SET_UID and stat.S_ISREG(status.st_mode) and status.st_ctime_ns >= since
+            if status.st_mode & _SET_UID
+            and stat.S_ISREG(status.st_mode)
+            and status.st_ctime_ns >= since
         }
 
     def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
@@ -140,7 +165,9 @@ class IntegrityCheck:
         seal = _seal(str(path))
         return {self._name(str(path)): seal} if seal else {}
 
-    def _below(self, top: Path, skip: str, *, modes: bool = False, follow: bool = True) -> dict[str, Seal]:
+    def _below(
+        self, top: Path, skip: str, *, modes: bool = False, follow: bool = True
+    ) -> dict[str, Seal]:
         """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 
         `follow` a link at the top, but none below.
@@ -196,11 +223,15 @@ def _seal(path: str, *, mode: bool = False) -> Seal | None:
         return Seal(kind, stamp=(info.st_ino,))
     content = _content(path)
     digest = b"" if content is None else blake2b(content).digest()
-    return Seal(kind, digest, (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))
+    return Seal(
+        kind, digest, (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    )
 
 
 def _content(path: str) -> bytes | None:
-    """Return the content of a regular file, also behind a link; None when it is large or unreadable."""
+    """Return the content of a regular file, also behind a link; None when it is large or
+    unreadable.
+    """
     try:
         with open_regular(path, follow=True) as file:
             return file.read(_LARGE + 1) if os.fstat(file.fileno()).st_size <= _LARGE else None

@@ -36,7 +36,9 @@ def interpreter_named(words: str) -> tuple[str, str]:
     return named if "/" in named else f"./{named}", "".join(argument)
 
 
-def require_interpreter(root: Path, script: str, words: str, hiding: Callable[[str], str], scripts: int = 0) -> None:
+def require_interpreter(
+    root: Path, script: str, words: str, hiding: Callable[[str], str], scripts: int = 0
+) -> None:
     """Check the interpreter that the first line of `script` names in `words`, and its own one.
 
     Relative paths begin at `root`, where builds start. `scripts` is how many scripts started this
@@ -114,7 +116,9 @@ class _Started:
     has_path: bool = True
 
 
-def _require_program_of_env(root: Path, script: str, argument: str, hiding: Callable[[str], str]) -> None:
+def _require_program_of_env(
+    root: Path, script: str, argument: str, hiding: Callable[[str], str]
+) -> None:
     """Check that the program which `env` would start is on PATH, if that is plain.
 
     Raises:

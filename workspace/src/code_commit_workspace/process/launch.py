@@ -1,4 +1,6 @@
-"""Start a process under our supervisor, which ends it and everything that it started, including daemons."""
+"""Start a process under our supervisor, which ends it and everything that it started, including
+daemons.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,11 @@ from code_commit_workspace.process.own_python import isolated_python
 from code_commit_workspace.process.seccomp import filter_here
 from code_commit_workspace.words import count_of
 
-# Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
-_SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
+# Imported as a module, to use its bytecode; last on the path, because the standard library has no
+# such name.
+_SUPERVISOR = (
+    "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
+)
 _FOLDER = str(Path(__file__).parent)
 _STATUS_LIMIT = 4096  # bytes; bubblewrap writes less
 _PATIENCE = 60.0  # seconds for the supervisor to end
@@ -28,12 +33,14 @@ _PATIENCE = 60.0  # seconds for the supervisor to end
 class Process:
     """A process and everything that it started. As a context manager, it ends all of them on exit.
 
-    `stdout`, `stderr` and `status` are pipes to read; with `one_output`, `stderr` is the pipe of `stdout`. Call `wait`,
-    or pass data from `status` to `feed_status`; at its end of file, all processes have ended. `exit_code` is None while
-    the process runs and if it was killed, `signal` is the signal that ended it, `trouble` describes another failure.
-    `ran` is whether the process started in its sandbox, if any.
+    `stdout`, `stderr` and `status` are pipes to read; with `one_output`, `stderr` is the pipe of
+    `stdout`. Call `wait`, or pass data from `status` to `feed_status`; at its end of file, all
+    processes have ended. `exit_code` is None while the process runs and if it was killed, `signal`
+    is the signal that ended it, `trouble` describes another failure. `ran` is whether the process
+    started in its sandbox, if any.
 
-    If our own process ends in any way, the pipe to the supervisor breaks, and the supervisor ends, too.
+    If our own process ends in any way, the pipe to the supervisor breaks, and the supervisor ends,
+    too.
     """
 
     def __init__(
@@ -46,7 +53,8 @@ class Process:
         stdin: bytes | None,
         one_output: bool = False,
     ) -> None:
-        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` creates, or without one.
+        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` creates, or
+        without one.
 
         With `stdin` None, stdin is a pipe to write to.
 
@@ -126,7 +134,9 @@ class Process:
         with selectors.DefaultSelector() as selector:
             selector.register(self.status, selectors.EVENT_READ)
             while True:
-                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                if not selector.select(
+                    None if deadline is None else max(0.0, deadline - time.monotonic())
+                ):
                     raise TimeoutError
                 data = os.read(self.status, _STATUS_LIMIT)
                 if not data:
@@ -200,7 +210,9 @@ def _file(name: str, content: bytes) -> int:
 
 
 def _is_set_uid(program: str) -> bool:
-    """Return whether bubblewrap needs set-uid, which has no effect in a process that gave up new privileges."""
+    """Return whether bubblewrap needs set-uid, which has no effect in a process that gave up new
+    privileges.
+    """
     return bool(Path(program).stat().st_mode & stat.S_ISUID)
 
 
@@ -219,7 +231,9 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
 
 
 def _input(stdin: bytes | None) -> AbstractContextManager[IO[bytes] | int]:
-    """Return an unnamed file with the bytes `stdin`: unlike with a pipe, we never wait for a reader."""
+    """Return an unnamed file with the bytes `stdin`: unlike with a pipe, we never wait for a
+    reader.
+    """
     if not stdin:
         return nullcontext(subprocess.PIPE if stdin is None else subprocess.DEVNULL)
     import tempfile

@@ -1,6 +1,8 @@
-"""Find where the machine shows a file a second time, or the processes of the host: bind mounts and other procfs.
+"""Find where the machine shows a file a second time, or the processes of the host: bind mounts and
+other procfs.
 
-Containers and virtual machines often show the whole disk at a second place, and a chroot has a `/proc` of its own.
+Containers and virtual machines often show the whole disk at a second place, and a chroot has a
+`/proc` of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ _OF_PROCESSES = {"proc": "/proc", "mqueue": "/dev"}
 
 @dataclass(frozen=True, slots=True)
 class MountPoint:
-    """A line of the mount table: at `path`, the file system of `kind` on `device` is seen from its folder `top`."""
+    """A line of the mount table: at `path`, the file system of `kind` on `device` is seen from its
+    folder `top`.
+    """
 
     path: str
     kind: str
@@ -28,7 +32,9 @@ class MountPoint:
 
 
 def read_mount_table() -> list[MountPoint]:
-    """Return the mounts of this process, as in proc_pid_mountinfo(5); nothing where no system tells."""
+    """Return the mounts of this process, as in proc_pid_mountinfo(5); nothing where no system
+    tells.
+    """
     try:
         with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
             return [parse_mount(line) for line in file]
@@ -86,7 +92,9 @@ def _by_path(table: list[MountPoint]) -> dict[str, MountPoint]:
 
 
 def views_of_processes(table: list[MountPoint]) -> Iterator[str]:
-    """Yield where the processes or messages of the host are seen besides the places that the sandbox replaces."""
+    """Yield where the processes or messages of the host are seen besides the places that the
+    sandbox replaces.
+    """
     for mount in table:
         own = _OF_PROCESSES.get(mount.kind)
         if own and not within(mount.path, own):

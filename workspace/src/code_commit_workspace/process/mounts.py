@@ -1,9 +1,11 @@
 """Turn mounts, which say what a sandboxed process sees at a path, into arguments of bubblewrap.
 
-Everything is read-only unless a mount says otherwise. A process could remove a mount by renaming a folder above it; so
-the folders between a writable folder and a mount in it are mounted onto themselves.
+Everything is read-only unless a mount says otherwise. A process could remove a mount by renaming a
+folder above it; so the folders between a writable folder and a mount in it are mounted onto
+themselves.
 
-What is hidden stays hidden, whatever the mounts say: `arrange` leaves out or refuses every mount that would show it.
+What is hidden stays hidden, whatever the mounts say: `arrange` leaves out or refuses every mount
+that would show it.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ MOST_WORDS = 8000
 class Mount:
     """What a process sees at `path`, a real path.
 
-    It sees `source`, by default the same path; if "hidden", an empty file or folder instead of `source`.
+    It sees `source`, by default the same path; if "hidden", an empty file or folder instead of
+    `source`.
 
-    `origin` is who asks for it: the project shows its own files, code-commit its private folders, the machine its
-    files, unchanged, at the same place or in a cache; only the user's own configuration shows what is hidden.
+    `origin` is who asks for it: the project shows its own files, code-commit its private folders,
+    the machine its files, unchanged, at the same place or in a cache; only the user's own
+    configuration shows what is hidden.
     """
 
     path: str
@@ -44,7 +48,11 @@ class Mount:
 
     def below(self, path: str) -> str | None:
         """Return the path outside that a process sees at `path`, which is in this mount."""
-        return None if self.shown is None else os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
+        return (
+            None
+            if self.shown is None
+            else os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,8 @@ def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> 
     `root` is the project, `private` the folder of the private folders, `empty` an empty file.
 
     Raises:
-        NotReady: a mount would show what is hidden or what its origin may not show; or there are too many.
+        NotReady: a mount would show what is hidden or what its origin may not show; or there are
+            too many.
         OSError: a mount point in a private folder cannot be created.
     """
     wanted = {mount.path: mount for mount in mounts}
@@ -96,7 +105,9 @@ def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> 
 
 
 def _changes_something(mount: Mount, above: Mount) -> bool:
-    """Return whether a process sees something else with `mount` than with `above` alone, in which it is."""
+    """Return whether a process sees something else with `mount` than with `above` alone, in which
+    it is.
+    """
     behind = above.below(mount.path)
     if mount.kind == "hidden":
         return behind == (mount.source or mount.path)  # else nothing of it is seen there
@@ -106,7 +117,8 @@ def _changes_something(mount: Mount, above: Mount) -> bool:
 
 
 def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, private: str) -> None:
-    """Check that no mount of `done` shows a `hidden` path, and that each shows only what its origin may show.
+    """Check that no mount of `done` shows a `hidden` path, and that each shows only what its origin
+    may show.
 
     Raises:
         NotReady: one does not.
@@ -126,7 +138,8 @@ def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, privat
                     fault = f"with {path} in it, which is hidden"
         if fault:
             raise NotReady(
-                f"{mount.path} would show {mount.shown}, {fault}", hint="remove the link or setting that leads there"
+                f"{mount.path} would show {mount.shown}, {fault}",
+                hint="remove the link or setting that leads there",
             )
 
 
@@ -160,7 +173,9 @@ def _covers_of_copies(mounts: Iterable[Mount]) -> list[Mount]:
     """Return what hides a hidden path also where another mount shows it, at a second place."""
     mounts = list(mounts)
     hidden = [mount.path for mount in mounts if mount.kind == "hidden"]
-    copies = [mount for mount in mounts if mount.kind != "hidden" and mount.source not in {"", mount.path}]
+    copies = [
+        mount for mount in mounts if mount.kind != "hidden" and mount.source not in {"", mount.path}
+    ]
     return [
         Mount(f"{copy.path}{path[len(copy.source) :]}", "hidden", path)
         for copy in copies

@@ -1,4 +1,6 @@
-"""Remove the private caches of projects that are gone, or that were not built in the sandbox for a month."""
+"""Remove the private caches of projects that are gone, or that were not built in the sandbox for a
+month.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def remove_old_caches(place: Path) -> None:
 def _remove(place: Path) -> None:
     with suppress(OSError):
         with locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):  # no run begins meanwhile
-            for folder in [entry for entry in place.iterdir() if _NAME.fullmatch(entry.name) and _is_old(entry)]:
+            for folder in [
+                entry for entry in place.iterdir() if _NAME.fullmatch(entry.name) and _is_old(entry)
+            ]:
                 folder.rename(place / f"{_REMOVED}{uuid4().hex}")
         for folder in place.glob(f"{_REMOVED}*"):
             if not folder.is_symlink():

@@ -1,4 +1,6 @@
-"""Find folders that `sandbox.writable` must not open: a build could put a program there that runs outside."""
+"""Find folders that `sandbox.writable` must not open: a build could put a program there that runs
+outside.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def fault_of_opening(
 ) -> tuple[str, str] | None:
     """Return why no process may write to `opened`, a real path, and what to do about it; or None.
 
-    `hidden` are the paths that no process sees, existing or not; `private` is the folder of the private folders.
+    `hidden` are the paths that no process sees, existing or not; `private` is the folder of the
+    private folders.
     """
     missing = [path for path in (*hidden, *credential_stores(homes)) if not os.path.lexists(path)]
     held = next((path for path in (*homes, *missing, private) if within(path, opened)), "")
@@ -37,7 +40,9 @@ def fault_of_opening(
         *passed, last = places_on_way(path)
         links = [place for place in passed if os.path.islink(place)]  # noqa: PTH114 - a text
         # A folder of PATH that exists is mounted read-only, with the programs in it.
-        planted = [last] if not exists(last) or not (is_folder(last) or _is_kept(last, searched)) else []
+        planted = (
+            [last] if not exists(last) or not (is_folder(last) or _is_kept(last, searched)) else []
+        )
         if any(within(each, opened) for each in (*links, *planted)):
             return (
                 f"holds what {path} on PATH leads to, so that a build could put a program there",

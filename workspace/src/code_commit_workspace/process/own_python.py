@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Mapping
 
-# Folders from which Python runs code, also in compiled form. A relative one would be in the project.
+# Folders from which Python runs code, also in compiled form. A relative one would be in the
+# project.
 _FOLDERS = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
 
 

@@ -26,7 +26,8 @@ _RUN = "run-"
 class PrivateFolders:
     """The private folders of one run in the project at `root`, a real path.
 
-    `cache` is kept for the next run; `close` removes `temporary`, `other_temporary` and the file `empty`.
+    `cache` is kept for the next run; `close` removes `temporary`, `other_temporary` and the file
+    `empty`.
     """
 
     def __init__(self, root: str, environ: Mapping[str, str]) -> None:
@@ -38,7 +39,8 @@ class PrivateFolders:
         place = private_place(root, environ)
         try:
             folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
-            for each in (place.parent.parent, place.parent, place):  # `parents` have the umask's mode
+            # `parents` have the umask's mode.
+            for each in (place.parent.parent, place.parent, place):
                 if not exists(each):
                     each.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked(place, fcntl.LOCK_SH):  # `old_caches` removes none meanwhile
@@ -90,8 +92,8 @@ def home_folder(environ: Mapping[str, str]) -> str:
 def make_mount_point(base: str, path: str, *, folder: bool) -> None:
     """Create the folder or file `path` below `base`, with all folders above it.
 
-    Earlier processes could write to `base`, so replace links and files that they left in the way, and open the folders
-    that they closed.
+    Earlier processes could write to `base`, so replace links and files that they left in the way,
+    and open the folders that they closed.
 
     Raises:
         OSError: it cannot be created.
@@ -113,13 +115,22 @@ def _make_mount_point(base: str, path: str, *, folder: bool) -> None:
             handle = below
         if not folder:
             _remove_unless(stat.S_ISREG, name, handle)
-            os.close(os.open(name, os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle))
+            os.close(
+                os.open(
+                    name,
+                    os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC,
+                    0o600,
+                    dir_fd=handle,
+                )
+            )
     finally:
         os.close(handle)
 
 
 def _open_anyway(parent: int, name: str) -> int:
-    """Return a handle on the folder `name`, which is no link, as `open_folder` does; let its owner enter it."""
+    """Return a handle on the folder `name`, which is no link, as `open_folder` does; let its owner
+    enter it.
+    """
     try:
         return open_folder(parent, name)
     except PermissionError:

@@ -16,8 +16,9 @@ from code_commit_workspace.files.way_of_path import places_on_way
 def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
 
-    Skip programs in the project at `root`, such as in a virtual environment, and in `writable` folders, and those to
-    which a link in them leads: a build can choose the program there, and we would run it outside of the sandbox.
+    Skip programs in the project at `root`, such as in a virtual environment, and in `writable`
+    folders, and those to which a link in them leads: a build can choose the program there, and we
+    would run it outside of the sandbox.
     """
     changed = _real(root, writable)
     for folder in trusted_path(root, writable=writable).split(os.pathsep):
@@ -45,11 +46,14 @@ def require_program(name: str, root: Path, writable: Iterable[str | Path] = ()) 
 
 
 def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | Path] = ()) -> str:
-    """Return `path` (default: PATH) without relative folders, and without those in the project or a `writable` one.
+    """Return `path` (default: PATH) without relative folders, and without those in the project or a
+    `writable` one.
 
     A folder to which a link in one of those leads is left out, too.
     """
-    return _trusted(_real(root, writable), os.pathsep.join(os.get_exec_path()) if path is None else path)
+    return _trusted(
+        _real(root, writable), os.pathsep.join(os.get_exec_path()) if path is None else path
+    )
 
 
 def _real(root: Path, writable: Iterable[str | Path]) -> tuple[str, ...]:
@@ -64,12 +68,15 @@ def _trusted(changed: tuple[str, ...], path: str) -> str:
 
 
 def leads_through(path: str, folders: Iterable[str]) -> bool:
-    """Return whether an absolute `path` ends in one of `folders`, or whether something in one decides where it ends.
+    """Return whether an absolute `path` ends in one of `folders`, or whether something in one
+    decides where it ends.
 
     `folders` are real paths.
     """
     *passed, last = places_on_way(path)
-    return any(within(last, folder) or any(_is_in(place, folder) for place in passed) for folder in folders)
+    return any(
+        within(last, folder) or any(_is_in(place, folder) for place in passed) for folder in folders
+    )
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 _VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
-_USER = re.compile(r"(?:[^:/?#@]*://)?([^:/?#@]*):([^/?#]*)@")  # `user:password@`, with or without `http://` before it
+# `user:password@`, with or without `http://` before it.
+_USER = re.compile(r"(?:[^:/?#@]*://)?([^:/?#@]*):([^/?#]*)@")
 _SHORTEST = 8  # like a key: replacing a shorter text would damage other texts
 
 

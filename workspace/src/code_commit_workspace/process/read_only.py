@@ -22,16 +22,38 @@ _LINES_BEFORE = 3  # cargo prints the path above the reason
 _DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders that many programs share
 # Files and folders from which other programs run code outside of the sandbox: no advice names them.
 _RUN_BY_OTHERS = (
-    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
-    *(".gitconfig", ".config/git", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d"),
+    *(
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_logout",
+        ".profile",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+    ),
+    *(
+        ".gitconfig",
+        ".config/git",
+        ".config/fish",
+        ".config/systemd",
+        ".config/autostart",
+        ".config/environment.d",
+    ),
     *(".local/bin", ".local/lib", ".cargo/bin", ".pyenv", ".vim", ".vimrc", "bin"),
 )
 
 
 def read_only_advice(
-    output: str, *, project: str, homes: Sequence[str], writable: Iterable[str], may_open: Callable[[str], bool]
+    output: str,
+    *,
+    project: str,
+    homes: Sequence[str],
+    writable: Iterable[str],
+    may_open: Callable[[str], bool],
 ) -> str:
-    """Return one line with what the user can do if `output` shows a failed write to a read-only place; else "".
+    """Return one line with what the user can do if `output` shows a failed write to a read-only
+    place; else "".
 
     `~` is the first of `homes`; `may_open` returns whether `sandbox.writable` may name a folder.
     """
@@ -44,11 +66,15 @@ def read_only_advice(
             if found and not within(found, project):
                 return _how_to_open(found, homes, may_open)
             kept = "other files of the project" if found else "everything outside the project"
-            return f"the sandbox keeps .git, build.sh and {kept} read-only: {' '.join(line.split())}"
+            return (
+                f"the sandbox keeps .git, build.sh and {kept} read-only: {' '.join(line.split())}"
+            )
         if _ABSENT.search(line):
             for path in _paths(line):
                 home = _home(path, homes)  # a home folder may lie in /tmp
-                outside = not any(within(path, each) for each in opened if within(each, home or "/"))
+                outside = not any(
+                    within(path, each) for each in opened if within(each, home or "/")
+                )
                 if outside and not exists(path) and (home or "mkdir" in line):
                     return _how_to_open(path, homes, may_open)
     return ""
@@ -82,12 +108,16 @@ def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool
 
 
 def _folders(path: str, home: str) -> Iterator[str]:
-    """Yield the folders that could be opened for a write to `path`: in a home folder, the outermost first."""
+    """Yield the folders that could be opened for a write to `path`: in a home folder, the outermost
+    first.
+    """
     if not home:
         yield str(Path(path).parent)
         return
     parts = Path(path).relative_to(home).parts
     for depth in range(_DEEP.get(parts[0], 1) if parts else 1, len(parts) + 1):
         folder = Path(home, *parts[:depth])
-        if not any(within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS) and not is_file(folder):
+        if not any(
+            within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS
+        ) and not is_file(folder):
             yield str(folder)

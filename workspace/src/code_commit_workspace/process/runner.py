@@ -53,7 +53,8 @@ class ProcessRunner:
         redactor: keeps live keys out of logs and results, and finds them in the environment.
         private_folder: hidden from processes; `state_folder` is below it.
         build_script: read-only and checked, like `.gitignore` files and `.git`.
-        protected: other paths that are read-only and checked: git's folders of a linked worktree or a repository above.
+        protected: other paths that are read-only and checked: git's folders of a linked worktree or
+            a repository above.
         ignored: returns which of some folders (relative to the root) git ignores.
         not_searched: see `IntegrityCheck`.
     """
@@ -137,14 +138,17 @@ class ProcessRunner:
 
     @cached_property
     def _linked(self) -> list[list[str]]:
-        return linked_elsewhere(os.path.realpath(self._root), skip=[os.path.realpath(self._root / ".git")])
+        return linked_elsewhere(
+            os.path.realpath(self._root), skip=[os.path.realpath(self._root / ".git")]
+        )
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
         """Return the isolation of the next process.
 
         Raises:
-            NotReady: the settings require isolation that does not work here; or it works, but not for this project.
+            NotReady: the settings require isolation that does not work here; or it works, but not
+                for this project.
         """
         if self._settings.mode == "off":
             return "off"
@@ -192,13 +196,15 @@ class ProcessRunner:
         stdin: bytes = b"",
         isolation_required: bool = False,
     ) -> ProcessResult:
-        """Run `argv` in the project until it ends or `timeout` seconds pass; nothing that it started keeps running.
+        """Run `argv` in the project until it ends or `timeout` seconds pass; nothing that it
+        started keeps running.
 
-        As in a shell, the exit code is 127 for a missing command, and 126 for one that cannot be executed. In the
-        sandbox, it is 128 + N after signal N, because bubblewrap reports no more.
+        As in a shell, the exit code is 127 for a missing command, and 126 for one that cannot be
+        executed. In the sandbox, it is 128 + N after signal N, because bubblewrap reports no more.
 
         Raises:
-            NotReady: the project is gone, bash is missing, or isolation is required but does not work here.
+            NotReady: the project is gone, bash is missing, or isolation is required but does not
+                work here.
             OSError: the log cannot be written.
             Interrupted: the runner was closed.
         """
@@ -213,7 +219,11 @@ class ProcessRunner:
             output = record.finish()
             # Without a sandbox, the log may be among the files that are compared.
             tampered = tuple(name for name in ready.altered() if self._root / name != log)
-            record.end("\n".join([str(ending), *(f"changed a protected file: {name}" for name in tampered)]))
+            record.end(
+                "\n".join(
+                    [str(ending), *(f"changed a protected file: {name}" for name in tampered)]
+                )
+            )
         if ending.sandbox_failed:
             raise NotReady(
                 f"the sandbox could not be set up: {output.decode('utf-8', 'replace').strip()}",
@@ -232,7 +242,9 @@ class ProcessRunner:
             advice=advice,
         )
 
-    def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
+    def start(
+        self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False
+    ) -> RunningProcess:
         """Start `argv` in the project and return it with pipes; `env` is added to its environment.
 
         Raises:
@@ -242,7 +254,14 @@ class ProcessRunner:
         ready = self._get_ready(argv, isolation_required=isolation_required)
         from code_commit_workspace.process.running import start
 
-        return start(ready.argv, ready.wrapper, self._root, ready.env | dict(env), ready.altered, self._under_way)
+        return start(
+            ready.argv,
+            ready.wrapper,
+            self._root,
+            ready.env | dict(env),
+            ready.altered,
+            self._under_way,
+        )
 
     def close(self) -> None:
         """End the running processes and start no new ones; callable from any thread."""
@@ -258,7 +277,8 @@ class ProcessRunner:
 
     def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
         with ExitStack() as ends:
-            with uninterrupted():  # Ctrl-C would lose the process or its output until all ends are set
+            # Ctrl-C would lose the process or its output until all ends are set.
+            with uninterrupted():
                 try:
                     process = Process(
                         ready.argv,
@@ -288,11 +308,16 @@ class ProcessRunner:
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
         if isinstance(argv, str):  # also a sequence, of letters
-            raise TypeError(f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}")
+            raise TypeError(
+                f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}"
+            )
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
         if not is_folder(self._root):
-            raise NotReady(f"the project folder {self._root} is gone", hint="change to the project, then run again")
+            raise NotReady(
+                f"the project folder {self._root} is gone",
+                hint="change to the project, then run again",
+            )
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
             reason = self._sandbox.why_not()
@@ -311,10 +336,16 @@ class ProcessRunner:
             self._linked = []
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
-        return _Ready(argv, env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
+        return _Ready(
+            argv,
+            env,
+            partial(integrity.altered, sealed),
+            self._sandbox.wrapper() if isolated else None,
+        )
 
     def _unchangeable(self) -> Iterator[str]:
-        # Mounting more takes too long at every start; the others are only compared before and after.
+        # Mounting more takes too long at every start; the others are only compared before and
+        # after.
         yield from (*self._read_only, *self._sealed.found.rules[:_MOST_RULES])
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
@@ -328,7 +359,10 @@ class ProcessRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """How to start a process; `wrapper` is None without a sandbox. `altered` returns afterwards what it altered."""
+    """How to start a process; `wrapper` is None without a sandbox.
+
+    `altered` returns afterwards what it altered.
+    """
 
     argv: Sequence[str]
     env: dict[str, str]
@@ -353,8 +387,11 @@ class _Ending:
         return f"{ending}\n{self.trouble}" if self.trouble else ending
 
 
-def _without_keys(environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings) -> dict[str, str]:
-    """Return `environment` without the secret variables of `settings`, and without values that hold a key.
+def _without_keys(
+    environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings
+) -> dict[str, str]:
+    """Return `environment` without the secret variables of `settings`, and without values that hold
+    a key.
 
     A proxy keeps its password: a build needs it for the network.
     """
@@ -363,7 +400,9 @@ def _without_keys(environment: Mapping[str, str], redactor: Redactor, settings: 
         for name, value in environment.items()
         if name not in settings.secret_variables
         and not name.startswith(settings.secret_prefixes)
-        and not redactor.holds_key(os.fsencode(without_password(value) if is_proxy(name) else value))
+        and not redactor.holds_key(
+            os.fsencode(without_password(value) if is_proxy(name) else value)
+        )
     }
 
 
@@ -394,6 +433,8 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read what is left of an ended process's output, without waiting for other processes that hold the pipe open."""
+    """Read what is left of an ended process's output, without waiting for other processes that hold
+    the pipe open.
+    """
     waiting = int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
     record.output.feed(os.read(process.stdout, waiting))

@@ -24,7 +24,9 @@ def start(
     altered: Callable[[], tuple[str, ...]],
     under_way: UnderWay,
 ) -> RunningProcess:
-    """Start `argv` in `root`, in the sandbox that `wrapper` creates. `altered` returns at the end what it altered.
+    """Start `argv` in `root`, in the sandbox that `wrapper` creates.
+
+    `altered` returns at the end what it altered.
 
     Raises:
         NotReady: it cannot be started.
@@ -51,11 +53,13 @@ def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
 class RunningProcess:
     """A running process: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
 
-    As a context manager, it ends the process and everything that it started on exit. After that, `tampered` names the
-    files that check the project and that were altered meanwhile.
+    As a context manager, it ends the process and everything that it started on exit. After that,
+    `tampered` names the files that check the project and that were altered meanwhile.
     """
 
-    def __init__(self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack) -> None:
+    def __init__(
+        self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack
+    ) -> None:
         self.stdin, self.stdout, self.stderr = process.pipes
         self.tampered: tuple[str, ...] = ()
         self._process = process

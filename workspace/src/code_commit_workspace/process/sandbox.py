@@ -1,8 +1,9 @@
-"""The sandbox: bubblewrap, with a view of the machine in which only the project and private folders are writable.
+"""The sandbox: bubblewrap, with a view of the machine in which only the project and private folders
+are writable.
 
-Keys are hidden, and files that check the next response are read-only. A process has its own process table, so that it
-sees no other process and no child survives it, its own terminals, its own shared memory, and no access to services that
-could start programs outside.
+Keys are hidden, and files that check the next response are read-only. A process has its own process
+table, so that it sees no other process and no child survives it, its own terminals, its own shared
+memory, and no access to services that could start programs outside.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Sandbox:
         hidden: files and folders that no process may see.
         read_only: returns the names of files and folders in the project that no process may change.
         protected: other paths that no process may change.
-        repositories: returns the names of folders of nested git repositories; no process may change their `.git`.
+        repositories: returns the names of folders of nested git repositories; no process may change
+            their `.git`.
         writable, readable: files and folders that the user opens, besides the project.
 
     Paths that do not exist are left out.
@@ -82,12 +84,16 @@ class Sandbox:
         """Check that a sandbox can protect anything at all.
 
         Raises:
-            NotReady: the project is or holds a home folder, or is in a hidden folder; or the user opened a folder that
-                contains hidden files.
+            NotReady: the project is or holds a home folder, or is in a hidden folder; or the user
+                opened a folder that contains hidden files.
         """
         for folder in ("/", *homes()):
             if within(folder, self._root):
-                what = "is the root of the file system" if folder == "/" else f"is or holds the home folder {folder}"
+                what = (
+                    "is the root of the file system"
+                    if folder == "/"
+                    else f"is or holds the home folder {folder}"
+                )
                 raise NotReady(
                     f"the project {self._root} {what}: the sandbox cannot protect it",
                     hint="work in a subfolder, or pass --sandbox off",
@@ -109,7 +115,10 @@ class Sandbox:
                 fault = "is a socket: what listens there acts outside of the sandbox"
             else:
                 continue
-            raise NotReady(f"{opened}, which [sandbox] opens, {fault}", hint="remove it from your configuration")
+            raise NotReady(
+                f"{opened}, which [sandbox] opens, {fault}",
+                hint="remove it from your configuration",
+            )
         for opened in self._project.writable:
             if found := self._fault_of_opening(opened, homes()):
                 raise NotReady(f"sandbox.writable: {opened} {found[0]}", hint=found[1])
@@ -117,7 +126,10 @@ class Sandbox:
     def _fault_of_opening(self, opened: str, home_folders: Sequence[str]) -> tuple[str, str] | None:
         hidden = [str(path) for path in self._project.hidden]
         return fault_of_opening(
-            opened, homes=home_folders, hidden=hidden, private=str(private_place(self._root, os.environ))
+            opened,
+            homes=home_folders,
+            hidden=hidden,
+            private=str(private_place(self._root, os.environ)),
         )
 
     def why_not(self) -> str:
@@ -140,11 +152,17 @@ class Sandbox:
         return self._answer
 
     def wrapper(self) -> list[str]:
-        """Return the command that runs the arguments after `--` in the sandbox. Call `why_not` first."""
+        """Return the command that runs the arguments after `--` in the sandbox.
+
+        Call `why_not` first.
+        """
         return self._command
 
     def may_hide(self, path: str) -> bool:
-        """Return whether processes may not see an absolute path. Unlike `place_hiding`, this tries nothing."""
+        """Return whether processes may not see an absolute path.
+
+        Unlike `place_hiding`, this tries nothing.
+        """
         areas = ("/tmp", "/var/tmp", *(f"{home}/.cache" for home in homes()))  # noqa: S108 - they become private
         for way in _ways(path):
             in_area = any(within(way, area) for area in areas) and not within(way, self._root)
@@ -155,7 +173,9 @@ class Sandbox:
     def place_hiding(self, path: str) -> str:
         """Return the mount that hides the file `path`, or an empty text. Call `why_not` first."""
         for way in _ways(path):
-            mount = next((found for folder in _above(way) if (found := self._mounted.get(folder))), None)
+            mount = next(
+                (found for folder in _above(way) if (found := self._mounted.get(folder))), None
+            )
             shown = mount.below(way) if mount else way
             if mount and (shown is None or not exists(shown)):
                 return mount.path
@@ -179,7 +199,9 @@ class Sandbox:
             return not inside and self._fault_of_opening(os.path.realpath(folder), known) is None
 
         writable = ("/tmp", "/var/tmp", self._cache, *self._project.writable)  # noqa: S108 - they are private
-        return read_only_advice(output, project=self._root, homes=known, writable=writable, may_open=may_open)
+        return read_only_advice(
+            output, project=self._root, homes=known, writable=writable, may_open=may_open
+        )
 
     def close(self) -> None:
         """Remove the temporary folders."""
@@ -189,8 +211,8 @@ class Sandbox:
     def _prove(self) -> str:
         """Prepare the command, try it, and return why it does not work on this machine, or "".
 
-        If it fails, bubblewrap without the mounts shows whether the machine is the reason: a project must not be able
-        to switch the sandbox off.
+        If it fails, bubblewrap without the mounts shows whether the machine is the reason: a
+        project must not be able to switch the sandbox off.
 
         Raises:
             NotReady: it works on this machine, but cannot hold this project.
@@ -213,7 +235,9 @@ class Sandbox:
         raise fault
 
     def _try(self, bases: Iterable[list[str]]) -> NotReady | None:
-        """Set the command to the first of `bases` that works with the mounts; return why none does, or None."""
+        """Set the command to the first of `bases` that works with the mounts; return why none does,
+        or None.
+        """
         try:
             mounts = self._mounts()
         except NotReady as error:
@@ -230,7 +254,9 @@ class Sandbox:
         return self._refusal(failures[0], "remove what is in the way")
 
     def _refusal(self, reason: str, hint: str) -> NotReady:
-        return NotReady(f"no sandbox for {self._root}: {reason}", hint=f"{hint}, or pass --sandbox off")
+        return NotReady(
+            f"no sandbox for {self._root}: {reason}", hint=f"{hint}, or pass --sandbox off"
+        )
 
     def _mounts(self) -> list[str]:
         self._folders = PrivateFolders(self._root, os.environ)
@@ -239,7 +265,9 @@ class Sandbox:
         view = view_of(self._project, self._folders)
         self._cache, self._store = view.cache, view.store
         self.unprotected = view.unprotected or why_unfiltered()
-        arranged = arrange(view.mounts, root=self._root, private=str(private), empty=self._folders.empty)
+        arranged = arrange(
+            view.mounts, root=self._root, private=str(private), empty=self._folders.empty
+        )
         self._mounted = arranged.mounts
         link_configurations(self._folders.cache, home_folder(os.environ))
         return arranged.arguments

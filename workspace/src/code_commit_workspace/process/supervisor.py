@@ -1,17 +1,19 @@
 """Run a command, and end all its descendants when the command ends or when our parent goes away.
 
-This is a separate program, so that all its children belong to the command. Its arguments are CONTROL STATUS SCOPE
-COMMAND... The SCOPE is "all", or for a command in a sandbox, "sandbox" or "set-uid": then the command possesses no key
-of the session. With "sandbox", no signal and no abstract socket reaches other processes, if the kernel supports that; a
-set-uid program would not work so. As a "child subreaper" (prctl(2), Linux), it becomes the parent of every daemon that
-tries to detach; elsewhere it can only end the command's process group. A command without a sandbox could kill its
-parent, so it gets another one.
+This is a separate program, so that all its children belong to the command. Its arguments are
+CONTROL STATUS SCOPE COMMAND... The SCOPE is "all", or for a command in a sandbox, "sandbox" or
+"set-uid": then the command possesses no key of the session. With "sandbox", no signal and no
+abstract socket reaches other processes, if the kernel supports that; a set-uid program would not
+work so. As a "child subreaper" (prctl(2), Linux), it becomes the parent of every daemon that tries
+to detach; elsewhere it can only end the command's process group. A command without a sandbox could
+kill its parent, so it gets another one.
 
-CONTROL is a pipe: at its end of file, all processes are killed. STATUS is a pipe that receives lines: `pid N` of the
-command; `exit N` or `signal N` at its end; `cannot N why`, with a shell's exit code, if it could not start; `left N` if
-processes of another user did not die.
+CONTROL is a pipe: at its end of file, all processes are killed. STATUS is a pipe that receives
+lines: `pid N` of the command; `exit N` or `signal N` at its end; `cannot N why`, with a shell's
+exit code, if it could not start; `left N` if processes of another user did not die.
 
-Every build waits for it to start, so it imports only what it needs, not even `signal` and `pathlib`.
+Every build waits for it to start, so it imports only what it needs, not even `signal` and
+`pathlib`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446  # system calls, with the same numbers on every architecture but alpha
+# System calls, with the same numbers on every architecture but alpha.
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _KEYCTL = {"x86_64": 250, "aarch64": 219}  # its number, for a Python of 64 bits
 _JOIN_SESSION_KEYRING = 1
 _RULESET_VERSION = 1  # a flag: return the version of the interface
@@ -38,12 +41,15 @@ _SIGSTOP = 19  # its number on Linux; not sent elsewhere
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
 _PATIENCE = 3.0  # seconds for processes that cannot be killed to end
-_PAUSE, _SLOWER = 0.0005, 1.1  # seconds between the first checks of killed processes, and how much longer each next one
+# Seconds between the first checks of killed processes, and how much longer each next one.
+_PAUSE, _SLOWER = 0.0005, 1.1
 _POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
 
 def main(control: str, status: str, scope: str, *command: str) -> NoReturn:
-    """Supervise `command`, then exit at once: Python's own shutdown takes longer than many commands."""
+    """Supervise `command`, then exit at once: Python's own shutdown takes longer than many
+    commands.
+    """
     if scope != "all":
         _join_fresh_keyring()  # its children inherit this
     _supervise(int(control), int(status), list(command), isolated=scope == "sandbox")
@@ -69,7 +75,10 @@ def _supervise(control: int, status: int, command: list[str], *, isolated: bool)
 
 
 def _run_apart(command: list[str], status: int) -> int:
-    """Start `command` below another process, which reports its end. The command can find and kill only that parent."""
+    """Start `command` below another process, which reports its end.
+
+    The command can find and kill only that parent.
+    """
     if parent := os.fork():
         return parent
     os.setsid()
@@ -83,7 +92,10 @@ def _run(command: list[str], status: int) -> int | None:
     try:
         child = _start(command)
     except OSError as error:
-        _report(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
+        _report(
+            status,
+            f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}",
+        )
         return None
     _report(status, f"pid {child}")
     return child
@@ -117,16 +129,22 @@ def _join_fresh_keyring() -> None:
 
 
 def _restrict_scope() -> None:
-    """Keep signals and abstract sockets of this process and its children from reaching others, by landlock(7).
+    """Keep signals and abstract sockets of this process and its children from reaching others, by
+    landlock(7).
 
-    This needs Linux 6.12; do nothing elsewhere. Rules about files would forbid mounts, so there are none.
+    This needs Linux 6.12; do nothing elsewhere. Rules about files would forbid mounts, so there are
+    none.
     """
     import ctypes
 
     libc = ctypes.CDLL(None)
-    if libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _RULESET_VERSION) < _FIRST_VERSION_WITH_SCOPES:
+    if (
+        libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _RULESET_VERSION)
+        < _FIRST_VERSION_WITH_SCOPES
+    ):
         return
-    ruleset = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)  # access to files, to the network, scopes
+    # Access to files, to the network, scopes.
+    ruleset = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)
     handle = libc.syscall(_CREATE_RULESET, ruleset, ctypes.c_size_t(ctypes.sizeof(ruleset)), 0)
     if handle >= 0 and libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         libc.syscall(_RESTRICT_SELF, handle, 0)
@@ -134,9 +152,13 @@ def _restrict_scope() -> None:
 
 def _start(command: list[str]) -> int:
     try:
-        return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+        return os.posix_spawnp(
+            command[0], command, os.environ, setsid=True, setsigdef=_IGNORED_BY_PYTHON
+        )
     except NotImplementedError:
-        return os.posix_spawnp(command[0], command, os.environ, setpgroup=0, setsigdef=_IGNORED_BY_PYTHON)
+        return os.posix_spawnp(
+            command[0], command, os.environ, setpgroup=0, setsigdef=_IGNORED_BY_PYTHON
+        )
 
 
 def _wait(child: int, control: int) -> int | None:
@@ -157,7 +179,8 @@ def _wait(child: int, control: int) -> int | None:
 def _kill_descendants() -> int:
     """Kill all descendants and wait for them; return how many may not be killed and remain.
 
-    One that was killed ends, if late: the disk or the whole machine may stand still. Our parent limits that wait.
+    One that was killed ends, if late: the disk or the whole machine may stand still. Our parent
+    limits that wait.
     """
     deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
     while _has_children():
@@ -182,8 +205,8 @@ def _has_children() -> bool:
 def _stop_descendants() -> set[int]:
     """Stop all descendants, and return their ids.
 
-    Stop each one before you list its children, because a process may fork faster than it is killed. A process that
-    loses its parent meanwhile becomes our child, so repeat until no new one appears.
+    Stop each one before you list its children, because a process may fork faster than it is killed.
+    A process that loses its parent meanwhile becomes our child, so repeat until no new one appears.
     """
     stopped: set[int] = set()
     while True:

@@ -10,7 +10,10 @@ from code_commit_workspace.process.launch import Process
 
 
 class UnderWay:
-    """A thread-safe set of processes. Once it is `closed`, each process that is added is ended at once."""
+    """A thread-safe set of processes.
+
+    Once it is `closed`, each process that is added is ended at once.
+    """
 
     def __init__(self) -> None:
         self.closed = False

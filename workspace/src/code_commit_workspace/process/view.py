@@ -1,7 +1,8 @@
-"""Collect what the processes of a sandbox see: the mounts that differ from a read-only view of the machine.
+"""Collect what the processes of a sandbox see: the mounts that differ from a read-only view of the
+machine.
 
-A path of the project is only taken as it is: what is behind a link is never mounted, because whoever wrote the link
-would choose what is seen.
+A path of the project is only taken as it is: what is behind a link is never mounted, because
+whoever wrote the link would choose what is seen.
 """
 
 from __future__ import annotations
@@ -22,9 +23,17 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.process.caches import pnpm_store
 from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.process.hidden import credential_stores, service_sockets
-from code_commit_workspace.process.mount_table import read_mount_table, second_places, views_of_processes
+from code_commit_workspace.process.mount_table import (
+    read_mount_table,
+    second_places,
+    views_of_processes,
+)
 from code_commit_workspace.process.mounts import Mount
-from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point
+from code_commit_workspace.process.private_folders import (
+    PrivateFolders,
+    home_folder,
+    make_mount_point,
+)
 from code_commit_workspace.process.programs import leads_through, trusted_path
 
 _MOST_REPOSITORIES = 32
@@ -40,9 +49,9 @@ _SHARED_CACHES = ("ms-playwright", "puppeteer", "Cypress", "huggingface")
 class Project:
     """The project at the real path `root`, and what no process may see or change.
 
-    `hidden` are files and folders that exist or not. `read_only` returns names of files and folders in the project,
-    `repositories` those of folders with a nested git repository; `protected` are other paths. `writable` and `readable`
-    are real paths that the user opens besides the project.
+    `hidden` are files and folders that exist or not. `read_only` returns names of files and folders
+    in the project, `repositories` those of folders with a nested git repository; `protected` are
+    other paths. `writable` and `readable` are real paths that the user opens besides the project.
     """
 
     root: str
@@ -65,7 +74,9 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What processes see. They see the private cache at `cache`, and a private store of pnpm at `store`, if any.
+    """What processes see.
+
+    They see the private cache at `cache`, and a private store of pnpm at `store`, if any.
 
     `unprotected` describes what they can change nevertheless.
     """
@@ -128,7 +139,8 @@ def real_paths(paths: Iterable[str | Path]) -> list[str]:
 def places_to_hide(paths: Iterable[str | Path]) -> list[str]:
     """Return the real paths that hide `paths`, leaving out those that nobody can reach.
 
-    For one in a folder that this account may not search, it is that folder: a process could open the folder again.
+    For one in a folder that this account may not search, it is that folder: a process could open
+    the folder again.
     """
     places = (_place_to_hide(real) for real in real_paths(paths))
     return list(dict.fromkeys(place for place in places if place))
@@ -136,7 +148,8 @@ def places_to_hide(paths: Iterable[str | Path]) -> list[str]:
 
 def _place_to_hide(path: str) -> str:
     try:
-        return "" if stat.S_ISLNK(os.lstat(path).st_mode) else path  # a real path that is a link is a loop
+        # A real path that is a link is a loop.
+        return "" if stat.S_ISLNK(os.lstat(path).st_mode) else path
     except PermissionError:
         above = next(str(folder) for folder in Path(path).parents if lexists(folder))
         return "" if os.access(above, os.X_OK, effective_ids=True) else above
@@ -147,7 +160,8 @@ def _place_to_hide(path: str) -> str:
 def _store(root: str, home: str, cache: str) -> str:
     """Return pnpm's store in the home folder, or "" if processes need no private one there.
 
-    With its store at another path, pnpm would reinstall everything, in the sandbox and then outside.
+    With its store at another path, pnpm would reinstall everything, in the sandbox and then
+    outside.
     """
     store = pnpm_store(os.environ, home)
     if not is_plain_folder(store) or os.path.realpath(store) != store:
@@ -157,8 +171,12 @@ def _store(root: str, home: str, cache: str) -> str:
 
 
 def _fixed(project: Project) -> tuple[list[Mount], str]:
-    """Return the read-only mounts in the project and in other writable folders, and what they do not protect."""
-    elsewhere = (path for path in real_paths((*project.protected, *_own_code(project.root))) if lexists(path))
+    """Return the read-only mounts in the project and in other writable folders, and what they do
+    not protect.
+    """
+    elsewhere = (
+        path for path in real_paths((*project.protected, *_own_code(project.root))) if lexists(path)
+    )
     mounts = [Mount(path, "read-only") for path in elsewhere if not within(project.root, path)]
     repositories = [f"{folder}/.git" for folder in project.repositories()]
     with ProjectTree(Path(project.root)) as tree:
@@ -214,27 +232,39 @@ def _covered(project: Project) -> Iterator[Mount]:
 
 
 def _path_folders() -> list[str]:
-    return list(filter(is_folder, real_paths(folder for folder in os.get_exec_path() if folder.startswith("/"))))
+    return list(
+        filter(
+            is_folder, real_paths(folder for folder in os.get_exec_path() if folder.startswith("/"))
+        )
+    )
 
 
 def _programs(project: Project, areas: Collection[str]) -> Iterator[str]:
-    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has its libraries.
+    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has
+    its libraries.
 
-    A folder to which a link in the project leads is left out: whoever wrote the link would choose what is seen.
+    A folder to which a link in the project leads is left out: whoever wrote the link would choose
+    what is seen.
     """
     root = project.root
     trusted = trusted_path(Path(root), writable=project.writable).split(os.pathsep)
     for real in filter(is_folder, real_paths(filter(os.path.isabs, trusted))):
         if not within(root, real):
             above, name = os.path.split(real)
-            yield above if name in {"bin", "sbin"} and above not in areas and not within(root, above) else real
+            yield (
+                above
+                if name in {"bin", "sbin"} and above not in areas and not within(root, above)
+                else real
+            )
 
 
 def _own_code(root: str) -> Iterator[str]:
-    """Yield the real paths of this interpreter, of the folders that it imports from, and of our packages.
+    """Yield the real paths of this interpreter, of the folders that it imports from, and of our
+    packages.
 
-    A process that could change them would run its own code outside of the sandbox. What is outside of the project, but
-    behind a link in it, is left out: whoever wrote the link would choose what is seen.
+    A process that could change them would run its own code outside of the sandbox. What is outside
+    of the project, but behind a link in it, is left out: whoever wrote the link would choose what
+    is seen.
     """
     # Deno may be among the programs of an installation for one user.
     folders = {
@@ -244,7 +274,17 @@ def _own_code(root: str) -> Iterator[str]:
         sys.base_prefix,
         *filter(os.path.isabs, sys.path),
     }
-    ours = [sys.modules.get(name) for name in tuple(sys.modules) if name.startswith("code_commit") and "." not in name]
-    folders |= {str(Path(file).parent) for module in ours if (file := getattr(module, "__file__", None))}
+    ours = [
+        sys.modules.get(name)
+        for name in tuple(sys.modules)
+        if name.startswith("code_commit") and "." not in name
+    ]
+    folders |= {
+        str(Path(file).parent) for module in ours if (file := getattr(module, "__file__", None))
+    }
     ends = {os.path.realpath(folder): folder for folder in folders}
-    yield from sorted(real for real, path in ends.items() if within(real, root) or not leads_through(path, (root,)))
+    yield from sorted(
+        real
+        for real, path in ends.items()
+        if within(real, root) or not leads_through(path, (root,))
+    )

@@ -23,19 +23,25 @@ from code_commit_workspace.transaction.survey import Survey, Target, Write, surv
 _CHANGED = "something else changed it at the same time"
 
 
-def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step) -> None:
+def apply(
+    tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step
+) -> None:
     """Make all `changes`, or none. First roll back the change set of an interrupted run.
 
-    Files keep their permission bits, unless a change has a mode. A folder that loses its last file is removed. A file
-    that already has the wanted content is not touched. Links are neither followed nor replaced. `home` is the state
-    folder.
+    Files keep their permission bits, unless a change has a mode. A folder that loses its last file
+    is removed. A file that already has the wanted content is not touched. Links are neither
+    followed nor replaced. `home` is the state folder.
 
     Raises:
-        NotReady: a change cannot be made; the message names its path and the reason, and the project is unchanged. Or
-            something blocks the rollback of an earlier change set.
+        NotReady: a change cannot be made; the message names its path and the reason, and the
+            project is unchanged. Or something blocks the rollback of an earlier change set.
     """
     replace(
-        tree, home, [Write(change.path, change.content, change.mode) for change in changes], over_links=False, step=step
+        tree,
+        home,
+        [Write(change.path, change.content, change.mode) for change in changes],
+        over_links=False,
+        step=step,
     )
 
 
@@ -48,9 +54,11 @@ def replace(
     seen: Mapping[str, os.stat_result] | None = None,
     step: Step = no_step,
 ) -> None:
-    """Do what `apply` does, for writes that may also set permission bits, and create, replace and remove links.
+    """Do what `apply` does, for writes that may also set permission bits, and create, replace and
+    remove links.
 
-    With `seen`, the status of each existing file, refuse to touch a file that was changed since it had that status.
+    With `seen`, the status of each existing file, refuse to touch a file that was changed since it
+    had that status.
 
     Raises:
         NotReady: as `apply`.
@@ -65,7 +73,8 @@ def replace(
             if found.targets:
                 _Transaction(tree, journal, found, operation, step).run()
         except OSError as error:
-            # Only the text of errno: the file names in the error are those of the journal, which users do not know.
+            # Only the text of errno: the file names in the error are those of the journal, which
+            # users do not know.
             cause = os.strerror(error.errno) if error.errno else str(error)
             raise NotReady(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
@@ -86,7 +95,9 @@ class _Operation:
 class _Transaction:
     """One change set. `_touched` are the paths that it may have changed, for the rollback."""
 
-    def __init__(self, tree: ProjectTree, journal: Journal, found: Survey, operation: _Operation, step: Step) -> None:
+    def __init__(
+        self, tree: ProjectTree, journal: Journal, found: Survey, operation: _Operation, step: Step
+    ) -> None:
         self._tree = tree
         self._journal = journal
         self._found = found
@@ -139,11 +150,15 @@ class _Transaction:
         placed: dict[str, os.stat_result] = {}
         for number, target in enumerate(found.targets):
             if target.write.content is not None:
-                placed[target.write.path] = self._put(target, folder, f"new-{number}", plan.temporary_name(number))
+                placed[target.write.path] = self._put(
+                    target, folder, f"new-{number}", plan.temporary_name(number)
+                )
         self._check(placed)
         self._begin("made durable", step="flush")
         changed = [target.write.path for target in found.targets]
-        disk.flush_parents(self._tree, [*changed, *found.made, *(path for path, _mode in found.gone)])
+        disk.flush_parents(
+            self._tree, [*changed, *found.made, *(path for path, _mode in found.gone)]
+        )
 
     def _remove(self, target: Target) -> None:
         path = target.write.path
@@ -160,7 +175,8 @@ class _Transaction:
                 self._touched.add(path)
                 os.rmdir(name, dir_fd=parent)
         except OSError as error:
-            # It contains something else or is a mount point. It stays, unless a file needs its place.
+            # It contains something else or is a mount point. It stays, unless a file needs its
+            # place.
             if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
                 raise
 
@@ -173,7 +189,9 @@ class _Transaction:
             return disk.place(folder, staged, parent, name, temporary)
 
     def _check(self, placed: Mapping[str, os.stat_result]) -> None:
-        """Check that each path leads to the file just written: another program may have moved its folder."""
+        """Check that each path leads to the file just written: another program may have moved its
+        folder.
+        """
         for path, status in placed.items():
             self._operation.what, self._operation.path = "found in its place again", path
             now = self._tree.lstat(path)
@@ -181,7 +199,9 @@ class _Transaction:
                 raise OSError(errno.ESTALE, _CHANGED)
 
 
-def _require_seen(targets: Sequence[Target], seen: Mapping[str, os.stat_result], operation: _Operation) -> None:
+def _require_seen(
+    targets: Sequence[Target], seen: Mapping[str, os.stat_result], operation: _Operation
+) -> None:
     """Check that each file still has the status that the caller saw.
 
     Raises:

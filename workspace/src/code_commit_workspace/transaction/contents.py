@@ -1,4 +1,6 @@
-"""Copy and compare existing files and links, where they cannot be linked or renamed, and at a rollback."""
+"""Copy and compare existing files and links, where they cannot be linked or renamed, and at a
+rollback.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def digest(folder: int, name: str) -> str | None:
 
 
 def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
-    """Copy a file or link with mode, times and, if permitted, owner; `private` gives the copy mode 0600."""
+    """Copy a file or link with mode, times and, if permitted, owner; `private` gives the copy mode
+    0600.
+    """
     status = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)

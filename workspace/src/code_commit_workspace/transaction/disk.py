@@ -14,7 +14,9 @@ Step = Callable[[str], None]  # called before each change on disk; a test may ra
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-FEW = 16  # flush up to this many files one by one: the whole file system may have gigabytes of other data to flush
+# Flush up to this many files one by one: the whole file system may have gigabytes of other data to
+# flush.
+FEW = 16
 
 
 def no_step(_what: str) -> None:
@@ -76,7 +78,10 @@ def digest_of(content: bytes | memoryview, *, link: bool) -> str:
 
 
 def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
-    """Write a new file and return an open handle on it. With `mode` None, the umask decides its permission bits."""
+    """Write a new file and return an open handle on it.
+
+    With `mode` None, the umask decides its permission bits.
+    """
     handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
         rest = memoryview(content)

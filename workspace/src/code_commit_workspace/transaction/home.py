@@ -17,7 +17,8 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def open_home(home: Path) -> int:
     """Return a handle on `home`. Create it, and the folder above it, if missing.
 
-    Neither may be a link: a repository could contain one, and we would write state wherever it leads.
+    Neither may be a link: a repository could contain one, and we would write state wherever it
+    leads.
 
     Raises:
         NotReady: a link or a file is in the way, or the folder cannot be created.
@@ -41,8 +42,8 @@ def open_home(home: Path) -> int:
 def unlock(handle: int) -> None:
     """Release the lock on `handle` and close it.
 
-    Unlock explicitly: a process that another thread is starting shares the handle until its exec, and would keep the
-    lock after we close ours.
+    Unlock explicitly: a process that another thread is starting shares the handle until its exec,
+    and would keep the lock after we close ours.
     """
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_UN)

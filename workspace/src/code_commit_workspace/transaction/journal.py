@@ -5,9 +5,10 @@
     journal/active    the project is being changed                               rolls it back
     journal/done      all changes are made, or all are undone                    removes it
 
-One rename leads from each stage to the next. For file `n` of the plan, the folder has `new-n`, its new content until it
-is moved into place, and `old-n`, a hard link to the old file (which keeps inode, times and owner), or a copy with mode
-0600 where the file system cannot link. `back-n` is a file that is being restored.
+One rename leads from each stage to the next. For file `n` of the plan, the folder has `new-n`, its
+new content until it is moved into place, and `old-n`, a hard link to the old file (which keeps
+inode, times and owner), or a copy with mode 0600 where the file system cannot link. `back-n` is a
+file that is being restored.
 
 A hostile build may have edited the journal: `parse_plan` checks the plan before anything is used.
 """
@@ -52,7 +53,9 @@ class Journal:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self.handle)
-            raise NotReady("another run is changing files of this project", hint="wait until it ends") from None
+            raise NotReady(
+                "another run is changing files of this project", hint="wait until it ends"
+            ) from None
         except OSError:
             pass  # a file system without locks: the project's lock must suffice
         return self

@@ -34,16 +34,21 @@ class ProjectLock:
         """
         folder = open_home(self._home)
         try:
-            handle = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+            handle = os.open(
+                _NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+            )
         except OSError as error:
-            raise NotReady(f"the lock {self._home / _NAME} cannot be opened: {error.strerror}") from error
+            raise NotReady(
+                f"the lock {self._home / _NAME} cannot be opened: {error.strerror}"
+            ) from error
         finally:
             os.close(folder)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             os.close(handle)
             raise NotReady(
-                f"the lock {self._home / _NAME} is {kind_of(status)}, not a file", hint="delete it, then run again"
+                f"the lock {self._home / _NAME} is {kind_of(status)}, not a file",
+                hint="delete it, then run again",
             )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -51,7 +56,9 @@ class ProjectLock:
             holder = _holder(handle)
             os.close(handle)
             if not isinstance(error, BlockingIOError):
-                raise NotReady(f"the lock {self._home / _NAME} cannot be taken: {error.strerror}") from error
+                raise NotReady(
+                    f"the lock {self._home / _NAME} cannot be taken: {error.strerror}"
+                ) from error
             raise NotReady(
                 f"another run holds the lock of this project{holder}",
                 hint="wait until it ends, or stop it, then run again",

@@ -34,17 +34,24 @@ class Plan:
 
     token: str  # part of each temporary name next to a target
     files: tuple[FileStep, ...]
-    gone: tuple[tuple[str, int], ...]  # folders that may be removed, outermost first, with their permission bits
+    # Folders that may be removed, outermost first, with their permission bits.
+    gone: tuple[tuple[str, int], ...]
     made: tuple[str, ...]  # folders to create, outermost first
 
     def temporary_name(self, number: int) -> str:
-        """Return the temporary name of file `number` in its target's folder, used across a mount point."""
+        """Return the temporary name of file `number` in its target's folder, used across a mount
+        point.
+        """
         return f".code-commit-{self.token}-{number}"
 
     def encode(self) -> bytes:
         """Return the stored form: one line of JSON, and one line with its SHA-256."""
-        files = [{field: getattr(step, field) for field in FileStep.__slots__} for step in self.files]
-        text = json.dumps({"token": self.token, "files": files, "gone": self.gone, "made": self.made}).encode()
+        files = [
+            {field: getattr(step, field) for field in FileStep.__slots__} for step in self.files
+        ]
+        text = json.dumps(
+            {"token": self.token, "files": files, "gone": self.gone, "made": self.made}
+        ).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 
@@ -60,10 +67,13 @@ def _mode(folder: int, name: str) -> int:
 
 
 def check_path(path: str, private_folder: str) -> None:
-    """Check that a transaction may touch `path`. The guard checks changes, but not the paths of a stored journal.
+    """Check that a transaction may touch `path`.
+
+    The guard checks changes, but not the paths of a stored journal.
 
     Raises:
-        ValueError: it is not a plain relative path, cannot be encoded, or leads into `.git` or the `private_folder`.
+        ValueError: it is not a plain relative path, cannot be encoded, or leads into `.git` or the
+            `private_folder`.
     """
     os.fsencode(path)
     parts = [folded(part).rstrip(". ") for part in parts_of(path)]

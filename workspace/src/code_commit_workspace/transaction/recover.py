@@ -13,7 +13,9 @@ from code_commit_workspace.words import count_of
 
 
 def in_force(home: Path) -> bool:
-    """Return whether a change set is half done, by a running or an interrupted run; `home` is the state folder."""
+    """Return whether a change set is half done, by a running or an interrupted run; `home` is the
+    state folder.
+    """
     return os.path.lexists(home / "journal" / ACTIVE)
 
 
@@ -44,7 +46,9 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
 
             count = roll_back(tree, journal, step)
             files = count_of(count, "file")
-            done = f"an earlier run was interrupted while it changed {files}: the project is restored"
+            done = (
+                f"an earlier run was interrupted while it changed {files}: the project is restored"
+            )
         for stage in (STAGING, DONE):
             if journal.has(stage):
                 step(f"drop {stage}")

@@ -19,14 +19,16 @@ from code_commit_workspace.transaction.plan import FileStep, Plan
 _NAMED = 20  # paths in one message
 
 
-def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None) -> int:
+def roll_back(
+    tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None
+) -> int:
     """Roll back the changes of the active journal, then close it. Return the number of files in it.
 
     `only` are the touched paths, if they are known.
 
     Raises:
-        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths in the message, and all
-            others are restored. The journal stays active.
+        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths in
+            the message, and all others are restored. The journal stays active.
         OSError: a disk operation failed.
     """
     folder = _open(journal)
@@ -42,7 +44,9 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
                 "all other files are restored",
             )
         step("flush")
-        disk.flush_parents(tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone])
+        disk.flush_parents(
+            tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone]
+        )
     finally:
         os.close(folder)
     step("close the journal")
@@ -56,8 +60,11 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
     return len(plan.files)
 
 
-def abandon(tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step) -> None:
-    """Restore the project after a `failure`, unless the journal is already closed: then the change is complete.
+def abandon(
+    tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step
+) -> None:
+    """Restore the project after a `failure`, unless the journal is already closed: then the change
+    is complete.
 
     Raises:
         NotReady: some files could not be restored. The journal stays active.
@@ -111,7 +118,10 @@ def _damaged(journal: Journal, why: str) -> NotReady:
 
 
 class _InTheWayError(Exception):
-    """A file matches neither the old nor the new state in the plan. Another program wrote it, so it stays."""
+    """A file matches neither the old nor the new state in the plan.
+
+    Another program wrote it, so it stays.
+    """
 
 
 class _Rollback:
@@ -125,11 +135,17 @@ class _Rollback:
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
-        """Roll back everything possible, and return the paths that are blocked, each with the reason.
+        """Roll back everything possible, and return the paths that are blocked, each with the
+        reason.
 
-        New files are removed first, which makes room for old ones. `only` are the touched paths; None means all.
+        New files are removed first, which makes room for old ones. `only` are the touched paths;
+        None means all.
         """
-        files = [(n, entry) for n, entry in enumerate(self._plan.files) if only is None or entry.path in only]
+        files = [
+            (n, entry)
+            for n, entry in enumerate(self._plan.files)
+            if only is None or entry.path in only
+        ]
         for number, entry in files:
             with self._trying(entry.path):
                 self._clear(number, entry)
@@ -170,8 +186,8 @@ class _Rollback:
         """Return whether the folder of `path` exists. It may be missing if the plan explains that.
 
         Raises:
-            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not explain it. Another
-                program may have moved it, with our files in it.
+            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not
+                explain it. Another program may have moved it, with our files in it.
         """
         parts = path.split("/")
         for end in range(1, len(parts)):
@@ -180,7 +196,9 @@ class _Rollback:
             if status is None or not stat.S_ISDIR(status.st_mode):
                 explained = self._made if status is None else self._stood
                 if strict and folder not in explained:
-                    raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no longer a folder'}")
+                    raise _InTheWayError(
+                        f"the folder {folder} is {'gone' if status is None else 'no longer a folder'}"
+                    )
                 return False
         return True
 
@@ -215,7 +233,13 @@ class _Rollback:
             self._step(f"put back {entry.path}")
             disk.remove(self._folder, back)
             if entry.old == "linked":
-                os.link(old, back, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+                os.link(
+                    old,
+                    back,
+                    src_dir_fd=self._folder,
+                    dst_dir_fd=self._folder,
+                    follow_symlinks=False,
+                )
             else:
                 self._copy(old, back, entry)
             self._step(f"rename back {entry.path}")

@@ -16,12 +16,16 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSU
 
 
 def stage(tree: ProjectTree, found: Survey, folder: int, step: Step) -> Plan:
-    """Fill `folder` with everything that applying or rolling back needs, and make it survive a power loss.
+    """Fill `folder` with everything that applying or rolling back needs, and make it survive a
+    power loss.
 
     Raises:
         OSError: something cannot be read or written.
     """
-    files = tuple(_stage_one(tree, number, target, folder, step) for number, target in enumerate(found.targets))
+    files = tuple(
+        _stage_one(tree, number, target, folder, step)
+        for number, target in enumerate(found.targets)
+    )
     plan = Plan(os.urandom(8).hex(), files, found.gone, found.made)
     step("write the plan")
     write_plan(folder, plan)

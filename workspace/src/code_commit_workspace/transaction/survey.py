@@ -15,9 +15,11 @@ from code_commit_workspace.transaction.plan import check_path
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The wanted state of `path`: a file, a link whose target is `content`, or nothing if `content` is None.
+    """The wanted state of `path`: a file, a link whose target is `content`, or nothing if `content`
+    is None.
 
-    With `mode` None, an existing file keeps its permission bits; the umask decides those of a new file.
+    With `mode` None, an existing file keeps its permission bits; the umask decides those of a new
+    file.
     """
 
     path: str
@@ -28,7 +30,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A write that changes something. `before` is the status of the existing file or link, if any."""
+    """A write that changes something.
+
+    `before` is the status of the existing file or link, if any.
+    """
 
     write: Write
     before: os.stat_result | None
@@ -45,15 +50,21 @@ class Survey:
     made: tuple[str, ...]  # folders to create
 
 
-def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool) -> Survey:
-    """Inspect the paths of all `writes`. `over_links` allows writes to replace and remove links themselves.
+def survey(
+    tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool
+) -> Survey:
+    """Inspect the paths of all `writes`.
+
+    `over_links` allows writes to replace and remove links themselves.
 
     Raises:
         NotReady: a path cannot be written; the message names what is in the way.
         OSError: a path cannot be inspected.
     """
     by_path = _distinct(writes, private_folder)
-    kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
+    kept = {
+        folder for write in writes if write.content is not None for folder in _above(write.path)
+    }
     current = _CurrentTree(tree, by_path, kept, over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
     changed = {target.write.path for target in targets}
@@ -65,7 +76,9 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
             for folder in _above(path):
                 if folder not in kept and (status := current.folder(folder)):
                     gone[folder] = status.st_mode & 0o777
-        elif target.before is None and (status := tree.lstat(path) if current.folder(_parent(path)) else None):
+        elif target.before is None and (
+            status := tree.lstat(path) if current.folder(_parent(path)) else None
+        ):
             # Only a folder can be there, and this change set must remove everything in it.
             for folder, mode in _emptied(tree, path, status.st_mode, changed):
                 gone[folder] = mode
@@ -77,7 +90,9 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
         for folder in _above(target.write.path)
         if current.folder(folder) is None
     }
-    return Survey(tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made)))
+    return Survey(
+        tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made))
+    )
 
 
 def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
@@ -119,7 +134,9 @@ class _CurrentTree:
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
     def folder(self, path: str) -> os.stat_result | None:
-        """Return the status of the folder at `path`, or None if it is missing and the changes may create it."""
+        """Return the status of the folder at `path`, or None if it is missing and the changes may
+        create it.
+        """
         unknown = []
         while path not in self._folders:
             unknown.append(path)
@@ -139,9 +156,15 @@ class _CurrentTree:
         if stat.S_ISREG(status.st_mode):
             if path not in self._kept:
                 return None  # the paths to remove below it do not exist anyway
-            below = next(p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/"))
+            below = next(
+                p
+                for p, w in self._writes.items()
+                if w.content is not None and p.startswith(path + "/")
+            )
             raise _in_the_way(below, f"{path} is a file")
-        raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder")
+        raise _in_the_way(
+            path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder"
+        )
 
     def target(self, write: Write) -> Target | None:
         """Return what `write` changes, or None if it changes nothing."""
@@ -168,7 +191,9 @@ class _CurrentTree:
         return status.st_gid if status.st_mode & stat.S_ISGID else None
 
     def _same(self, write: Write, before: os.stat_result) -> bool:
-        """Return whether the existing file is already the wanted one; it then stays untouched, with its times."""
+        """Return whether the existing file is already the wanted one; it then stays untouched, with
+        its times.
+        """
         if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
             return False
         if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
@@ -184,7 +209,9 @@ class _CurrentTree:
             return False
 
 
-def _emptied(tree: ProjectTree, path: str, mode: int, changed: set[str]) -> Iterator[tuple[str, int]]:
+def _emptied(
+    tree: ProjectTree, path: str, mode: int, changed: set[str]
+) -> Iterator[tuple[str, int]]:
     """Yield the folder at `path` and all folders in it, with their permission bits.
 
     Raises:
@@ -196,7 +223,9 @@ def _emptied(tree: ProjectTree, path: str, mode: int, changed: set[str]) -> Iter
         yield path, mode & 0o777
         with tree.folder(path) as handle:
             names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
-            entries = [(name, os.stat(name, dir_fd=handle, follow_symlinks=False)) for name in names]
+            entries = [
+                (name, os.stat(name, dir_fd=handle, follow_symlinks=False)) for name in names
+            ]
         for name, status in entries:
             below = f"{path}/{name}"
             if stat.S_ISDIR(status.st_mode):
@@ -216,4 +245,7 @@ def _parent(path: str) -> str:
 
 
 def _in_the_way(path: str, reason: str) -> NotReady:
-    return NotReady(f"{path} cannot be changed: {reason}", hint="nothing was written; move it away, then run again")
+    return NotReady(
+        f"{path} cannot be changed: {reason}",
+        hint="nothing was written; move it away, then run again",
+    )

@@ -24,9 +24,12 @@ CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
 STALL_SECONDS = 300.0  # a reasoning model may pause for minutes; a lost try is paid for
 _UNPACKED = 1 << 16  # bytes
-_WAITING, _PAUSE = 64, 0.002  # pieces of a streamed reply that the caller has not taken, and seconds
+# Pieces of a streamed reply that the caller has not taken, and seconds.
+_WAITING, _PAUSE = 64, 0.002
 _STREAM_SHARE = 40  # a service sends about 25 bytes of events for one of text
-_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"})
+_LINES = frozenset(
+    {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+)
 STREAMS = "text/event-stream"
 _EVENTS = frozenset({STREAMS, "text/plain", ""})  # the last two tell nothing
 _BLANK = b"\xef\xbb\xbf \t\r\n"
@@ -43,9 +46,10 @@ _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
 class Endpoint:
     """The address of a provider, its key, and the limits of a reply.
 
-    `read_timeout` is the longest silence in seconds, `stall_timeout` that between two pieces of a streamed reply.
-    `size_cap` bounds a reply in bytes, after decompression; the events of a streamed one are larger than their text.
-    `redactor` knows the keys that no error may show, `key` among them.
+    `read_timeout` is the longest silence in seconds, `stall_timeout` that between two pieces of a
+    streamed reply. `size_cap` bounds a reply in bytes, after decompression; the events of a
+    streamed one are larger than their text. `redactor` knows the keys that no error may show, `key`
+    among them.
     """
 
     base_url: str
@@ -73,14 +77,19 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class StreamHead:
-    """The beginning of a streamed reply, in server-sent events or in `lines` of JSON. Its pieces follow."""
+    """The beginning of a streamed reply, in server-sent events or in `lines` of JSON.
+
+    Its pieces follow.
+    """
 
     reply: HttpReply  # without its body
     lines: bool
 
 
 ResultQueue = queue.SimpleQueue["HttpReply | StreamHead | bytes | Exception"]
-"""Holds the result of `post`: a whole reply; or the head of a streamed one, its pieces and an empty piece."""
+"""Holds the result of `post`: a whole reply; or the head of a streamed one, its pieces and an empty
+piece.
+"""
 
 
 class HttpConnection:
@@ -89,7 +98,11 @@ class HttpConnection:
     def __init__(self, ssl_context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
         limits = httpx.Limits(max_connections=1)
         self._transport = httpx.HTTPTransport(
-            verify=ssl_context, trust_env=False, proxy=proxy, limits=limits, socket_options=_KEEPALIVE
+            verify=ssl_context,
+            trust_env=False,
+            proxy=proxy,
+            limits=limits,
+            socket_options=_KEEPALIVE,
         )
         self._sockets: list[socket.socket] = []
         self._in_use = threading.Lock()
@@ -123,8 +136,12 @@ class HttpConnection:
         if not self._in_use.locked():  # else `post` closes it
             self._transport.close()
 
-    def _read(self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool) -> HttpReply | bytes:
-        """Return the whole reply; or put the head and the pieces of a streamed one into `queue`, and return its end."""
+    def _read(
+        self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool
+    ) -> HttpReply | bytes:
+        """Return the whole reply; or put the head and the pieces of a streamed one into `queue`,
+        and return its end.
+        """
         headers = dict(response.headers)
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         lines = content_type in _LINES
@@ -155,7 +172,10 @@ class HttpConnection:
         get_extra_info = getattr(info.get("return_value"), "get_extra_info", None)
         if not event.endswith(".complete") or get_extra_info is None:
             return
-        self._sockets = [*(held for held in self._sockets if held.fileno() >= 0), get_extra_info("socket")]
+        self._sockets = [
+            *(held for held in self._sockets if held.fileno() >= 0),
+            get_extra_info("socket"),
+        ]
         if self._aborted.is_set():  # while it was connecting
             self.abort()
 
@@ -163,7 +183,9 @@ class HttpConnection:
 def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise ProviderError("the reply has a compression that was not requested", kind="invalid_response")
+        raise ProviderError(
+            "the reply has a compression that was not requested", kind="invalid_response"
+        )
     # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     size = 0
@@ -174,7 +196,9 @@ def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[by
                 raise _too_large(cap)
             yield piece
     if unpack is not None and not unpack.eof:
-        raise ProviderError("the compressed reply is truncated", kind="network" if streams else "invalid_response")
+        raise ProviderError(
+            "the compressed reply is truncated", kind="network" if streams else "invalid_response"
+        )
 
 
 def _unpacked(chunk: bytes, unpack: Any) -> Iterator[bytes]:
@@ -182,7 +206,9 @@ def _unpacked(chunk: bytes, unpack: Any) -> Iterator[bytes]:
         try:
             piece = unpack.decompress(chunk, _UNPACKED)
         except zlib.error:
-            raise ProviderError("the compressed reply is corrupt", kind="invalid_response") from None
+            raise ProviderError(
+                "the compressed reply is corrupt", kind="invalid_response"
+            ) from None
         if not piece:
             return
         yield piece
@@ -190,13 +216,16 @@ def _unpacked(chunk: bytes, unpack: Any) -> Iterator[bytes]:
 
 
 def _too_large(cap: int) -> ProviderError:
-    return ProviderError(f"the reply is larger than {cap} bytes, the limit", kind="invalid_response")
+    return ProviderError(
+        f"the reply is larger than {cap} bytes, the limit", kind="invalid_response"
+    )
 
 
 def trust(address: httpx.URL) -> ssl.SSLContext:
     """Return the authorities that may vouch for the service."""
     if address.scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without authorities: loading them takes 20 ms
+        # Without authorities: loading them takes 20 ms.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         return httpx.create_ssl_context()
     except OSError as error:
@@ -207,7 +236,10 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 
 
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
-    """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
+    """Return the proxy of the environment.
+
+    Only HTTPS uses it: through a tunnel it sees no headers.
+    """
     proxy = https_proxy(address.host) if address.scheme == "https" else None
     try:
         return httpx.Proxy(proxy) if proxy else None

@@ -15,13 +15,17 @@ from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit_workspace import Redactor, describe, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
-_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}  # OpenAI's and Anthropic's header
+# OpenAI's and Anthropic's header.
+_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
 _REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
-def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None) -> ProviderError:
-    """Return `error` with the name and address of the service, its `Retry-After` and its reply, without the key.
+def provider_error(
+    error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None
+) -> ProviderError:
+    """Return `error` with the name and address of the service, its `Retry-After` and its reply,
+    without the key.
 
     Only a bug of the wire becomes the cause of the result: other exceptions may quote the key.
 
@@ -37,7 +41,9 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
         case httpx.TransportError():
             described = _transport_error(error, endpoint)
         case _ if reply is not None:
-            message = f"its plugin could not read the reply (HTTP {reply.status}): {describe(error)}"
+            message = (
+                f"its plugin could not read the reply (HTTP {reply.status}): {describe(error)}"
+            )
             described, cause = ProviderError(message, kind="invalid_response"), error
         case _:
             raise error
@@ -51,7 +57,9 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
         body = ""
         words += f"; the key is from {endpoint.key_source}" if endpoint.key else ""
     words, body = (hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
-    located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
+    located = ProviderError(
+        f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body
+    )
     if reply is not None and described.kind != "network":
         asked = reply.headers.get("x-should-retry", "").strip().lower()
         located.should_retry = _SHOULD_RETRY.get(asked)
@@ -73,10 +81,11 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
+    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or
+    as a date.
 
-    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is compared with the
-    service's own `Date`, so that a wrong clock on this machine does no harm.
+    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is
+    compared with the service's own `Date`, so that a wrong clock on this machine does no harm.
     """
     milliseconds = _duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -120,18 +129,28 @@ def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> Provide
         case httpx.ProxyError():
             message, kind = "the proxy refused the call; check HTTPS_PROXY and NO_PROXY", "rejected"
         case httpx.LocalProtocolError():
-            message = "the request is not valid HTTP; check the headers that the provider's plugin adds"
+            message = (
+                "the request is not valid HTTP; check the headers that the provider's plugin adds"
+            )
             kind = "rejected"
         case httpx.RemoteProtocolError() if not _ENDED_EARLY.search(str(error)):
             message, kind = "the reply is not HTTP", "invalid_response"
         case _:
-            message = f"the connection was lost before the end of the reply ({type(error).__name__})"
+            message = (
+                f"the connection was lost before the end of the reply ({type(error).__name__})"
+            )
     return ProviderError(message, kind=kind)
 
 
 def _connect_error(words: str) -> tuple[str, ProviderErrorKind]:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return "its certificate is not trusted; check the address, or set SSL_CERT_FILE to your authority", "rejected"
+        return (
+            "its certificate is not trusted; check the address, or set SSL_CERT_FILE to your authority",
+            "rejected",
+        )
     if "[SSL" in words and "EOF" not in words:
-        return f"no TLS connection ({words}); if the server has no TLS, use an http:// address", "rejected"
+        return (
+            f"no TLS connection ({words}); if the server has no TLS, use an http:// address",
+            "rejected",
+        )
     return f"cannot connect ({words})", "network"

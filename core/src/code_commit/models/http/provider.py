@@ -31,12 +31,24 @@ from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
-from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamDecoder, StreamEvent, Wire
+from code_commit.plugin_api.provider import (
+    HttpCall,
+    ModelCall,
+    StopReading,
+    StreamDecoder,
+    StreamEvent,
+    Wire,
+)
 from code_commit.plugins.code import checked_result
 
-# What the host asks for: a stream, one without the optional members of the call, or the whole reply.
+# What the host asks for: a stream, one without the optional members of the call, or the whole
+# reply.
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)
-_REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
+_REFUSED = (
+    "",
+    "an option of streaming",
+    'to stream; set stream = "never" to ask for whole replies at once',
+)
 _ASKING_SECONDS = 30.0  # for what is no call of a model
 _CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
@@ -49,14 +61,19 @@ _HEADERS = {
     "user-agent": f"code-commit/{__version__}",
 }
 # Without compression, which could hold pieces back.
-_STREAM_HEADERS = {"accept": f"{STREAMS}, application/x-ndjson, application/json", "accept-encoding": "identity"}
+_STREAM_HEADERS = {
+    "accept": f"{STREAMS}, application/x-ndjson, application/json",
+    "accept-encoding": "identity",
+}
 _AT_ONCE = 1 << 15  # bytes of a stream, parsed together
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
 @dataclass(slots=True)
 class _Post:
-    """A request: the thread that sends it, the queue where its result arrives, how long to wait, and what came last."""
+    """A request: the thread that sends it, the queue where its result arrives, how long to wait,
+    and what came last.
+    """
 
     thread: threading.Thread
     queue: ResultQueue
@@ -95,7 +112,8 @@ class HttpProvider:
     def complete(self, call: ModelCall) -> Completion:
         """Send `call.request` once and read the reply, before `call.deadline`.
 
-        A service that refuses to stream is asked again, without the options of streaming and then without streaming.
+        A service that refuses to stream is asked again, without the options of streaming and then
+        without streaming.
 
         Raises:
             ProviderError: there is no reply, or it is an error, or it is not valid.
@@ -121,7 +139,11 @@ class HttpProvider:
             if self._form == _STREAM:
                 yield _STREAM, streamed
             if streamed.optional:
-                required = {name: value for name, value in streamed.body.items() if name not in streamed.optional}
+                required = {
+                    name: value
+                    for name, value in streamed.body.items()
+                    if name not in streamed.optional
+                }
                 yield _PLAIN_STREAM, replace(streamed, body=required)
         yield _WHOLE, self._wire.encode(call.request)
 
@@ -161,9 +183,13 @@ class HttpProvider:
             described.kind = "server"
         raise described
 
-    def _events(self, post: _Post, head: StreamHead, deadline: float, decoder: StreamDecoder) -> Iterator[StreamEvent]:
-        """Yield the events of a streamed reply as they arrive. The timed `get` finds a stall. `post.result` is then
-        the error that ended the stream too early.
+    def _events(
+        self, post: _Post, head: StreamHead, deadline: float, decoder: StreamDecoder
+    ) -> Iterator[StreamEvent]:
+        """Yield the events of a streamed reply as they arrive.
+
+        The timed `get` finds a stall. `post.result` is then the error that ended the stream too
+        early.
         """
         stall = min(self._endpoint.stall_timeout, _LONGEST_TIMER)
         parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
@@ -175,7 +201,11 @@ class HttpProvider:
             try:
                 piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
             except queue.Empty:
-                piece = _out_of_time() if left < stall else ProviderError(f"no data for {stall:g} s", kind="network")
+                piece = (
+                    _out_of_time()
+                    if left < stall
+                    else ProviderError(f"no data for {stall:g} s", kind="network")
+                )
             arrived = bytearray()
             while piece and isinstance(piece, bytes):  # services send a piece for each event
                 arrived += piece
@@ -189,14 +219,21 @@ class HttpProvider:
         yield from parser.finish()
 
     def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
-        """Return the completion. A broken connection is no error if the service had ended its reply."""
-        broken = post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
+        """Return the completion.
+
+        A broken connection is no error if the service had ended its reply.
+        """
+        broken = (
+            post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
+        )
         try:
             completion: Completion = decoder.finish()
         except Exception as error:  # noqa: BLE001 - described by the caller
             raise broken or error from None
         if broken and completion.usage.output is None:
-            call.warn(f"the connection to {self._name} broke off after the reply, before the number of its tokens came")
+            call.warn(
+                f"the connection to {self._name} broke off after the reply, before the number of its tokens came"
+            )
         return completion
 
     def count(self, call: ModelCall) -> int:
@@ -205,10 +242,15 @@ class HttpProvider:
         Raises:
             Exception: there is no answer, or the wire is no `CountingWire`.
         """
-        return int(self._asked(self._wire.encode_count(call.request), self._wire.decode_count, call.deadline))
+        return int(
+            self._asked(
+                self._wire.encode_count(call.request), self._wire.decode_count, call.deadline
+            )
+        )
 
     def models(self) -> object:
-        """Ask the service for its models, page by page: as `ListingWire.decode_models`, not yet checked.
+        """Ask the service for its models, page by page: as `ListingWire.decode_models`, not yet
+        checked.
 
         Raises:
             NotReady: the wire is no `ListingWire`.
@@ -227,20 +269,38 @@ class HttpProvider:
             raise ProviderError(f"{self._name} lists no models", kind="invalid_response")
         return found
 
-    def _asked(self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf) -> Any:
+    def _asked(
+        self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf
+    ) -> Any:
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
             post.thread.start()
             post.result = post.queue.get(timeout=post.seconds)
         return self._decoded(post.result, decode)
 
     @contextmanager
-    def _posted(self, http_call: HttpCall, deadline: float, *, streams: bool = False) -> Iterator[_Post]:
-        """Prepare a request. The caller sends it and waits, in few frames; `result` says when that took too long."""
+    def _posted(
+        self, http_call: HttpCall, deadline: float, *, streams: bool = False
+    ) -> Iterator[_Post]:
+        """Prepare a request.
+
+        The caller sends it and waits, in few frames; `result` says when that took too long.
+        """
         result_queue: ResultQueue = queue.SimpleQueue()
-        arguments = (self._request(checked_result(http_call, HttpCall), streams=streams), self._endpoint, result_queue)
+        arguments = (
+            self._request(checked_result(http_call, HttpCall), streams=streams),
+            self._endpoint,
+            result_queue,
+        )
         connection = self._take_connection(result_queue)
-        thread = threading.Thread(target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True)
-        post = _Post(thread, result_queue, max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER)), _closed())
+        thread = threading.Thread(
+            target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True
+        )
+        post = _Post(
+            thread,
+            result_queue,
+            max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER)),
+            _closed(),
+        )
         del http_call, arguments  # they hold the prompt
         try:
             yield post
@@ -268,7 +328,9 @@ class HttpProvider:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
         texts = tuple(_JSON.iterencode(call.body)) if call.method == "POST" else ()
         length = sum(map(len, _encoded(texts)))
-        headers |= self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(length)}
+        headers |= (
+            self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(length)}
+        )
         url = str(self._address).rstrip("/") + call.path
         return httpx.Request(call.method, url, headers=headers, content=_encoded(texts))
 
@@ -281,11 +343,19 @@ class HttpProvider:
                 result = error
         raise self._described(result, reply, decode)
 
-    def _described(self, error: Exception, reply: HttpReply | None, decode: Callable[..., Any]) -> ProviderError:
-        """Return `error` with the name of the service. If `reply` holds a key, `decode` it again without."""
+    def _described(
+        self, error: Exception, reply: HttpReply | None, decode: Callable[..., Any]
+    ) -> ProviderError:
+        """Return `error` with the name of the service.
+
+        If `reply` holds a key, `decode` it again without.
+        """
         from code_commit.models.http.failures import provider_error
 
-        if reply is not None and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body:
+        if (
+            reply is not None
+            and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body
+        ):
             # The wire may have shortened a key, so that nobody would recognize it.
             reply = replace(reply, body=clean)
             error = ProviderError("the reply contains an API key", kind="invalid_response")
@@ -300,7 +370,11 @@ class HttpProvider:
             if self._closed:
                 raise _closed()
             self._ssl_context = self._ssl_context or trust(self._address)
-            connection = self._idle.pop() if self._idle else HttpConnection(self._ssl_context, proxy_for(self._address))
+            connection = (
+                self._idle.pop()
+                if self._idle
+                else HttpConnection(self._ssl_context, proxy_for(self._address))
+            )
             self._busy[connection] = result_queue
             return connection
 
@@ -318,7 +392,9 @@ def _has_ended(decoder: StreamDecoder) -> bool:
 
 
 def _out_of_time() -> ProviderError:
-    return ProviderError("the call reached its time limit before the end of the reply", kind="network")
+    return ProviderError(
+        "the call reached its time limit before the end of the reply", kind="network"
+    )
 
 
 def _closed() -> ProviderError:
@@ -328,7 +404,8 @@ def _closed() -> ProviderError:
 def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
     """Yield `texts` in UTF-8, in pieces because a prompt may be large.
 
-    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services refuse it.
+    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services
+    refuse it.
     """
     held = bytearray()
     for text in texts:

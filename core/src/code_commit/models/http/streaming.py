@@ -1,4 +1,7 @@
-"""Find the events in the bytes of a streamed reply. No library: httpx-sse limits neither a line nor an event."""
+"""Find the events in the bytes of a streamed reply.
+
+No library: httpx-sse limits neither a line nor an event.
+"""
 
 from __future__ import annotations
 
@@ -95,4 +98,6 @@ class EventParser:
             self._stray.clear()
 
     def _too_large(self) -> ProviderError:
-        return ProviderError(f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response")
+        return ProviderError(
+            f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response"
+        )

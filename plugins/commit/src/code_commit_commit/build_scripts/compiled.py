@@ -7,7 +7,12 @@ import re
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.part import Part, if_tests
 
-_JVM_TESTS = ("*/src/test/java/*", "*/src/test/kotlin/*", "*/src/test/groovy/*", "*/src/test/scala/*")
+_JVM_TESTS = (
+    "*/src/test/java/*",
+    "*/src/test/kotlin/*",
+    "*/src/test/groovy/*",
+    "*/src/test/scala/*",
+)
 _C_TESTS = ("*/[Tt]est*.c", "*/[Tt]est*.c[cpx]*", "*[_T]est.c", "*[_T]est.c[cpx]*")
 
 _CARGO = """\
@@ -69,7 +74,9 @@ def gradle(folder: Folder) -> Part | None:
     wrapper = folder.has("gradlew")
     build = f"{'sh gradlew' if wrapper else 'gradle'} --no-daemon --console=plain build\n"
     tests = if_tests(_JVM_TESTS, _GRADLE_RAN.rstrip("\n"))
-    return Part("Gradle", f"need {'java' if wrapper else 'gradle'}\n{build}{tests}", ("build/", ".gradle/"))
+    return Part(
+        "Gradle", f"need {'java' if wrapper else 'gradle'}\n{build}{tests}", ("build/", ".gradle/")
+    )
 
 
 def cmake(folder: Folder) -> Part | None:
@@ -78,7 +85,11 @@ def cmake(folder: Folder) -> Part | None:
         return None
     out = "cmake-build" if any(each.path == "build" for each in folder.folders) else "build"
     tests = if_tests(_C_TESTS, f"(cd {out} && ctest --output-on-failure --no-tests=error)")
-    return Part("CMake", f"need cmake\ncmake -S . -B {out}\ncmake --build {out} --parallel\n{tests}", (f"{out}/",))
+    return Part(
+        "CMake",
+        f"need cmake\ncmake -S . -B {out}\ncmake --build {out} --parallel\n{tests}",
+        (f"{out}/",),
+    )
 
 
 def meson(folder: Folder) -> Part | None:
@@ -92,7 +103,9 @@ def meson(folder: Folder) -> Part | None:
 
 def make(folder: Folder) -> Part | None:
     """Return how to build and test with Make, by the target `test` or `check`."""
-    name = next((name for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)), None)
+    name = next(
+        (name for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)), None
+    )
     if name is None:
         return None
     target = make_target(folder)
@@ -103,5 +116,10 @@ def make(folder: Folder) -> Part | None:
 
 def make_target(folder: Folder) -> str:
     """Return the target of a Makefile that runs the tests, or ""."""
-    text = "\n".join(folder.read(name) for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name))
-    return next((name for name in ("test", "check") if re.search(rf"^{name} *:(?!=)", text, re.MULTILINE)), "")
+    text = "\n".join(
+        folder.read(name) for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)
+    )
+    return next(
+        (name for name in ("test", "check") if re.search(rf"^{name} *:(?!=)", text, re.MULTILINE)),
+        "",
+    )

@@ -13,19 +13,45 @@ from code_commit_commit.build_scripts.part import Part
 from code_commit_commit.build_scripts.python import python, python_scripts
 
 _MAIN = (compiled.rust, compiled.go, python, javascript, compiled.maven, compiled.gradle)
-# Only if none of the above is found: many projects in other languages have such files for small tasks.
+# Only if none of the above is found: many projects in other languages have such files for small
+# tasks.
 _GUESSED = (compiled.cmake, compiled.meson, compiled.make, python_scripts)
 # Folders with third-party code, or with code that is not part of the product.
 _SKIPPED = {
-    *("bench", "benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "samples", "scripts"),
-    *("fixtures", "spec", "template", "templates", "test", "testdata", "tests", "tools", "site", "website"),
+    *(
+        "bench",
+        "benchmark",
+        "benchmarks",
+        "demo",
+        "demos",
+        "doc",
+        "docs",
+        "example",
+        "examples",
+        "samples",
+        "scripts",
+    ),
+    *(
+        "fixtures",
+        "spec",
+        "template",
+        "templates",
+        "test",
+        "testdata",
+        "tests",
+        "tools",
+        "site",
+        "website",
+    ),
     *("build", "dist", "node_modules", "target", "third_party", "thirdparty", "vendor", "venv"),
 }
 _DEEPEST = 2
 
 
 def find_parts(top: Folder) -> list[Part]:
-    """Return the parts of the project: the languages of the top folder, then others in folders below."""
+    """Return the parts of the project: the languages of the top folder, then others in folders
+    below.
+    """
     found = _with_manifest(top)
     languages = {part.language for part in found}
     below: list[Part] = []
@@ -53,7 +79,14 @@ def _with_manifest(folder: Folder) -> list[Part]:
 
 
 def _guess(folder: Folder) -> list[Part]:
-    """Guess from a build tool or source files. A Makefile without tests says little about a folder of Python files."""
-    if folder.has("*.py") and not folder.has("CMakeLists.txt", "meson.build") and not compiled.make_target(folder):
+    """Guess from a build tool or source files.
+
+    A Makefile without tests says little about a folder of Python files.
+    """
+    if (
+        folder.has("*.py")
+        and not folder.has("CMakeLists.txt", "meson.build")
+        and not compiled.make_target(folder)
+    ):
         return [part for part in [python_scripts(folder)] if part]
     return [part for detect in _GUESSED if (part := detect(folder))][:1]

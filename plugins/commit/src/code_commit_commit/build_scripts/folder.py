@@ -21,7 +21,9 @@ _LEFT_BY_BUILDS = {"node_modules", "venv", "target", "build", "dist", "__pycache
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder at `path` in a project ("" is the top), and the `paths` of all files below it, relative to it."""
+    """The folder at `path` in a project ("" is the top), and the `paths` of all files below it,
+    relative to it.
+    """
 
     tree: ProjectTree = field(repr=False)
     path: str
@@ -40,7 +42,10 @@ class Folder:
             name, slash, rest = path.partition("/")
             if slash:
                 below.setdefault(name, []).append(rest)
-        return tuple(Folder(self.tree, f"{self.path}/{name}".lstrip("/"), tuple(below[name])) for name in sorted(below))
+        return tuple(
+            Folder(self.tree, f"{self.path}/{name}".lstrip("/"), tuple(below[name]))
+            for name in sorted(below)
+        )
 
     def has(self, *patterns: str) -> bool:
         """Return whether a file directly in the folder matches one of `patterns`."""
@@ -48,7 +53,11 @@ class Folder:
 
     def named(self, *patterns: str) -> list[str]:
         """Return the files at any depth whose names match one of `patterns`."""
-        return [path for path in self.paths if any(fnmatchcase(PurePosixPath(path).name, each) for each in patterns)]
+        return [
+            path
+            for path in self.paths
+            if any(fnmatchcase(PurePosixPath(path).name, each) for each in patterns)
+        ]
 
     def exists(self, name: str) -> bool:
         """Return whether `name` is in the folder, even if git ignores it."""
@@ -59,7 +68,9 @@ class Folder:
     def read(self, path: str) -> str:
         """Return the beginning of a file, or "" if it cannot be read."""
         with suppress(OSError, ValueError):
-            return (self.tree.read(f"{self.path}/{path}".lstrip("/"), _LIMIT) or b"").decode("utf-8", "replace")
+            return (self.tree.read(f"{self.path}/{path}".lstrip("/"), _LIMIT) or b"").decode(
+                "utf-8", "replace"
+            )
         return ""
 
     def mentions(self, expression: str, *paths: str) -> bool:
@@ -68,7 +79,9 @@ class Folder:
 
 
 def project_folder(tree: ProjectTree) -> Folder:
-    """Return the top folder with the files that git tracks or does not ignore; without a repository, with all files."""
+    """Return the top folder with the files that git tracks or does not ignore; without a
+    repository, with all files.
+    """
     try:
         paths = Git(tree.root).list_files()
     except NotReady:
@@ -79,7 +92,9 @@ def project_folder(tree: ProjectTree) -> Folder:
 def _walk(tree: ProjectTree) -> Iterator[str]:
     count = 0
     for where, folders, names in os.walk(tree.root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_BY_BUILDS]
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and name not in _LEFT_BY_BUILDS
+        ]
         for name in names:
             yield os.path.relpath(os.path.join(where, name), tree.root)  # noqa: PTH118 - a plain string
             count += 1

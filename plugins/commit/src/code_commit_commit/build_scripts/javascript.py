@@ -1,4 +1,6 @@
-"""JavaScript and TypeScript: the package manager of the lock file, and the scripts of `package.json`."""
+"""JavaScript and TypeScript: the package manager of the lock file, and the scripts of
+`package.json`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from typing import Any
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.part import Part
 
-_TESTS = ("*.test.*", "*.spec.*", "*/__tests__/*", "*/test/*.js", "*/test/*.mjs", "*/test/*.cjs", "*/test/*.ts")
+_TESTS = (
+    "*.test.*",
+    "*.spec.*",
+    "*/__tests__/*",
+    "*/test/*.js",
+    "*/test/*.mjs",
+    "*/test/*.cjs",
+    "*/test/*.ts",
+)
 _PLACEHOLDER = "no test specified"  # of `npm init`
 # These runners, or this flag, pass without a test. A line of the output that says how many ran:
 _PASSES_WITHOUT = r"node (?:\S+ )*--test|\bmocha\b|--passWithNoTests"
@@ -27,10 +37,19 @@ class _Manager:
 
 
 _MANAGERS = (
-    _Manager("pnpm", ("pnpm-lock.yaml",), "pnpm install --frozen-lockfile", "pnpm -r run --if-present {}"),
+    _Manager(
+        "pnpm", ("pnpm-lock.yaml",), "pnpm install --frozen-lockfile", "pnpm -r run --if-present {}"
+    ),
     _Manager("yarn", ("yarn.lock",), "yarn install", "yarn workspaces foreach --all run {}"),
-    _Manager("bun", ("bun.lock", "bun.lockb"), "bun install --frozen-lockfile", "bun run --filter '*' {}"),
-    _Manager("npm", ("package-lock.json", "npm-shrinkwrap.json"), "npm ci", "npm run {} --workspaces --if-present"),
+    _Manager(
+        "bun", ("bun.lock", "bun.lockb"), "bun install --frozen-lockfile", "bun run --filter '*' {}"
+    ),
+    _Manager(
+        "npm",
+        ("package-lock.json", "npm-shrinkwrap.json"),
+        "npm ci",
+        "npm run {} --workspaces --if-present",
+    ),
 )
 _NPM = _Manager("npm", (), "npm install", _MANAGERS[-1].each)
 
@@ -57,19 +76,29 @@ def javascript(folder: Folder) -> Part | None:
         return None
     package = _package(folder)
     manager = _manager(folder, package)
-    scripts = {name: text for name, text in package.get("scripts", {}).items() if isinstance(text, str)}
+    scripts = {
+        name: text for name, text in package.get("scripts", {}).items() if isinstance(text, str)
+    }
     commands = "".join(f"need {name}\n" for name in dict.fromkeys(("node", manager.name)))
     packages = any(package.get(name) for name in ("dependencies", "devDependencies", "workspaces"))
     if packages:
-        installed = "[ -d node_modules ] || [ -f .pnp.cjs ]" if manager.name == "yarn" else "[ -d node_modules ]"
+        installed = (
+            "[ -d node_modules ] || [ -f .pnp.cjs ]"
+            if manager.name == "yarn"
+            else "[ -d node_modules ]"
+        )
         commands += f'{installed} || fail "the packages are not installed: run {manager.install}"\n'
     steps = _build(folder, package, scripts, manager) + _test(folder, package, scripts, manager)
     leaves = ("node_modules/",) * packages
-    return Part(_language(folder), f"{commands}{steps}", leaves, manager.install if packages else "")
+    return Part(
+        _language(folder), f"{commands}{steps}", leaves, manager.install if packages else ""
+    )
 
 
 def builds_nothing(folder: Folder) -> bool:
-    """Return whether `package.json` has no script that builds or tests: it may only hold tools of another language."""
+    """Return whether `package.json` has no script that builds or tests: it may only hold tools of
+    another language.
+    """
     scripts = _package(folder).get("scripts", {})
     return not {"build", "test"} & scripts.keys() or _PLACEHOLDER in str(scripts.get("test"))
 
@@ -92,18 +121,30 @@ def _language(folder: Folder) -> str:
     return "TypeScript" if folder.has("tsconfig*.json") else "JavaScript"
 
 
-def _build(folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager) -> str:
-    names = [name for name in ("typecheck", "type-check", "check-types", "build") if name in scripts]
+def _build(
+    folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager
+) -> str:
+    names = [
+        name for name in ("typecheck", "type-check", "check-types", "build") if name in scripts
+    ]
     steps = "".join(f"{manager.name} run {name}\n" for name in names)
     compiled = any("tsc" in text for text in scripts.values())
-    if folder.has("tsconfig.json") and not compiled and "typescript" in package.get("devDependencies", {}):
+    if (
+        folder.has("tsconfig.json")
+        and not compiled
+        and "typescript" in package.get("devDependencies", {})
+    ):
         steps += "npx --no-install tsc --noEmit\n"
     if not steps and _workspaces(folder, package):
         return f"{manager.each.format('build')}\n"
-    return steps or (_CHECK_SYNTAX if not _has_test(scripts) and not folder.named("*.jsx", "*.vue") else "")
+    return steps or (
+        _CHECK_SYNTAX if not _has_test(scripts) and not folder.named("*.jsx", "*.vue") else ""
+    )
 
 
-def _test(folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager) -> str:
+def _test(
+    folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager
+) -> str:
     command = "bun run test" if manager.name == "bun" else f"{manager.name} test"
     if _has_test(scripts):
         reached = " ".join(text for name, text in scripts.items() if name.split(":")[0] == "test")
@@ -124,7 +165,9 @@ def _has_test(scripts: dict[str, str]) -> bool:
 
 def _test_files(folder: Folder) -> list[str]:
     below = re.compile(r"(?:^|/)(?:__tests__|tests?)/.*[cm]?[jt]sx?$")
-    return folder.named("*.test.*", "*.spec.*") + [path for path in folder.paths if below.search(path)]
+    return folder.named("*.test.*", "*.spec.*") + [
+        path for path in folder.paths if below.search(path)
+    ]
 
 
 def _workspaces(folder: Folder, package: dict[str, Any]) -> bool:

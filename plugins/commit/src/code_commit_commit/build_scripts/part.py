@@ -53,8 +53,8 @@ _NO_TESTS = 'echo "build.sh: there are no tests yet"'
 class Part:
     """How to build and test one language in one folder.
 
-    `leaves` are the folders that the build creates and git should ignore; `install` is the command that installs the
-    requirements of the build.
+    `leaves` are the folders that the build creates and git should ignore; `install` is the command
+    that installs the requirements of the build.
     """
 
     language: str
@@ -68,7 +68,10 @@ class Part:
 
 
 def build_script(parts: Sequence[Part]) -> str:
-    """Return the text of `build.sh`. Without parts it always fails, because no change may pass unchecked."""
+    """Return the text of `build.sh`.
+
+    Without parts it always fails, because no change may pass unchecked.
+    """
     blocks = [_block(part, alone=len(parts) == 1) for part in parts] or [_UNKNOWN]
     commands = "\n".join(blocks)
     used: list[str] = []
@@ -87,6 +90,8 @@ def _block(part: Part, *, alone: bool) -> str:
 
 
 def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
-    """Return commands that run `tests` if files match `patterns` when the script runs, else `otherwise`."""
+    """Return commands that run `tests` if files match `patterns` when the script runs, else
+    `otherwise`.
+    """
     quoted = " ".join(f"'{pattern}'" for pattern in patterns)
     return f"if has_files {quoted}; then\n  {tests}\nelse\n  {otherwise or _NO_TESTS}\nfi\n"

@@ -11,7 +11,14 @@ from typing import Any
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.part import Part, if_tests
 
-_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "manage.py")
+_MANIFESTS = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements*.txt",
+    "Pipfile",
+    "manage.py",
+)
 _TESTS = ("test_*.py", "*_test.py", "tests.py", "test.py")
 _SETTINGS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "Pipfile")
 _EXTRAS = ("test", "tests", "testing", "dev")
@@ -21,7 +28,10 @@ _PLAIN_TEST = r"^(?:async )?def test|^class Test\w*(?:\(\))?:|^(?:import|from) p
 _MANAGERS = {  # by lock file: the program, and what installs the project with it
     "uv.lock": ("uv", "uv sync"),
     # In the project: a sandbox hides the folder of environments in the user's cache.
-    "poetry.lock": ("poetry", "poetry config --local virtualenvs.in-project true && poetry install --all-extras"),
+    "poetry.lock": (
+        "poetry",
+        "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
+    ),
     "pdm.lock": ("pdm", "pdm install"),
     "Pipfile.lock": ("pipenv", "pipenv install --dev"),
 }
@@ -48,10 +58,19 @@ def python_scripts(folder: Folder) -> Part | None:
 
 def _part(folder: Folder) -> Part:
     manager = next((_MANAGERS[name] for name in _MANAGERS if folder.has(name)), None)
-    environment = next((name for name in (".venv", "venv", "env") if folder.exists(f"{name}/bin/python")), ".venv")
+    environment = next(
+        (name for name in (".venv", "venv", "env") if folder.exists(f"{name}/bin/python")), ".venv"
+    )
     install = _install(folder, manager, environment)
-    commands = f"{_interpreter(folder, manager, environment)}\n{_COMPILE}\n{_tests(folder, install)}"
-    return Part("Python", commands, leaves=(f"{environment}/",) * folder.exists(environment), install=install)
+    commands = (
+        f"{_interpreter(folder, manager, environment)}\n{_COMPILE}\n{_tests(folder, install)}"
+    )
+    return Part(
+        "Python",
+        commands,
+        leaves=(f"{environment}/",) * folder.exists(environment),
+        install=install,
+    )
 
 
 def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
@@ -66,7 +85,10 @@ def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: s
             f'  fail "the project uses {program}, which is not installed"\n'
             "fi\n"
         )
-    places = [f"{'../' * up}{environment}/bin/python" for up in range(len(PurePosixPath(folder.path).parts) + 1)]
+    places = [
+        f"{'../' * up}{environment}/bin/python"
+        for up in range(len(PurePosixPath(folder.path).parts) + 1)
+    ]
     own = "".join(f"[ ! -x {place} ] || python={place}\n" for place in reversed(places))
     return f'python=python3\n{own}need "$python"\n'
 
@@ -74,7 +96,9 @@ def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: s
 def _tests(folder: Folder, install: str) -> str:
     tests = folder.named(*_TESTS)
     if _uses_pytest(folder, tests):
-        missing = f'fail "$python has no pytest. Install the project with its tests: {_quoted(install)}"'
+        missing = (
+            f'fail "$python has no pytest. Install the project with its tests: {_quoted(install)}"'
+        )
         run = f"if ! $python -c 'import pytest' 2>/dev/null; then\n{_other_runner(folder)}  {missing}\nfi\n"
         no_tests = "|| [ $? -eq 5 ] # 5: there are no tests yet\n"
         return f"{run}$python -m pytest{'' if tests else ' ' + no_tests}" + "\n" * bool(tests)
@@ -96,14 +120,19 @@ def _uses_pytest(folder: Folder, tests: list[str]) -> bool:
     return (
         folder.has("pytest.ini", "pytest.toml", "conftest.py")
         or bool(folder.named("conftest.py"))
-        or folder.mentions(r"\bpytest\b", *_SETTINGS, *folder.named("requirements*.txt", "*-requirements.txt"))
+        or folder.mentions(
+            r"\bpytest\b", *_SETTINGS, *folder.named("requirements*.txt", "*-requirements.txt")
+        )
         or folder.mentions(_PLAIN_TEST, *tests[:_MOST_READ])
     )
 
 
 def _other_runner(folder: Folder) -> str:
     """Return commands that run the tests with tox or nox, which make their own environment."""
-    runners = {"tox": ("tox run -e py", folder.has("tox.ini", "tox.toml")), "nox": ("nox", folder.has("noxfile.py"))}
+    runners = {
+        "tox": ("tox run -e py", folder.has("tox.ini", "tox.toml")),
+        "nox": ("nox", folder.has("noxfile.py")),
+    }
     return "".join(
         f"  if command -v {name} >/dev/null; then exec {command}; fi\n"
         for name, (command, used) in runners.items()
@@ -116,12 +145,16 @@ def _has_sources(folder: Folder) -> bool:
 
 
 def _options(folder: Folder, test: str) -> str:
-    """Return the options with which unittest finds a test: it starts above the packages that contain the test."""
+    """Return the options with which unittest finds a test: it starts above the packages that
+    contain the test.
+    """
     start = PurePosixPath(test).parent
     while str(start) != "." and f"{start}/__init__.py" in folder.paths:
         start = start.parent
     where = "" if str(start) == "." else f" --start-directory {start}"
-    return where if PurePosixPath(test).name.startswith("test") else f"{where} --pattern '*_test.py'"
+    return (
+        where if PurePosixPath(test).name.startswith("test") else f"{where} --pattern '*_test.py'"
+    )
 
 
 def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
@@ -130,13 +163,17 @@ def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) 
     if manager:
         program, command = manager
         if program == "uv":
-            command += f" --extra {extra}" * bool(extra) or f" --group {group}" * (group not in {"", "dev"})
+            command += f" --extra {extra}" * bool(extra) or f" --group {group}" * (
+                group not in {"", "dev"}
+            )
         return command
     what = ""
     if folder.has("setup.py", "setup.cfg", "pyproject.toml"):
         what += f" -e '.[{extra}]'" if extra else " -e ."
         what += f" --group {group}" * bool(group and not extra)
-    named = folder.named("*requirements*.txt") + [path for path in folder.paths if path.startswith("requirements/")]
+    named = folder.named("*requirements*.txt") + [
+        path for path in folder.paths if path.startswith("requirements/")
+    ]
     wanted = [path for path in named if re.search(r"test|dev", path)] if what else named
     if not (extra or group):
         what += "".join(f" -r {path}" for path in wanted[:3]) or " pytest"

@@ -1,4 +1,6 @@
-"""`code-commit check PATH…`: check whether a response may change paths, or whether files contain an API key."""
+"""`code-commit check PATH…`: check whether a response may change paths, or whether files contain an
+API key.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,14 @@ _DESCRIPTION = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `check`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a path relative to the project's root")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a path relative to the project's root"
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--read", action="store_true", help="check whether a model may read them")
-    instead.add_argument("--keys", action="store_true", help="check whether they contain a configured API key")
+    instead.add_argument(
+        "--keys", action="store_true", help="check whether they contain a configured API key"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -29,21 +35,31 @@ def check(host: Host, arguments: Namespace) -> int:
     Path rules of plugins are not called: they judge content, and a path has none.
 
     Raises:
-        NotReady: there is no git repository; a plugin with path rules is broken; with `--keys`, the project does not
-            keep its keys out of git, a file cannot be read, or a configuration is broken.
+        NotReady: there is no git repository; a plugin with path rules is broken; with `--keys`, the
+            project does not keep its keys out of git, a file cannot be read, or a configuration is
+            broken.
     """
     with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
             check_private_folder(host.root)
             host.settings()  # a broken configuration may contain an unknown key
-            verdicts = {path: _key_refusals(workspace.project, host.redactor, path) for path in arguments.paths}
+            verdicts = {
+                path: _key_refusals(workspace.project, host.redactor, path)
+                for path in arguments.paths
+            }
         else:
             if not arguments.read:
                 _require_rules(host)
-            verdicts = {path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths}
+            verdicts = {
+                path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths
+            }
     if arguments.json:
         rows = [
-            {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
+            {
+                "path": path,
+                "allowed": not refusals,
+                "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals],
+            }
             for path, refusals in verdicts.items()
         ]
         host.out.document({"paths": rows})
@@ -77,7 +93,13 @@ def _key_refusals(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Ref
         content = tree.read(path)
     except (OSError, ValueError) as error:  # ValueError: an invalid path
         reason = error.strerror if isinstance(error, OSError) else error
-        raise NotReady(f"{path} cannot be read: {reason}", hint="use regular files of the project") from error
+        raise NotReady(
+            f"{path} cannot be read: {reason}", hint="use regular files of the project"
+        ) from error
     if content is None:
         raise NotReady(f"there is no file {path}", hint="use paths relative to the project's root")
-    return (Refusal(path, "key", "contains a configured API key"),) if redactor.holds_key(content) else ()
+    return (
+        (Refusal(path, "key", "contains a configured API key"),)
+        if redactor.holds_key(content)
+        else ()
+    )

@@ -1,4 +1,6 @@
-"""The build that `init` and `doctor` run, so that you learn of a broken build before you pay for a call."""
+"""The build that `init` and `doctor` run, so that you learn of a broken build before you pay for a
+call.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +72,13 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
     """Print `announcement` on stderr, and run `build.sh` as a run does.
 
     Raises:
-        NotReady: the configuration is invalid, or requires a sandbox that does not work here; or build.sh cannot run.
+        NotReady: the configuration is invalid, or requires a sandbox that does not work here; or
+            build.sh cannot run.
     """
-    with tempfile.TemporaryDirectory(prefix="code-commit-") as folder, _workspace(host) as workspace:
+    with (
+        tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
+        _workspace(host) as workspace,
+    ):
         command = require_build(workspace)
         host.out.note(announcement)
         before = workspace.checkpoints.current_tree() if workspace.writes else ""
@@ -106,7 +112,9 @@ def _typed(root: Path, command: Sequence[str]) -> str:
 
 
 def _workspace(host: Host) -> Workspace:
-    """Open the project with its lock, so that a run knows of a green build; without it if something is in the way."""
+    """Open the project with its lock, so that a run knows of a green build; without it if something
+    is in the way.
+    """
     try:
         return host.workspace(processes=True, writes=True)
     except NotReady:

@@ -1,4 +1,6 @@
-"""`code-commit init`: create the files that a project needs before its first run, and run its build once."""
+"""`code-commit init`: create the files that a project needs before its first run, and run its build
+once.
+"""
 
 from __future__ import annotations
 
@@ -88,13 +90,19 @@ def init(host: Host, arguments: Namespace) -> int:
 
 
 def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
-    rows = [("created", path) for path in laid_out.created] + [("kept", path) for path in laid_out.kept]
-    rows += [("changed", f"{path} (added {', '.join(laid_out.lines)})") for path in laid_out.changed]
+    rows = [("created", path) for path in laid_out.created] + [
+        ("kept", path) for path in laid_out.kept
+    ]
+    rows += [
+        ("changed", f"{path} (added {', '.join(laid_out.lines)})") for path in laid_out.changed
+    ]
     for what, path in rows:
         host.out.line(f"{what:<8} {path}")
     if "build.sh" in laid_out.created:
         languages = " and ".join(map(str, parts)) or "an unknown language"
-        host.out.note(f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good.")
+        host.out.note(
+            f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good."
+        )
 
 
 def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -> str:
@@ -103,7 +111,9 @@ def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -
     except NoRepository:
         return "git init"
     if build and not build.passed:
-        install = next((part.install for part in parts if part.install and part.install in build.output), "")
+        install = next(
+            (part.install for part in parts if part.install and part.install in build.output), ""
+        )
         return install or build.typed
     return _COMMIT
 
@@ -112,31 +122,46 @@ def _missing_key(host: Host) -> str:
     """Return how to set a key for one of the installed providers, or "" if one has a key."""
     providers = [each for _, each in host.registry.providers.values() if each.key_variable]
     for each in providers:
-        if host.environ.get(each.key_variable or "") or (host.root / f"agent-config/{each.name}-key.txt").exists():
+        if (
+            host.environ.get(each.key_variable or "")
+            or (host.root / f"agent-config/{each.name}-key.txt").exists()
+        ):
             return ""
-    names = " or ".join(f"{each.key_variable} (or agent-config/{each.name}-key.txt)" for each in providers)
+    names = " or ".join(
+        f"{each.key_variable} (or agent-config/{each.name}-key.txt)" for each in providers
+    )
     return f"set {names}" if names else ""
 
 
 def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
     """Create each missing file, and add missing lines to `.gitignore`."""
     laid_out = _LaidOut()
-    files = {QUERY: (SAMPLE_QUERY, 0o644), "build.sh": (build_script(parts), 0o755), "codeRollup.sh": (_ROLLUP, 0o755)}
+    files = {
+        QUERY: (SAMPLE_QUERY, 0o644),
+        "build.sh": (build_script(parts), 0o755),
+        "codeRollup.sh": (_ROLLUP, 0o755),
+    }
     had_rules = tree.lstat(".gitignore") is not None
     new_build = tree.lstat("build.sh") is None
     laid_out.lines = _missing_lines(tree, parts if new_build else ())
     if laid_out.lines:
         _append(tree, laid_out.lines)
-    rules = laid_out.kept if not laid_out.lines else laid_out.changed if had_rules else laid_out.created
+    rules = (
+        laid_out.kept if not laid_out.lines else laid_out.changed if had_rules else laid_out.created
+    )
     rules.append(".gitignore")
-    (laid_out.created if _make_folder(tree, "agent-config") else laid_out.kept).append("agent-config/")
+    (laid_out.created if _make_folder(tree, "agent-config") else laid_out.kept).append(
+        "agent-config/"
+    )
     for path, (text, mode) in files.items():
         (laid_out.created if _make_file(tree, path, text, mode) else laid_out.kept).append(path)
     return laid_out
 
 
 def _missing_lines(tree: ProjectTree, parts: Sequence[Part]) -> list[str]:
-    """Return the lines that `.gitignore` lacks: what builds create, and last the line that keeps keys out of git."""
+    """Return the lines that `.gitignore` lacks: what builds create, and last the line that keeps
+    keys out of git.
+    """
     leaves = dict.fromkeys(leaf for part in parts for leaf in part.leaves)
     paths = {f"{part.folder}/{leaf}".lstrip("/"): leaf for part in parts for leaf in part.leaves}
     try:
@@ -156,7 +181,9 @@ def _append(tree: ProjectTree, lines: Sequence[str]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(".gitignore", flags, 0o644, dir_fd=tree.handle)
     end = "\r\n" if content and b"\r\n" in content else "\n"
-    text = end * bool(content and not content.endswith(b"\n")) + "".join(f"{line}{end}" for line in lines)
+    text = end * bool(content and not content.endswith(b"\n")) + "".join(
+        f"{line}{end}" for line in lines
+    )
     with open(handle, "ab") as file:  # noqa: PTH123 - a handle
         file.write(text.encode())
 

@@ -22,7 +22,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "PATTERN has the syntax of a line in .gitignore."
     )
     parser.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="include only matching files; can be repeated"
+        "--include",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="include only matching files; can be repeated",
     )
     parser.add_argument(
         "--exclude",
@@ -78,4 +82,8 @@ def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
 def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:
     if paths:
         shown, more = ", ".join(paths[:_SHOWN_PATHS]), len(paths) - _SHOWN_PATHS
-        host.out.note(printable(f"  {label}: {shown}" + (f" and {more:,} more" if more > 0 else ""), newlines=False))
+        host.out.note(
+            printable(
+                f"  {label}: {shown}" + (f" and {more:,} more" if more > 0 else ""), newlines=False
+            )
+        )

@@ -1,4 +1,6 @@
-"""`code-commit demo`: the commit workflow on a small project, with recorded answers in place of a model."""
+"""`code-commit demo`: the commit workflow on a small project, with recorded answers in place of a
+model.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,12 @@ Next steps, in your own project:
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `demo`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="an empty or new folder (default: a temporary one)")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="an empty or new folder (default: a temporary one)",
+    )
 
 
 def demo(host: Host, arguments: Namespace) -> int:
@@ -92,8 +99,14 @@ def demo(host: Host, arguments: Namespace) -> int:
     folder = max(path for path in (root / "logs").iterdir() if path.is_dir() and path != recorded)
     diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
     listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))
-    red = "".join(f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines())
-    _show(AFTER.format(root=root, red=red, diff=diff, folder=folder, listing=listing, command=host.argv0))
+    red = "".join(
+        f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines()
+    )
+    _show(
+        AFTER.format(
+            root=root, red=red, diff=diff, folder=folder, listing=listing, command=host.argv0
+        )
+    )
     return ExitCode.REACHED
 
 
@@ -117,7 +130,9 @@ def _scratch(folder: str | None) -> Path:
     try:
         root.mkdir(parents=True, exist_ok=True)
         if any(root.iterdir()):
-            raise NotReady(f"{root} is not empty", hint="use a new folder, or omit it for a temporary one")
+            raise NotReady(
+                f"{root} is not empty", hint="use a new folder, or omit it for a temporary one"
+            )
     except OSError as error:
         raise NotReady(f"cannot create the demo in {root}: {error.strerror}") from error
     return root

@@ -14,7 +14,9 @@ RUN = "a folder in logs, a unique prefix of its name, or latest"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action. `run` is `"module:function"` in this package; the function takes the host and the arguments, and
+    """An action.
+
+    `run` is `"module:function"` in this package; the function takes the host and the arguments, and
     returns the exit code."""
 
     synopsis: str
@@ -25,10 +27,18 @@ class Action:
 ACTIONS = {
     "list": Action("list", "list all runs, newest last (default)", "listing:list_all"),
     "show": Action("show [RUN]", "show calls, builds, changes and files", "showing:show"),
-    "diff": Action("diff [RUN] [--attempt N] [--patch FILE]", "show the changes of a run or attempt", "diffing:diff"),
+    "diff": Action(
+        "diff [RUN] [--attempt N] [--patch FILE]",
+        "show the changes of a run or attempt",
+        "diffing:diff",
+    ),
     "path": Action("path [RUN]", "print the folder of a run", "showing:path"),
     "prune": Action("prune --keep N", "delete all runs but the newest", "pruning:prune"),
-    "export": Action("export --sink NAME [RUN ...] [--all]", "send runs to a plugin's log sinks", "exporting:export"),
+    "export": Action(
+        "export --sink NAME [RUN ...] [--all]",
+        "send runs to a plugin's log sinks",
+        "exporting:export",
+    ),
 }
 _DESCRIPTION = """\
 Look at earlier runs.
@@ -43,7 +53,9 @@ JSON document.
 def runs(host: Host, arguments: argparse.Namespace) -> int:
     """Run the chosen action; without an action, list the runs."""
     module, _, name = ACTIONS[arguments.action or "list"].run.partition(":")
-    action: Callable[[Host, argparse.Namespace], int] = getattr(import_module(f"{__package__}.{module}"), name)
+    action: Callable[[Host, argparse.Namespace], int] = getattr(
+        import_module(f"{__package__}.{module}"), name
+    )
     return action(host, arguments)
 
 
@@ -56,20 +68,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     chosen = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
     parsers = {
-        name: chosen.add_parser(name, prog=f"code-commit runs {name}", description=_sentence(action.help))
+        name: chosen.add_parser(
+            name, prog=f"code-commit runs {name}", description=_sentence(action.help)
+        )
         for name, action in ACTIONS.items()
     }
     for each in parsers.values():
         # Suppress the default, which would override a `--json` before the action.
-        each.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON document on stdout")
+        each.add_argument(
+            "--json",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="one JSON document on stdout",
+        )
     for name in ("show", "diff", "path"):
-        parsers[name].add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
-    parsers["diff"].add_argument("--attempt", type=_number, metavar="N", help="only the changes of attempt N")
-    parsers["diff"].add_argument("--patch", metavar="FILE", help="write a patch for `git apply` to the new file FILE")
-    parsers["prune"].add_argument("--keep", type=_number, required=True, metavar="N", help="number of runs to keep")
-    parsers["export"].add_argument("runs", nargs="*", metavar="RUN", help=f"{RUN}; can be repeated (default: latest)")
-    parsers["export"].add_argument("--sink", required=True, metavar="NAME", help="the plugin with the sinks")
-    parsers["export"].add_argument("--all", action="store_true", help="export all runs, the oldest first")
+        parsers[name].add_argument(
+            "run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)"
+        )
+    parsers["diff"].add_argument(
+        "--attempt", type=_number, metavar="N", help="only the changes of attempt N"
+    )
+    parsers["diff"].add_argument(
+        "--patch", metavar="FILE", help="write a patch for `git apply` to the new file FILE"
+    )
+    parsers["prune"].add_argument(
+        "--keep", type=_number, required=True, metavar="N", help="number of runs to keep"
+    )
+    parsers["export"].add_argument(
+        "runs", nargs="*", metavar="RUN", help=f"{RUN}; can be repeated (default: latest)"
+    )
+    parsers["export"].add_argument(
+        "--sink", required=True, metavar="NAME", help="the plugin with the sinks"
+    )
+    parsers["export"].add_argument(
+        "--all", action="store_true", help="export all runs, the oldest first"
+    )
 
 
 def _sentence(text: str) -> str:

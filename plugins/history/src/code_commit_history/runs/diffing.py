@@ -16,18 +16,22 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
-    """Print how a run, with its builds, changed the visible files, or what one attempt wrote; or write it to a file.
+    """Print how a run, with its builds, changed the visible files, or what one attempt wrote; or
+    write it to a file.
 
     Raises:
-        NotReady: there is no such run or attempt, its checkpoints were deleted, the diff is too large,
-            or the file cannot be written.
+        NotReady: there is no such run or attempt, its checkpoints were deleted, the diff is too
+            large, or the file cannot be written.
     """
     folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
         taken = project.checkpoints.of_run(folder.name)
         whole = whole_change(taken)
         if whole is None:
-            raise NotReady(f"{folder.name} has no checkpoint", hint="it wrote nothing, or its checkpoints were pruned")
+            raise NotReady(
+                f"{folder.name} has no checkpoint",
+                hint="it wrote nothing, or its checkpoints were pruned",
+            )
         if arguments.attempt is not None:
             steps = {step.number: step for step in steps_of(taken, read_story(folder).applied)}
             if arguments.attempt not in steps:
@@ -37,18 +41,28 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
                     hint=f"attempts with changes: {known}",
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
-        paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole, most=_LARGEST)
+        paths, raw = (
+            project.checkpoints.changes(*whole),
+            project.checkpoints.diff(*whole, most=_LARGEST),
+        )
         patch = project.checkpoints.patch(*whole, most=_LARGEST) if arguments.patch else b""
         left_out = project.checkpoints.left_out(*whole)
     if left_out:
-        host.out.note(f"warning: too large to save, so not in the diff: {join_paths(left_out, _NAMED)}")
+        host.out.note(
+            f"warning: too large to save, so not in the diff: {join_paths(left_out, _NAMED)}"
+        )
     if arguments.patch:
         require_no_link_out(host.root, host.root / arguments.patch, arguments.patch)
         _write(arguments.patch, host.redactor.data(patch))
     redactor = host.redactor
     text = redactor.text(raw.decode("utf-8", "replace"))
     if arguments.json:
-        document = {"run": folder.name, "attempt": arguments.attempt, "paths": redactor.json(list(paths)), "diff": text}
+        document = {
+            "run": folder.name,
+            "attempt": arguments.attempt,
+            "paths": redactor.json(list(paths)),
+            "diff": text,
+        }
         host.out.document(document)
     elif not arguments.patch:
         host.out.write(text)
@@ -60,4 +74,6 @@ def _write(path: str, content: bytes) -> None:
         with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
             file.write(content)
     except OSError as error:
-        raise NotReady(f"{path} cannot be written: {error.strerror}", hint="name a file that does not exist") from error
+        raise NotReady(
+            f"{path} cannot be written: {error.strerror}", hint="name a file that does not exist"
+        ) from error

@@ -39,7 +39,9 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     name = arguments.sink
     first = _sinks(host, name)
     named = arguments.runs or ["latest"]
-    folders = run_folders(host.root) if arguments.all else [find_run(host.root, each) for each in named]
+    folders = (
+        run_folders(host.root) if arguments.all else [find_run(host.root, each) for each in named]
+    )
     failures: dict[str, str] = {}
     shared: list[LogSink] = []  # sinks with `next_run`, which receive all runs
     for folder in folders:
@@ -79,7 +81,9 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
 
 
 def _send(sink: Any, records: list[Record], *, end: str) -> str:
-    """Send the records to a sink, then call its method `end`; return the error as text, or an empty text."""
+    """Send the records to a sink, then call its method `end`; return the error as text, or an empty
+    text.
+    """
     error = ""
     try:
         for record in records:
@@ -104,8 +108,13 @@ def _current_records(host: Host, folder: Path) -> Iterator[Record]:
     diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):
         if record.kind == "run.started":
-            yield replace(record, data={**record.data, "root": str(host.root), "folder": f"logs/{folder.name}"})
-        elif record.kind == "changes.applied" and not record.data.get("diff") and record.seq in diffs:
+            yield replace(
+                record,
+                data={**record.data, "root": str(host.root), "folder": f"logs/{folder.name}"},
+            )
+        elif (
+            record.kind == "changes.applied" and not record.data.get("diff") and record.seq in diffs
+        ):
             yield replace(record, data={**record.data, "diff": diffs[record.seq]})
         else:
             yield record
@@ -121,7 +130,10 @@ def _diffs(host: Host, folder: Path) -> dict[int, str]:
             commits = {_name_of(step): (step.old, step.new) for step in steps if step.applied}
             if whole := whole_change(taken):
                 commits["all-changes.diff"] = whole
-            diffs = {name: _small_diff(project.checkpoints, *between) for name, between in commits.items()}
+            diffs = {
+                name: _small_diff(project.checkpoints, *between)
+                for name, between in commits.items()
+            }
     except CodeCommitError:
         return {}  # a run is running, or the repository is gone: export without diffs
     for name, text in diffs.items():

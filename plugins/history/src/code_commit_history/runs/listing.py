@@ -49,7 +49,13 @@ def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]], columns: int) -> 
         host.out.line(f"{run}  {outcome}")
         if query:
             host.out.line(f"    {words.cut(query, columns - 4)}")
-        details = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
+        details = (
+            model,
+            f"{attempts} attempt{'s' * (attempts != '1')}",
+            f"{tokens} tokens",
+            cost,
+            time,
+        )
         host.out.line("    " + ", ".join(details))
 
 

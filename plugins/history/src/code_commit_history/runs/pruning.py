@@ -17,7 +17,11 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
     """
     with host.workspace(writes=True, repository="existing") as project:
         found = list_runs(host.root)
-        old = [summary for summary in found[: max(0, len(found) - arguments.keep)] if summary.state != "running"]
+        old = [
+            summary
+            for summary in found[: max(0, len(found) - arguments.keep)]
+            if summary.state != "running"
+        ]
         for summary in old:
             try:
                 remove_tree(summary.folder)

@@ -22,7 +22,10 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: there is no such run.
     """
     summary = named_run(host.root, arguments.run)
-    story, files = read_story(summary.folder), sorted(path.name for path in summary.folder.iterdir())
+    story, files = (
+        read_story(summary.folder),
+        sorted(path.name for path in summary.folder.iterdir()),
+    )
     if arguments.json:
         details = {
             "calls": [asdict(call) for call in story.calls],
@@ -77,7 +80,9 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     if query := words.query(document):
         yield f"  query     {query}"
     yield f"  workflow  {summary.workflow}"
-    yield f"  outcome   {words.outcome(summary)}" + (f": {summary.summary}" if summary.summary else "")
+    yield f"  outcome   {words.outcome(summary)}" + (
+        f": {summary.summary}" if summary.summary else ""
+    )
     yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
     yield f"  model     {', '.join(words.models(document)) or '-'}"
     yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
@@ -103,5 +108,9 @@ def _call(call: Call) -> tuple[str, ...]:
 
 
 def _process(process: Process) -> tuple[str, ...]:
-    ending = f"changed its own checks: {', '.join(process.tampered)}" if process.tampered else process.ending
+    ending = (
+        f"changed its own checks: {', '.join(process.tampered)}"
+        if process.tampered
+        else process.ending
+    )
     return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)

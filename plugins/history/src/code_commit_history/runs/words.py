@@ -28,18 +28,28 @@ def query(document: Mapping[str, Any]) -> str:
 def models(document: Mapping[str, Any]) -> list[str]:
     """Return the service's names of the models that answered."""
     rows = document.get("models")
-    return [str(row.get("model")) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return (
+        [str(row.get("model")) for row in rows if isinstance(row, Mapping)]
+        if isinstance(rows, list)
+        else []
+    )
 
 
 def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a member of the document, or an empty table if it is not one: a log may contain anything."""
+    """Return a member of the document, or an empty table if it is not one: a log may contain
+    anything.
+    """
     value = document.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def tokens(count: Mapping[str, Any] | Usage) -> str:
     """Format input and output tokens: `12,345 / 678`, with `?` for an unknown number."""
-    pair = (count.input, count.output) if isinstance(count, Usage) else (count.get("input"), count.get("output"))
+    pair = (
+        (count.input, count.output)
+        if isinstance(count, Usage)
+        else (count.get("input"), count.get("output"))
+    )
     return " / ".join(f"{each:,}" if isinstance(each, int) else "?" for each in pair)
 
 

@@ -12,12 +12,13 @@ _SPARE_CPU = 30.0  # seconds
 def bind(pid: int, *, memory: int, seconds: float) -> None:
     """Limit the process `pid` to `memory` more bytes than now, no files, and little CPU time.
 
-    RLIMIT_DATA counts what V8 reserved at its start, hence "more than now"; with RLIMIT_AS it would not start. Only
-    Linux can limit a running process; elsewhere only the heap is limited.
+    RLIMIT_DATA counts what V8 reserved at its start, hence "more than now"; with RLIMIT_AS it would
+    not start. Only Linux can limit a running process; elsewhere only the heap is limited.
     """
     if not hasattr(resource, "prlimit"):
         return
-    cpu = int(2 * seconds + _SPARE_CPU)  # the host limits the wall time; this limit applies if the host is killed
+    # The host limits the wall time; this limit applies if the host is killed.
+    cpu = int(2 * seconds + _SPARE_CPU)
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CPU: cpu}
     data = _data_size(pid)
     if data is not None:

@@ -53,7 +53,9 @@ def deno_command(binary: str, *, memory: int) -> list[str]:
 
 
 def deno_environment() -> dict[str, str]:
-    """Return the environment of the process: no folder where it could store files, no graphics card."""
+    """Return the environment of the process: no folder where it could store files, no graphics
+    card.
+    """
     nowhere = f"{os.devnull}/none"  # not a folder, so not even root can create files below it
     return {
         "DENO_DIR": nowhere,

@@ -1,4 +1,6 @@
-"""Run one Deno process within limits, exchange lines with it, and kill it with everything that it started."""
+"""Run one Deno process within limits, exchange lines with it, and kill it with everything that it
+started.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_envir
 _CHUNK = 256 * 1024
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes
 _STDERR_KEPT = 16 * 1024  # bytes, the end of it
-_UNSENT = 16 * 1024 * 1024  # unsent bytes; above this, read no more calls until the process has read some
+# Unsent bytes; above this, read no more calls until the process has read some.
+_UNSENT = 16 * 1024 * 1024
 _EXIT_TIMEOUT = 30.0  # seconds for a process to exit after it has closed its pipes
 
 
@@ -47,7 +50,8 @@ class DenoProcess:
             self._process = _started(deno_command(deno_binary(), memory=memory))
         except OSError as error:
             raise NotReady(
-                f"cannot start Deno: {error}", hint="reinstall it: pip install --force-reinstall deno"
+                f"cannot start Deno: {error}",
+                hint="reinstall it: pip install --force-reinstall deno",
             ) from error
         assert self._process.stdin
         assert self._process.stdout
@@ -59,7 +63,9 @@ class DenoProcess:
         self._stderr = b""
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stdout, selectors.EVENT_READ, self._read_stdout)
-        self._selector.register(self._process.stderr.fileno(), selectors.EVENT_READ, self._read_stderr)
+        self._selector.register(
+            self._process.stderr.fileno(), selectors.EVENT_READ, self._read_stderr
+        )
         os.set_blocking(self._stdin, False)
         self._lines: deque[bytes] = deque()
         self._open = True
@@ -76,7 +82,10 @@ class DenoProcess:
         bind(self._process.pid, memory=self._memory, seconds=self._seconds)
 
     def send(self, line: bytes) -> None:
-        """Queue a line. `lines` sends it while it reads, so that a process that does not read cannot block the host."""
+        """Queue a line.
+
+        `lines` sends it while it reads, so that a process that does not read cannot block the host.
+        """
         self._unsent += line + b"\n"
         with suppress(KeyError, ValueError):
             self._selector.register(self._stdin, selectors.EVENT_WRITE, None)
@@ -100,7 +109,10 @@ class DenoProcess:
 
     @property
     def exit_code(self) -> int:
-        """Return its exit code, or a negative signal number; kill it if it still runs. Exhaust `lines` first."""
+        """Return its exit code, or a negative signal number; kill it if it still runs.
+
+        Exhaust `lines` first.
+        """
         try:
             return self._process.wait(_EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:

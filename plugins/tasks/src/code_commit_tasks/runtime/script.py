@@ -16,7 +16,8 @@ from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, Pro
 
 _MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
-# Exposes the function to the bridge; on a separate line, so that the answer's line numbers stay the same.
+# Exposes the function to the bridge; on a separate line, so that the answer's line numbers stay the
+# same.
 _EXPORT = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
@@ -38,7 +39,10 @@ Fault = Literal["code", "time", "memory", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptFunction:
-    """A function that the code can call. `parameters` are in order; with `json`, it returns JSON instead of text."""
+    """A function that the code can call.
+
+    `parameters` are in order; with `json`, it returns JSON instead of text.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -82,7 +86,9 @@ def run_script(
     *,
     on_output: Callable[[str], None] = lambda _: None,
 ) -> Any:
-    """Run `code` and return the result of its function `agent_code` as JSON. `on_output` receives each printed line.
+    """Run `code` and return the result of its function `agent_code` as JSON.
+
+    `on_output` receives each printed line.
 
     Raises:
         ScriptFailed: the code did not parse, threw, exited, or took too long or too much memory.
@@ -93,7 +99,8 @@ def run_script(
             return _Exchange(process, code, functions, call, limits, on_output).returned()
         except ProcessTooSlow:
             raise ScriptFailed(
-                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was stopped.", "time"
+                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was stopped.",
+                "time",
             ) from None
         except ProcessOverLimit as error:
             raise ScriptFailed(f"agent_code was stopped: {error}.", "memory") from None
@@ -132,15 +139,22 @@ class _Exchange:
                 case None:
                     pass
                 case _:  # forged: the bridge sends no such message
-                    self.on_output(f"(invalid message: {message[:_SHOWN].decode('utf-8', 'replace')})")
+                    self.on_output(
+                        f"(invalid message: {message[:_SHOWN].decode('utf-8', 'replace')})"
+                    )
         raise self._ended()
 
     def _begin(self) -> None:
         self._started = True
         self.process.bind()
         source = (self.code + _EXPORT).encode("utf-8", "replace")
-        functions = [{"name": each.name, "parameters": each.parameters, "json": each.json} for each in self.functions]
-        self._send({"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions})
+        functions = [
+            {"name": each.name, "parameters": each.parameters, "json": each.json}
+            for each in self.functions
+        ]
+        self._send(
+            {"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions}
+        )
 
     def _answer(self, number: int, tool: str, given: Any) -> None:
         self._calls += 1
@@ -167,13 +181,19 @@ class _Exchange:
             )
         if "await promise never resolved" in stderr:
             return ScriptFailed(
-                "agent_code waits for a promise that cannot settle any more, so it was stopped.", "ended"
+                "agent_code waits for a promise that cannot settle any more, so it was stopped.",
+                "ended",
             )
         if code in _ABORTED or _OUT_OF_MEMORY.search(stderr):
             memory = self.limits.memory // _MEGABYTE
-            return ScriptFailed(f"agent_code was stopped: it used more than {memory} MB of memory.", "memory")
+            return ScriptFailed(
+                f"agent_code was stopped: it used more than {memory} MB of memory.", "memory"
+            )
         if code == _WROTE:
-            return ScriptFailed("agent_code was stopped: it wrote to disk, which is only allowed with tools.", "ended")
+            return ScriptFailed(
+                "agent_code was stopped: it wrote to disk, which is only allowed with tools.",
+                "ended",
+            )
         ending = f"signal {-code}" if code < 0 else f"exit code {code}"
         words = _shown(stderr).strip()
         return ScriptFailed(
@@ -207,7 +227,11 @@ def _rejection(value: Any) -> str:
             if isinstance(each, str) and not each.isascii() and _has_surrogate(each):
                 return "contains a lone surrogate"
         inside = [each for each in level if isinstance(each, dict | list)]
-        level = [below for each in inside for below in (chain(each, each.values()) if isinstance(each, dict) else each)]
+        level = [
+            below
+            for each in inside
+            for below in (chain(each, each.values()) if isinstance(each, dict) else each)
+        ]
     return f"is nested more than {_DEEPEST} levels deep"
 
 
@@ -221,12 +245,15 @@ def _has_surrogate(text: str) -> bool:
 
 def _describe_error(failed: Mapping[Any, Any], code: str) -> str:
     """Describe an error of the code for the model, with the code's own lines and columns."""
-    text, stack = (str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack"))
+    text, stack = (
+        str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack")
+    )
     if "SyntaxError:" in text:
         text = text.removeprefix("TypeError: ")
     lines = code.split("\n")
     place = _PLACE.search(_shown(text))
-    if place and int(place[1]) > len(lines):  # the error is in the added line: the code ends too early
+    # The error is in the added line: the code ends too early.
+    if place and int(place[1]) > len(lines):
         return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
     frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
     return _shown(text if place else f"{text}\n{frames}").strip()

@@ -32,7 +32,10 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [*signalled_at_our_end(signal.SIGKILL), *isolated_python(script, str(int(seconds) + 2))],
+            [
+                *signalled_at_our_end(signal.SIGKILL),
+                *isolated_python(script, str(int(seconds) + 2)),
+            ],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,

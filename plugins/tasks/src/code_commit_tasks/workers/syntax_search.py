@@ -1,6 +1,8 @@
-"""Search for syntax errors with tree-sitter, in a separate process: a native parser may crash or hang.
+"""Search for syntax errors with tree-sitter, in a separate process: a native parser may crash or
+hang.
 
-Input: a list of [path, language, text]. Output: a list of [path, line, column, what], the first few of each file.
+Input: a list of [path, language, text]. Output: a list of [path, line, column, what], the first few
+of each file.
 """
 
 from __future__ import annotations

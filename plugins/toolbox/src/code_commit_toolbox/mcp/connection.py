@@ -1,4 +1,7 @@
-"""A connection to an MCP server. Its event loop runs in a separate thread, so that any thread can call tools."""
+"""A connection to an MCP server.
+
+Its event loop runs in a separate thread, so that any thread can call tools.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ _MOST_PAGES = 50  # of a list of tools
 
 
 class ConnectionFailed(Exception):  # noqa: N818 - the name of an event
-    """The server failed, or does not answer as an MCP server. The message is for people and models."""
+    """The server failed, or does not answer as an MCP server.
+
+    The message is for people and models.
+    """
 
 
 class _Opened(NamedTuple):
@@ -38,10 +44,16 @@ class _Opened(NamedTuple):
 
 
 class Connection:
-    """A connection to a server: a process, or an address with `headers`. It ends when our own process ends."""
+    """A connection to a server: a process, or an address with `headers`.
 
-    def __init__(self, server: ServerProcess | str, *, headers: Mapping[str, str], seconds: float) -> None:
-        logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's log lines quote messages
+    It ends when our own process ends.
+    """
+
+    def __init__(
+        self, server: ServerProcess | str, *, headers: Mapping[str, str], seconds: float
+    ) -> None:
+        # The SDK's log lines quote messages.
+        logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
         self._server = server
         self._headers = dict(headers)
         self._seconds = seconds
@@ -51,7 +63,8 @@ class Connection:
         """Connect, and return the server's tools.
 
         Raises:
-            ConnectionFailed: there is no answer within 30 seconds, or it is not that of an MCP server.
+            ConnectionFailed: there is no answer within 30 seconds, or it is not that of an MCP
+                server.
         """
         threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
@@ -91,7 +104,9 @@ class Connection:
                 await portal.sleep_until_stopped()
         except BaseException as error:  # noqa: BLE001 - passed to `open`; later, calls fail by themselves
             if not self._opened.done():
-                self._opened.set_exception(error if isinstance(error, Exception) else ConnectionFailed("interrupted"))
+                self._opened.set_exception(
+                    error if isinstance(error, Exception) else ConnectionFailed("interrupted")
+                )
 
     async def _client(self, portal: BlockingPortal, stack: AsyncExitStack) -> Client:
         if isinstance(self._server, str):
@@ -102,7 +117,9 @@ class Connection:
                 event_hooks={"response": [limit_reply]},
             )
             client = await stack.enter_async_context(client)
-            transport = streamable_http_client(self._server, http_client=client, max_sse_event_size=LONGEST_LINE)
+            transport = streamable_http_client(
+                self._server, http_client=client, max_sse_event_size=LONGEST_LINE
+            )
         else:
             transport = pipe_transport(self._server, portal)
         us = Implementation(name="code-commit", version=__version__)
@@ -125,4 +142,8 @@ def _described(error: BaseException) -> str:
     """Return the first cause of an error, which the SDK wraps in groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) if isinstance(error, ConnectionFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
+    return (
+        str(error)
+        if isinstance(error, ConnectionFailed)
+        else f"{type(error).__name__}: {error}".rstrip(": ")
+    )

@@ -42,14 +42,20 @@ class StderrTail:
 
 
 @asynccontextmanager
-async def pipe_transport(process: ServerProcess, portal: BlockingPortal) -> AsyncGenerator[Any, None]:
-    """Yield the streams of `process` for a client. Threads read and write the pipes, so that none blocks the loop."""
+async def pipe_transport(
+    process: ServerProcess, portal: BlockingPortal
+) -> AsyncGenerator[Any, None]:
+    """Yield the streams of `process` for a client.
+
+    Threads read and write the pipes, so that none blocks the loop.
+    """
     received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
     waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def read() -> None:
-        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # the run has ended
+        # The run has ended.
+        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             for line in lines(process):
                 portal.call(received_in.send, _message(line))
         with suppress(RuntimeError):
@@ -64,7 +70,9 @@ async def pipe_transport(process: ServerProcess, portal: BlockingPortal) -> Asyn
 
     async def forward() -> None:
         async for message in sent_out:
-            waiting.put(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            waiting.put(
+                message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
 
     for target in (read, write):
         threading.Thread(target=target, name=f"mcp {target.__name__}", daemon=True).start()

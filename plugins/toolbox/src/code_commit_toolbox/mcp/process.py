@@ -28,7 +28,9 @@ class ServerProcess(Protocol):
 
 
 class TrustedProcess:
-    """A process in its own process group, without a sandbox. It ends with our own process at the latest.
+    """A process in its own process group, without a sandbox.
+
+    It ends with our own process at the latest.
 
     Raises:
         NotReady: it cannot be started; or a build could have put the program there.
@@ -52,7 +54,11 @@ class TrustedProcess:
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
-        self.stdin, self.stdout, self.stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        self.stdin, self.stdout, self.stderr = (
+            self._process.stdin,
+            self._process.stdout,
+            self._process.stderr,
+        )
         atexit.register(self.kill)
 
     def kill(self) -> None:
@@ -64,7 +70,9 @@ class TrustedProcess:
 
 
 def _require_outside(program: str, root: Path, path: str | None) -> None:
-    """Check that `program`, as found on `path`, is not in the project at `root`, also on the way there."""
+    """Check that `program`, as found on `path`, is not in the project at `root`, also on the way
+    there.
+    """
     found = program if "/" in program else shutil.which(program, path=path)
     if found and (root / found).exists() and any(replaceable_places(root / found, root)):
         raise NotReady(

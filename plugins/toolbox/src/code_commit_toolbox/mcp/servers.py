@@ -29,7 +29,9 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def server_tools(name: str, server: McpServer, start: Start, root: Path) -> Iterator[Tool]:
-    """Connect to the server `name`, and yield its tools. The tool `add` of the server `math` is called `math_add`.
+    """Connect to the server `name`, and yield its tools.
+
+    The tool `add` of the server `math` is called `math_add`.
 
     `start` starts a process in the sandbox.
 
@@ -47,13 +49,17 @@ def server_tools(name: str, server: McpServer, start: Start, root: Path) -> Iter
             )
 
 
-def _connected(name: str, server: McpServer, start: Start, root: Path) -> tuple[Connection, list[mcp_types.Tool]]:
+def _connected(
+    name: str, server: McpServer, start: Start, root: Path
+) -> tuple[Connection, list[mcp_types.Tool]]:
     try:
         from code_commit_toolbox.mcp.connection import Connection, ConnectionFailed
         from code_commit_toolbox.mcp.pipes import StderrTail
         from code_commit_toolbox.mcp.process import TrustedProcess
     except ImportError as error:
-        raise NotReady(f"the MCP server {name} needs the MCP SDK: {error}", hint=f"pip install '{_SDK}'") from error
+        raise NotReady(
+            f"the MCP server {name} needs the MCP SDK: {error}", hint=f"pip install '{_SDK}'"
+        ) from error
     process: ServerProcess | None = None
     if server.command and server.trusted:
         process = TrustedProcess(server.command, root=root, env=server.environment)
@@ -74,7 +80,9 @@ def _connected(name: str, server: McpServer, start: Start, root: Path) -> tuple[
 
 
 def _in_order(schema: Mapping[str, Any]) -> Json:
-    """Return a schema with its required properties first, as the order of a function's parameters requires."""
+    """Return a schema with its required properties first, as the order of a function's parameters
+    requires.
+    """
     found = {name: value for name, value in schema.items() if name != "$schema"}
     properties, required = found.get("properties"), found.get("required", [])
     if isinstance(properties, dict) and isinstance(required, list):
@@ -84,7 +92,14 @@ def _in_order(schema: Mapping[str, Any]) -> Json:
     return found
 
 
-def _call(connection: Connection, server: str, tool: str, wanted: float, context: ToolContext, arguments: Json) -> str:
+def _call(
+    connection: Connection,
+    server: str,
+    tool: str,
+    wanted: float,
+    context: ToolContext,
+    arguments: Json,
+) -> str:
     from code_commit_toolbox.mcp.connection import ConnectionFailed
 
     seconds = context.seconds(wanted)

@@ -60,7 +60,11 @@ def code_search(settings: ToolboxSettings) -> Tool:
             raise ToolError("\n".join(dict.fromkeys(problems.values())))
         found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
         found += [{"search": number, "problem": problem} for number, problem in problems.items()]
-        notes = [f"[{left_out} file{'s' * (left_out != 1)} left out: too large, or too many]"] if left_out else []
+        notes = (
+            [f"[{left_out} file{'s' * (left_out != 1)} left out: too large, or too many]"]
+            if left_out
+            else []
+        )
         notes += [f"[{trouble}]"] if trouble else []
         return _format_matches(searches, found, notes, settings.output_limit)
 
@@ -81,8 +85,16 @@ def code_search(settings: ToolboxSettings) -> Tool:
                         "properties": {
                             "pattern": {"type": "string", "minLength": 1},
                             "language": {"type": "string", "enum": list(SUFFIXES)},
-                            "path": {"type": "string", "description": "A folder or file; all files by default."},
-                            "max_matches": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+                            "path": {
+                                "type": "string",
+                                "description": "A folder or file; all files by default.",
+                            },
+                            "max_matches": {
+                                "type": "integer",
+                                "minimum": 1,
+                                "maximum": 500,
+                                "default": 50,
+                            },
                         },
                         "required": ["pattern", "language"],
                         "additionalProperties": False,
@@ -103,7 +115,9 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
     """
     folders = [normalise_path(search.get("path", ".")).rstrip("/") for search in searches]
     readable = run.files()
-    checked = ((number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders))
+    checked = (
+        (number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders)
+    )
     problems = {number: problem for number, problem in checked if problem}
     files: list[dict[str, Any]] = []
     left_out, room = 0, _MOST_BYTES
@@ -112,7 +126,9 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
         wanted = [
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
-            if suffix in SUFFIXES[search["language"]] and _within(path, folder) and number not in problems
+            if suffix in SUFFIXES[search["language"]]
+            and _within(path, folder)
+            and number not in problems
         ]
         if not wanted:
             continue
@@ -136,17 +152,24 @@ def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
         require_readable(run, folder)
     except ToolError as error:
         return str(error)
-    return "" if any(_within(path, folder) for path in readable) else f"There are no files in {folder}."
+    return (
+        ""
+        if any(_within(path, folder) for path in readable)
+        else f"There are no files in {folder}."
+    )
 
 
 def _within(path: str, folder: str) -> bool:
     return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
-def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: float) -> tuple[list[dict[str, Any]], str]:
+def _search(
+    searches: Sequence[Json], files: list[dict[str, Any]], seconds: float
+) -> tuple[list[dict[str, Any]], str]:
     """Return the matches in order, and a problem, if any.
 
-    ast-grep is native code with untrusted input: in a separate process, a crash does not end the host.
+    ast-grep is native code with untrusted input: in a separate process, a crash does not end the
+    host.
     """
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
@@ -164,14 +187,18 @@ def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: floa
         trouble = f"the search failed with exit code {done.returncode}" if done.returncode else ""
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
-        trouble = f"the search was stopped after {seconds:g} s: search in a folder, or run fewer searches"
+        trouble = (
+            f"the search was stopped after {seconds:g} s: search in a folder, or run fewer searches"
+        )
     except OSError as error:
         raise ToolError(f"The search could not be started: {error.strerror}.") from error
     lines = output.split(b"\n")[:-1]  # the text after the last newline is incomplete
     return [json.loads(line) for line in lines], trouble
 
 
-def _format_matches(searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int) -> str:
+def _format_matches(
+    searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int
+) -> str:
     lines = []
     for number, search in enumerate(searches):
         own = [each for each in found if each["search"] == number]

@@ -20,7 +20,9 @@ def final_output() -> Tool:
         "Report that the work is done or cannot be done, and finish. Call this last, by itself.",
         {
             "type": "object",
-            "properties": {"summary": {"type": "string", "description": "The results, or the obstacles."}},
+            "properties": {
+                "summary": {"type": "string", "description": "The results, or the obstacles."}
+            },
             "required": ["summary"],
             "additionalProperties": False,
         },

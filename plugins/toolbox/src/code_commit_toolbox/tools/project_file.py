@@ -52,7 +52,9 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ToolError(f"{path} is not UTF-8: line {line} contains the byte 0x{content[error.start]:02x}.") from None
+        raise ToolError(
+            f"{path} is not UTF-8: line {line} contains the byte 0x{content[error.start]:02x}."
+        ) from None
 
 
 def write_text(run: Run, path: str, text: str, limit: int) -> bool:
@@ -64,12 +66,16 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise ToolError(f"The text contains a lone surrogate at {error.start}, which cannot be written.") from None
+        raise ToolError(
+            f"The text contains a lone surrogate at {error.start}, which cannot be written."
+        ) from None
     if len(content) > limit:
         raise ToolError(f"The text has {len(content)} bytes; the limit is {limit}.")
     change = Change(path, content)
     if refusals := run.check([change]):
-        raise ToolError("; ".join(f"{each.path or path} cannot be written: {each.reason}" for each in refusals))
+        raise ToolError(
+            "; ".join(f"{each.path or path} cannot be written: {each.reason}" for each in refusals)
+        )
     if run.tree.read(path, len(content) + 1) == content:
         return False
     try:

@@ -18,7 +18,9 @@ def read_file(settings: ToolboxSettings) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         path = normalise_path(arguments["path"])
         text = read_text(context.run, path, settings.file_limit)
-        return lines_of(text, arguments.get("start_line", 1), arguments.get("end_line"), settings.output_limit)
+        return lines_of(
+            text, arguments.get("start_line", 1), arguments.get("end_line"), settings.output_limit
+        )
 
     return Tool(
         "read_file",
@@ -27,9 +29,20 @@ def read_file(settings: ToolboxSettings) -> Tool:
         {
             "type": "object",
             "properties": {
-                "path": {"type": "string", "description": "Relative to the project's root, such as src/main.py."},
-                "start_line": {"type": "integer", "minimum": 1, "description": "The first line to show; 1 by default."},
-                "end_line": {"type": "integer", "minimum": 1, "description": "The last line to show."},
+                "path": {
+                    "type": "string",
+                    "description": "Relative to the project's root, such as src/main.py.",
+                },
+                "start_line": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "The first line to show; 1 by default.",
+                },
+                "end_line": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "The last line to show.",
+                },
             },
             "required": ["path"],
             "additionalProperties": False,
@@ -62,7 +75,10 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
         return f"{wanted[0][:limit]}\n[{part}; the file has {count} line{'s' * (count != 1)}]"
     end = first + fitting - 1
     rest = f"; continue with start_line {end + 1}" if fitting < len(wanted) else ""
-    return "".join(f"{line}\n" for line in wanted[:fitting]) + f"[lines {first} to {end} of {count}{rest}]"
+    return (
+        "".join(f"{line}\n" for line in wanted[:fitting])
+        + f"[lines {first} to {end} of {count}{rest}]"
+    )
 
 
 def list_files(settings: ToolboxSettings) -> Tool:
@@ -71,9 +87,20 @@ def list_files(settings: ToolboxSettings) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         folder = normalise_path(arguments.get("path", ".")).rstrip("/")
         patterns = [arguments["pattern"]] if "pattern" in arguments else []
-        paths = listing(context, "" if folder == "." else folder, patterns, recursive=arguments.get("recursive", True))
-        fitting = sum(total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths))
-        rest = f"[... and {len(paths) - fitting} more; choose a folder]" if fitting < len(paths) else ""
+        paths = listing(
+            context,
+            "" if folder == "." else folder,
+            patterns,
+            recursive=arguments.get("recursive", True),
+        )
+        fitting = sum(
+            total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths)
+        )
+        rest = (
+            f"[... and {len(paths) - fitting} more; choose a folder]"
+            if fitting < len(paths)
+            else ""
+        )
         return "\n".join([*paths[:fitting], *([rest] if rest else [])])
 
     return Tool(
@@ -104,9 +131,11 @@ def list_files(settings: ToolboxSettings) -> Tool:
     )
 
 
-def listing(context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool) -> list[str]:
-    """Return the matching readable files in `folder` ("" is the root); without `recursive`, only those directly in
-    it.
+def listing(
+    context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool
+) -> list[str]:
+    """Return the matching readable files in `folder` ("" is the root); without `recursive`, only
+    those directly in it.
 
     Raises:
         ToolError: a model may not read the folder, it does not exist, or a pattern is invalid.

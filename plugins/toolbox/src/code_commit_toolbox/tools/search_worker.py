@@ -1,7 +1,8 @@
-"""The process that runs ast-grep: reads searches and files from stdin, writes matches to stdout as they are found.
+"""The process that runs ast-grep: reads searches and files from stdin, writes matches to stdout as
+they are found.
 
-A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` for more matches than requested,
-or `{"search", "problem"}`.
+A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` for more
+matches than requested, or `{"search", "problem"}`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     searches: list[dict[str, Any]] = work["searches"]
-    left = {number: search.get("max_matches", _DEFAULT_MATCHES) for number, search in enumerate(searches)}
+    left = {
+        number: search.get("max_matches", _DEFAULT_MATCHES)
+        for number, search in enumerate(searches)
+    }
     for number, search in enumerate(searches):
         try:
             SgRoot("", search["language"]).root().find_all(pattern=search["pattern"])
@@ -48,7 +52,12 @@ def main() -> None:
                     write_line(search=number, more=True)
                     break
                 left[number] -= 1
-                write_line(search=number, path=file["path"], line=node.range().start.line + 1, text=shown(node.text()))
+                write_line(
+                    search=number,
+                    path=file["path"],
+                    line=node.range().start.line + 1,
+                    text=shown(node.text()),
+                )
 
 
 def reason(error: Exception) -> str:

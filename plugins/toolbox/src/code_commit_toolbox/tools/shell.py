@@ -12,24 +12,36 @@ from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolErr
 
 
 def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
-    """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit.
+    """Return the tool that runs a command.
+
+    The run folder has the whole output; the model gets it up to the limit.
 
     With `writes`, the changes of a command to other files of the project are undone.
     """
     only = f" Its changes to files other than {', '.join(writes)} are undone." if writes else ""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
+        wanted = min(
+            arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most
+        )
         seconds = context.seconds(wanted)
         try:
             with context.run.limit_writes(writes) if writes else nullcontext(()) as undone:
-                result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
+                result = context.run.execute(
+                    ["bash", "-c", arguments["command"]], timeout=seconds, label="shell"
+                )
         except NotReady as error:
-            context.run.emit(MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning"))
-            raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
+            context.run.emit(
+                MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning")
+            )
+            raise ToolError(
+                f"The command was not run: {error.message}. Work without commands."
+            ) from error
         report = process_report(context.run, result, settings.output_limit)
         if undone:
-            report += f"\n[Undone, because you may write only {', '.join(writes)}: {', '.join(undone)}]"
+            report += (
+                f"\n[Undone, because you may write only {', '.join(writes)}: {', '.join(undone)}]"
+            )
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
@@ -37,7 +49,9 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
                 f"The command changed files that check this project, which is not allowed: {paths}.\n{report}",
             )
         if result.timed_out:
-            raise ToolError(f"The command and its child processes were stopped after {seconds:g} s.\n{report}")
+            raise ToolError(
+                f"The command and its child processes were stopped after {seconds:g} s.\n{report}"
+            )
         return report
 
     return Tool(

@@ -30,7 +30,9 @@ def todo_write(settings: ToolboxSettings, path: str) -> Tool:
         "`- [ ] open` and `- [x] done`.",
         {
             "type": "object",
-            "properties": {"content": {"type": "string", "description": "The whole list, in Markdown."}},
+            "properties": {
+                "content": {"type": "string", "description": "The whole list, in Markdown."}
+            },
             "required": ["content"],
             "additionalProperties": False,
         },

@@ -29,7 +29,10 @@ def write_file(settings: ToolboxSettings) -> Tool:
         "of a file, str_replace is shorter and safer.",
         {
             "type": "object",
-            "properties": {"path": _PATH, "content": {"type": "string", "description": "The whole new content."}},
+            "properties": {
+                "path": _PATH,
+                "content": {"type": "string", "description": "The whole new content."},
+            },
             "required": ["path", "content"],
             "additionalProperties": False,
         },
@@ -55,7 +58,11 @@ def str_replace(settings: ToolboxSettings) -> Tool:
             "type": "object",
             "properties": {
                 "path": _PATH,
-                "old_str": {"type": "string", "minLength": 1, "description": "The passage to replace."},
+                "old_str": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The passage to replace.",
+                },
                 "new_str": {"type": "string", "description": "The new passage; can be empty."},
             },
             "required": ["path", "old_str", "new_str"],
@@ -71,14 +78,17 @@ def replaced_once(text: str, old: str, new: str) -> str:
     In text with CRLF line endings, `old` and `new` may use LF.
 
     Raises:
-        ToolError: `old` is missing or occurs more than once; the message contains the number and the lines.
+        ToolError: `old` is missing or occurs more than once; the message contains the number and
+            the lines.
     """
     places = places_of(old, text)
     if not places and "\r\n" in text and "\n" in old and "\r" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
         places = places_of(old, text)
     if not places:
-        raise ToolError("old_str is not in the file: 0 matches. Read the file, and copy the passage exactly.")
+        raise ToolError(
+            "old_str is not in the file: 0 matches. Read the file, and copy the passage exactly."
+        )
     if len(places) > 1:
         lines = [str(text.count("\n", 0, place) + 1) for place in places[:_LINES_NAMED]]
         more = ", …" if len(places) > _LINES_NAMED else ""
