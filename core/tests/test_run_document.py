@@ -13,7 +13,6 @@ from code_commit.plugin_api.run_json import (
     clock,
     describe_cost,
     describe_spent,
-    is_build,
     run_document,
 )
 
@@ -257,18 +256,3 @@ def test_cost_tokens_calls_and_time_in_words(told, cost, spent):
 )
 def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
     assert clock(seconds) == shown
-
-
-@pytest.mark.parametrize(
-    ("argv", "is_one"),
-    [
-        (BUILD, True),
-        (("build.sh",), True),
-        (("build.sh", "x"), False),
-        ((), False),
-        ("build.sh", False),
-        (None, False),
-    ],
-)
-def test_the_build_is_known_by_its_command_line(argv, is_one):
-    assert is_build(argv) is is_one

@@ -57,7 +57,7 @@ def test_the_page_shows_the_whole_run(answered):
         ),
         *("Attempt 1", "Attempt 2", "Attempt 3", "initial-query", "repair-query", "gpt-5"),
         *(
-            "exit code 1",
+            "ended with exit code 1",
             "passed",
             "refused",
             "there is no file replacement in the response",

@@ -245,12 +245,18 @@ class ProcessResult:
 def describe_ending(
     exit_code: int | None, signal: int | None = None, time_limit: float | None = None
 ) -> str:
-    """Return `ProcessResult.ending` for these values."""
+    """Return `ProcessResult.ending` for these values.
+
+    As in `subprocess`, a negative `exit_code` is that of a signal. A `time_limit` of 0 is unknown.
+    """
     if time_limit is not None:
-        return f"ran into its time limit of {time_limit:g} s"
-    if exit_code is not None:
-        return f"ended with exit code {exit_code}"
-    return f"was ended by {_signal(signal)}"
+        seconds = f" of {time_limit:g} s" if time_limit else ""
+        return f"ran into its time limit{seconds}"
+    if exit_code is None:
+        return f"was ended by {_signal(signal)}"
+    if exit_code < 0:
+        return f"was ended by {_signal(-exit_code)}"
+    return f"ended with exit code {exit_code}"
 
 
 def _signal(number: int | None) -> str:

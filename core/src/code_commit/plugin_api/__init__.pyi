@@ -60,6 +60,9 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .process_end import is_build as is_build
+from .process_end import process_ending as process_ending
+from .process_end import process_passed as process_passed
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
@@ -124,6 +127,7 @@ from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
 from .words import count_of as count_of
+from .words import describe_ending as describe_ending
 from .words import join_paths as join_paths
 from .words import printable as printable
 

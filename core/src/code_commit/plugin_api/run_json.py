@@ -10,6 +10,7 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.process_end import is_build
 from code_commit_workspace.words import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.
@@ -86,9 +87,8 @@ class RunDocument:
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
-            self._add_seconds(
-                "build" if is_build(data.get("argv")) else "commands", data.get("seconds")
-            )
+            kind = "build" if is_build(data.get("argv")) else "commands"
+            self._add_seconds(kind, data.get("seconds"))
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -185,11 +185,6 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(max(0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def is_build(argv: Any) -> bool:
-    """Return whether `argv` is the command line of the build, whatever its interpreter."""
-    return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
 
 
 def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:

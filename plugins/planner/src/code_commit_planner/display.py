@@ -8,6 +8,7 @@ import json
 import shutil
 from typing import Any
 
+from code_commit.plugin_api import describe_ending
 from code_commit_planner.todo import Todos
 from code_commit_planner.wrapping import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
@@ -18,7 +19,6 @@ TODO_LINES = 15
 _REASON = 40
 _SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
 _WITHOUT_SUBJECT = ("final_output", "todo_write")  # shown in other ways
-_SUCCEEDED = "ended with exit code 0"  # `ProcessResult.ending`
 
 
 def width() -> int:
@@ -71,7 +71,7 @@ def feedback_lines(feedback: str, whole: str) -> str:
 def _ending(called: CalledTool) -> str:
     """Return how a command ended, unless it succeeded."""
     ending = called.text.partition("\n")[0]
-    failed = called.name == "shell" and ending != _SUCCEEDED
+    failed = called.name == "shell" and ending != describe_ending(0)
     return f"  -> {_one_line(ending).removeprefix('ended with ')}" if failed else ""
 
 

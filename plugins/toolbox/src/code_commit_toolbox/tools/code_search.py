@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run
+from code_commit.plugin_api import Json, Run, describe_ending
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import require_readable
@@ -184,7 +184,7 @@ def _search(
             env=python_environment(environ),
         )
         output = done.stdout
-        trouble = f"the search failed with exit code {done.returncode}" if done.returncode else ""
+        trouble = f"the search {describe_ending(done.returncode)}" if done.returncode else ""
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
         trouble = (
