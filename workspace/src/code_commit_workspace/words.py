@@ -49,7 +49,7 @@ def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
     """
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
-        yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
+        yield from found if len(found) <= most else [f"{top}/ ({count_of(len(found), 'file')})"]
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from code_commit.plugin_api import Message, Run
+from code_commit.plugin_api import Message, Run, count_of
 from code_commit_planner import messages
 from code_commit_planner.display import text_lines, todo_lines, tool_line
 from code_commit_planner.notices import TodosChanged, show
@@ -86,6 +86,6 @@ class _Watch:
         if text and text not in self._said:
             self.run.say(text_lines(self.agent, text, result.transcript.name))
         message = messages.AGENT_DONE if result.finished else messages.AGENT_STOPPED
-        replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
+        replies = count_of(result.turns, "reply", "replies")
         ending = filled(message, agent=self.agent, replies=replies, reason=result.end.value)
         show(self.run, ending, "" if result.finished else "yellow")

@@ -21,7 +21,7 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
-from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of
+from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of, count_of
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
@@ -138,6 +138,7 @@ def _environment() -> Environment:
         "duration": duration,
         "money": money,
         "count": count,
+        "count_of": count_of,
         "local": local,
         "tone": tone,
     }

@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run, describe_ending
+from code_commit.plugin_api import Json, Run, count_of, describe_ending
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import require_readable
@@ -60,12 +60,11 @@ def code_search(settings: ToolboxSettings) -> Tool:
             raise ToolError("\n".join(dict.fromkeys(problems.values())))
         found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
         found += [{"search": number, "problem": problem} for number, problem in problems.items()]
-        notes = (
-            [f"[{left_out} file{'s' * (left_out != 1)} left out: too large, or too many]"]
-            if left_out
-            else []
-        )
-        notes += [f"[{trouble}]"] if trouble else []
+        notes = []
+        if left_out:
+            notes.append(f"[{count_of(left_out, 'file')} left out: too large, or too many]")
+        if trouble:
+            notes.append(f"[{trouble}]")
         return _format_matches(searches, found, notes, settings.output_limit)
 
     return Tool(
@@ -205,7 +204,8 @@ def _format_matches(
         problems = [each["problem"] for each in own if "problem" in each]
         matches = [each for each in own if "line" in each]
         more = ", the first of more" if any("more" in each for each in own) else ""
-        lines.append(f"## {search['pattern']} ({search['language']}): {len(matches)} matches{more}")
+        count = count_of(len(matches), "match", "matches")
+        lines.append(f"## {search['pattern']} ({search['language']}): {count}{more}")
         lines += [f"[{problem}]" for problem in problems]
         lines += [f"{each['path']}:{each['line']}: {each['text']}" for each in matches]
     room = limit - sum(len(note) + 1 for note in notes)

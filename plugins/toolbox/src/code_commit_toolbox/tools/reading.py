@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from code_commit.plugin_api import Json
+from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import read_text, require_readable
@@ -72,7 +72,7 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
     fitting = sum(total <= limit for total in accumulate(len(line) + 1 for line in wanted))
     if not fitting and wanted:
         part = f"the first {limit} of {len(wanted[0])} characters of line {first}"
-        return f"{wanted[0][:limit]}\n[{part}; the file has {count} line{'s' * (count != 1)}]"
+        return f"{wanted[0][:limit]}\n[{part}; the file has {count_of(count, 'line')}]"
     end = first + fitting - 1
     rest = f"; continue with start_line {end + 1}" if fitting < len(wanted) else ""
     return (

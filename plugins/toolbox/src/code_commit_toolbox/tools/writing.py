@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Json
+from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import read_text, write_text
@@ -20,8 +20,7 @@ def write_file(settings: ToolboxSettings) -> Tool:
         path, content = normalise_path(arguments["path"]), arguments["content"]
         if not write_text(context.run, path, content, settings.file_limit):
             return f"{path} already has this content."
-        size = len(content.encode())
-        return f"Wrote {size} byte{'s' * (size != 1)} to {path}."
+        return f"Wrote {count_of(len(content.encode()), 'byte')} to {path}."
 
     return Tool(
         "write_file",
