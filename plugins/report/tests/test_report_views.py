@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
+import sys
 import tracemalloc
 import unicodedata
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from code_commit.plugin_api import Record
+from code_commit.plugin_api import Record, printable
 from code_commit_report import run_view
 from code_commit_report.diff_view import file_diffs
 from code_commit_report.lexers import lexer_for
@@ -216,6 +217,11 @@ def test_invisible_characters_are_escaped(text):
         if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
     ]
     assert escaped == visible(escaped)
+
+
+def test_the_page_escapes_what_a_terminal_escapes():
+    for code in range(sys.maxunicode + 1):
+        assert visible(chr(code)) == printable(chr(code))
 
 
 def test_durations_are_formatted():

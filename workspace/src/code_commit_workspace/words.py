@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 
-# Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
-# U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
-_UNSAFE = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+# The table of what is dangerous in text or cannot be seen, as pieces of character classes.
+# Unicode categories Cc, Cs, Zl and Zp, but tabs and newlines.
+CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+# Category Cf, and invisible letters and marks (fillers, selectors). U+FE0E and U+FE0F stay: they
+# select the text or emoji style of a symbol.
+INVISIBLE = (
     "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    "\ud800-\udfff"
 )
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -54,7 +55,8 @@ def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
 
 @cache
 def _unsafe(*, newlines: bool) -> re.Pattern[str]:
-    return re.compile(f"[{_UNSAFE}]" if newlines else f"[\t\n{_UNSAFE}]")
+    more = "" if newlines else "\t\n"
+    return re.compile(f"[{more}{CONTROL}{INVISIBLE}]")
 
 
 def _escaped(found: re.Match[str]) -> str:

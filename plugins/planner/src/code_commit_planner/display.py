@@ -8,7 +8,7 @@ import json
 import shutil
 from typing import Any
 
-from code_commit.plugin_api import describe_ending
+from code_commit.plugin_api import describe_ending, printable
 from code_commit_planner.todo import Todos
 from code_commit_planner.wrapping import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
@@ -97,4 +97,4 @@ def _subject(called: CalledTool) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return printable(" ".join(text.split()))
