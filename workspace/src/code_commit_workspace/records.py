@@ -40,7 +40,11 @@ class Change:
 
 
 class Tree(Protocol):
-    """The files of the project. A link is never followed. `./a` and `a` are one path."""
+    """The files of the project. A link is never followed. `./a` and `a` are one path.
+
+    To read, size up or find the mode of what is not a plain relative path is a ValueError; for what
+    a model names, `may_read` and `check` refuse such a path before.
+    """
 
     def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.

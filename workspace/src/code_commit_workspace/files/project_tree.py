@@ -123,13 +123,13 @@ class ProjectTree:
         """Yield the content of each of `paths`; faster than `read` for sorted paths.
 
         The content is None for a path that is not a regular file, unreadable, larger than `limit`
-        bytes, or behind a link.
+        bytes, behind a link, or not a plain relative path.
         """
         for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
             with ExitStack() as stack:
                 try:
                     handle = stack.enter_context(self.folder(folder))
-                except OSError:
+                except (OSError, ValueError):
                     yield from ((path, None) for path in group)
                     continue
                 start = len(folder) + 1 if folder else 0
@@ -199,7 +199,7 @@ def _whole(file: BinaryIO, path: str) -> int:
 def _content(folder: int, name: str, limit: int) -> bytes | None:
     try:
         handle = os.open(name, _FILE, dir_fd=folder)
-    except OSError:
+    except (OSError, ValueError):
         return None
     try:
         content = os.pread(handle, _SMALL, 0)  # fails for a folder or a pipe

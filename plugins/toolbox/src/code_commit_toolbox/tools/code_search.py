@@ -13,8 +13,8 @@ from typing import Any
 from code_commit.plugin_api import Json, Run, count_of, describe_ending
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
-from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import normalise_path, python_command, python_environment
+from code_commit_toolbox.tools.project_file import folder_named, is_below, require_readable
+from code_commit_workspace import python_command, python_environment
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -112,7 +112,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
     Also return the problems with folders of searches, and the number of files left out.
     """
-    folders = [normalise_path(search.get("path", ".")).rstrip("/") for search in searches]
+    folders = [folder_named(search.get("path", ".")) for search in searches]
     readable = run.files()
     checked = (
         (number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders)
@@ -126,7 +126,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
             if suffix in SUFFIXES[search["language"]]
-            and _within(path, folder)
+            and is_below(path, folder)
             and number not in problems
         ]
         if not wanted:
@@ -145,21 +145,15 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
 def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
     """Return why `folder` cannot be searched, or ""."""
-    if folder == ".":
+    if not folder:
         return ""
     try:
         require_readable(run, folder)
     except ToolError as error:
         return str(error)
-    return (
-        ""
-        if any(_within(path, folder) for path in readable)
-        else f"There are no files in {folder}."
-    )
-
-
-def _within(path: str, folder: str) -> bool:
-    return folder == "." or f"{path}/".startswith(f"{folder}/")
+    if any(is_below(path, folder) for path in readable):
+        return ""
+    return f"There are no files in {folder}."
 
 
 def _search(

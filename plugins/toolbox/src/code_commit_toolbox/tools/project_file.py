@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run, count_of
 from code_commit_toolbox.tool import ToolError
+from code_commit_workspace import normalise_path
 
 _SAMPLE = 8192  # a NUL in the first bytes marks a binary file
+
+
+def folder_named(path: str) -> str:
+    """Return the folder that a model names `path`; "" is the root."""
+    folder = normalise_path(path).rstrip("/")
+    return "" if folder == "." else folder
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether `path` is `folder` or lies in it; "" is the root."""
+    return not folder or f"{path}/".startswith(f"{folder}/")
 
 
 def require_readable(run: Run, path: str) -> None:
