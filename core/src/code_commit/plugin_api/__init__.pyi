@@ -60,6 +60,7 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .own_folders import config_folder as config_folder
 from .process_end import is_build as is_build
 from .process_end import process_ending as process_ending
 from .process_end import process_passed as process_passed

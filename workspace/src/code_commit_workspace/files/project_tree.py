@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
+
 _SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
 _HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
@@ -58,7 +58,7 @@ class ProjectTree:
         handle = self.handle
         try:
             for folder in folders:
-                below = os.open(folder, _FOLDER, dir_fd=handle)
+                below = os.open(folder, FOLDER, dir_fd=handle)
                 if handle != self.handle:
                     os.close(handle)
                 handle = below
@@ -198,7 +198,7 @@ def _whole(file: BinaryIO, path: str) -> int:
 
 def _content(folder: int, name: str, limit: int) -> bytes | None:
     try:
-        handle = os.open(name, _FILE, dir_fd=folder)
+        handle = os.open(name, OLD_FILE, dir_fd=folder)
     except (OSError, ValueError):
         return None
     try:
