@@ -72,7 +72,7 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (BUILDING, "build (isolated by bubblewrap)"),
         (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
         (events.ProcessStarted(("x" * 80,), "off", "l"), "x" * 80 + " (not isolated)"),
-        (events.ProcessStarted(("x" * 81,), "off", "l"), "x" * 77 + "... (not isolated)"),
+        (events.ProcessStarted(("x" * 81,), "off", "l"), "x" * 79 + "… (not isolated)"),
         (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
         (
             events.ProcessFinished(BUILD, 2, 3.0, timed_out=False, tampered=(), log="1-build.txt"),

@@ -15,7 +15,7 @@ def result(output="", **more):
 
 def test_blank_lines_are_left_out_and_long_ones_cut():
     shown = result("a\n\n  \n" + "x" * 400 + "\n" + "y" * 401 + "\n").last_lines()
-    assert shown == "a\n" + "x" * 400 + "\n" + "y" * 400 + "..."
+    assert shown == "a\n" + "x" * 400 + "\n" + "y" * 399 + "…"
     assert len(result("line\n" * 20).last_lines().split()) == 10
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from code_commit_workspace.files.project_tree import normalise_path
+from code_commit_workspace.words import shorten
 
 _PERMISSIONS = 0o777
 
@@ -243,7 +244,8 @@ class ProcessResult:
         lines = [
             line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()
         ]
-        return "\n".join(map(_cut, lines[len(lines) - min(most, len(lines)) :]))
+        last = lines[len(lines) - min(most, len(lines)) :]
+        return "\n".join(shorten(line, _LONGEST_LINE) for line in last)
 
 
 def describe_ending(
@@ -271,7 +273,3 @@ def _signal(number: int | None) -> str:
     with suppress(ValueError):  # a real-time signal has no name
         return f"signal {number} ({Signals(number).name})"
     return f"signal {number}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."

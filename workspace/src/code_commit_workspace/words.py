@@ -1,4 +1,4 @@
-"""Words for people: numbers, paths, and text that a terminal shows safely."""
+"""Words for people: numbers, paths, long text, and text that a terminal shows safely."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def printable(text: str, *, newlines: bool = True) -> str:
     newlines and tabs stay. Escaping twice changes nothing more.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return `text`, or its beginning and "…", in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def join_paths(paths: Sequence[str], most: int = 10) -> str:

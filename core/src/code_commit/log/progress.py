@@ -20,7 +20,7 @@ from code_commit.plugin_api.run_json import (
 )
 from code_commit.terminal.screen import can_repaint, may_color
 from code_commit.terminal.streams import SafeStream
-from code_commit_workspace.words import count_of, join_paths, printable
+from code_commit_workspace.words import count_of, join_paths, printable, shorten
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -208,7 +208,7 @@ def _process(data: Mapping[str, Any]) -> str:
     if is_build(data.get("argv")):
         return "build"
     command = shlex.join(str(word) for word in data.get("argv") or ())
-    return command if len(command) <= _SHOWN_COMMAND else command[: _SHOWN_COMMAND - 3] + "..."
+    return shorten(command, _SHOWN_COMMAND)
 
 
 def _asking(data: Mapping[str, Any]) -> str:

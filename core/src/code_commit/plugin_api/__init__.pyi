@@ -131,6 +131,7 @@ from .words import count_of as count_of
 from .words import describe_ending as describe_ending
 from .words import join_paths as join_paths
 from .words import printable as printable
+from .words import shorten as shorten
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

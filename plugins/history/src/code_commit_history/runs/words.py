@@ -9,11 +9,6 @@ from code_commit.plugin_api import Usage
 from code_commit_history.past_runs import PastRun
 
 
-def cut(text: str, longest: int = 200) -> str:
-    """Return `text`, shortened to `longest` characters: a change may have thousands of files."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def outcome(summary: PastRun) -> str:
     """Return the outcome of a finished run, else `running` or `killed`."""
     return summary.outcome or summary.state
