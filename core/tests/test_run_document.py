@@ -13,6 +13,7 @@ from code_commit.plugin_api.run_json import (
     clock,
     describe_cost,
     describe_spent,
+    duration,
     run_document,
 )
 
@@ -256,3 +257,13 @@ def test_cost_tokens_calls_and_time_in_words(told, cost, spent):
 )
 def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
     assert clock(seconds) == shown
+
+
+def test_durations_are_formatted():
+    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == [
+        "?",
+        "40 ms",
+        "4.2 s",
+        "3:05",
+        "1:02:03",
+    ]

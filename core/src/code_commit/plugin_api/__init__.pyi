@@ -124,6 +124,7 @@ from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
+from .run_json import duration as duration
 from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens

@@ -17,6 +17,7 @@ from code_commit_workspace.words import count_of
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
+_MINUTE = 60  # seconds
 _WAYS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
 _OF_END = ("outcome", "exit_code", "summary", "data")
@@ -185,6 +186,17 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(max(0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration for people: 40 ms, 4.2 s, 3:05, 1:02:03; "?" if unknown."""
+    if seconds is None:
+        return "?"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    return clock(round(seconds))
 
 
 def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:

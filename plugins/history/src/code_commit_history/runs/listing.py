@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, shorten
+from code_commit.plugin_api import ExitCode, Host, duration, shorten
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.story import read_story
@@ -91,6 +91,6 @@ def _cells(summary: PastRun) -> tuple[str, ...]:
         str(document.get("attempts", "?")),
         words.tokens(words.table(document, "tokens")),
         str(read_story(summary.folder).cost),
-        words.duration(words.total_seconds(document)),
+        duration(words.total_seconds(document)),
         words.query(document),
     )

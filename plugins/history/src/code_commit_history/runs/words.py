@@ -48,17 +48,6 @@ def tokens(count: Mapping[str, Any] | Usage) -> str:
     return " / ".join(f"{each:,}" if isinstance(each, int) else "?" for each in pair)
 
 
-def duration(seconds: float | None) -> str:
-    """Format a duration: `3.2 s`, `4:05`, `1:02:03`."""
-    if seconds is None:
-        return "?"
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def total_seconds(document: Mapping[str, Any]) -> float | None:
     """Return the duration of a run, so far if it is running."""
     seconds = document.get("seconds")
