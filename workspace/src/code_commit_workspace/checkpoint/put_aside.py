@@ -118,11 +118,7 @@ class PutAside:
         while ahead:
             here = ahead.pop()
             try:
-                with self._tree.folder(here) as handle, os.scandir(handle) as entries:
-                    below = [
-                        (f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False))
-                        for entry in entries
-                    ]
+                below = self._tree.entries(here)
             except OSError:
                 return True
             ahead += [path for path, is_folder in below if is_folder]

@@ -67,6 +67,17 @@ class ProjectTree:
             if handle != self.handle:
                 os.close(handle)
 
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        """Return the path of each entry of `folder`, and whether it is a folder.
+
+        Raises:
+            OSError, ValueError: as for `folder`.
+        """
+        with self.folder(folder) as handle, os.scandir(handle) as entries:
+            return [
+                (f"{folder}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries
+            ]
+
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
         """Yield a handle on the folder that holds `path`, and the last name of `path`.
