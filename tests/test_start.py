@@ -18,6 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.skipif(
+    find_spec("code_commit") is None, reason="only the workspace is installed"
+)
+
 NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
 FLAGS = {
