@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# The words of an environment's name that are no plugin, and the plugins that they need. The tests of
-# the host run the default workflow with one provider.
+# The words of an environment's name that are no plugin, and the plugins that they need. The tests
+# of the host run the default workflow with one provider.
 SETS = {
     "host": set(),
     "workspace": set(),
@@ -70,13 +70,13 @@ def expected_folders() -> list[Path]:
 
 def installed() -> dict[str, importlib.metadata.Distribution]:
     """Return this project's installed distributions by name; a duplicate is a failure."""
-    found: dict[str, importlib.metadata.Distribution] = {}
+    distributions: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
         if name == "code-commit" or name.startswith("code-commit-"):
-            assert name not in found
-            found[name] = distribution
-    return found
+            assert name not in distributions
+            distributions[name] = distribution
+    return distributions
 
 
 def test_exactly_the_expected_distributions_are_installed() -> None:
@@ -92,7 +92,7 @@ def test_entry_points_match_the_expected_plugins() -> None:
     }
     folders = map(project, expected_folders())
     assert owners == {
-        each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)
+        folder["name"] for folder in folders if folder.get("entry-points", {}).keys() & set(groups)
     }
 
 
