@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_planner.commit_message import commit_message
-from code_commit_planner.history import (
+from code_commit_planner.git.commit_message import commit_message
+from code_commit_planner.plan_folder.history import (
     Completed,
     attempting_recovery,
     completed,
@@ -25,7 +25,7 @@ from code_commit_planner.history import (
     start_implementing,
     summary_lines,
 )
-from code_commit_planner.wrapping import columns, plain_lines, shortened, wrap
+from code_commit_planner.text import columns, plain_lines, shortened, wrap
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 at = datetime.fromisoformat

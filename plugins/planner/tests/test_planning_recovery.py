@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from code_commit_planner.progress import Progress, digest, read_message, read_progress
-from code_commit_planner.running_command import read_running_command
-from code_commit_planner.staged_by_others import Staging, read_staging
+from code_commit_planner.agents.progress import Progress, digest, read_message, read_progress
+from code_commit_planner.agents.running_command import read_running_command
+from code_commit_planner.git.index import Staging, read_staging
 
 NEW, CURRENT, TODO = (
     "g3-plan/new_requirements.md",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from code_commit.plugin_api import Run
-from code_commit_planner.coach_and_player import LoopResult
-from code_commit_planner.commit_message import CommitMessage
-from code_commit_planner.history import Completed
-from code_commit_planner.messages import DETACHED
-from code_commit_planner.notices import show
-from code_commit_planner.plan_folder import PlanFolder
+from code_commit_planner.agents.coach_and_player import LoopResult
+from code_commit_planner.dialog.messages import DETACHED
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.git.commit_message import CommitMessage
+from code_commit_planner.git.repository import Repository
+from code_commit_planner.plan_folder.folder import PlanFolder
+from code_commit_planner.plan_folder.history import Completed
 from code_commit_planner.prompts import filled
-from code_commit_planner.repository import Repository
-from code_commit_planner.wrapping import legible
+from code_commit_planner.text import legible
 from code_commit_toolbox.toolbox import Toolbox
 
 

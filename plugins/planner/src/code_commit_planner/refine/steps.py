@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
-from code_commit_planner import messages
-from code_commit_planner.answers import ask_for_words
-from code_commit_planner.history import now, refining
+from code_commit_planner.agents.planner import review
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import ask_for_words
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder import NEW, TODO
-from code_commit_planner.planner_model import review
-from code_commit_planner.requirements_text import has_heading, with_tag
+from code_commit_planner.plan_folder.folder import NEW, TODO
+from code_commit_planner.plan_folder.history import now, refining
+from code_commit_planner.plan_folder.requirements import has_heading, with_tag
 
 _AT_PROMPT = {Event.YES: Event.GO, Event.GO: Event.GO, Event.NO: Event.NO, Event.QUIT: Event.QUIT}
 _AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from code_commit.plugin_api import Change, NotReady, Run
-from code_commit_planner.history import Completed, completed_at, is_recorded, reworded
+from code_commit_planner.plan_folder.history import Completed, completed_at, is_recorded, reworded
 
 FOLDER = "g3-plan"
 HISTORY = f"{FOLDER}/planner_history.txt"

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from code_commit_planner.commit_message import CommitMessage
+from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.saved_state import save_json
 
 _FILE = "coach-feedback.json"

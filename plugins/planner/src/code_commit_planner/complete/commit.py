@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner import messages
-from code_commit_planner.commit_message import commit_message
-from code_commit_planner.history import Completed, completed, git_commit, is_recorded, now
+from code_commit_planner.agents.planner import describe
+from code_commit_planner.agents.progress import forget_progress, read_message, save_message
+from code_commit_planner.complete.review import message_of
+from code_commit_planner.dialog import messages
+from code_commit_planner.git.commit_message import commit_message
+from code_commit_planner.git.staging import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder import FOLDER, HISTORY
-from code_commit_planner.planner_model import describe
-from code_commit_planner.progress import forget_progress, read_message, save_message
-from code_commit_planner.requirements_text import to_implement
-from code_commit_planner.reviewing import message_of
-from code_commit_planner.staging import shown_paths
+from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
+from code_commit_planner.plan_folder.history import (
+    Completed,
+    completed,
+    git_commit,
+    is_recorded,
+    now,
+)
+from code_commit_planner.plan_folder.requirements import to_implement
 
 
 def rename(plan: Plan) -> Event:

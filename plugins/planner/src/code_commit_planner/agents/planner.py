@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from code_commit.plugin_api import Finish, Message, PromptPart, Request, Run, Text
-from code_commit_planner.guard import Guard
-from code_commit_planner.messages import DESCRIBING, SUMMARISING
-from code_commit_planner.notices import show
+from code_commit_planner.agents.guard import Guard
+from code_commit_planner.agents.watching import work
+from code_commit_planner.dialog.messages import DESCRIBING, SUMMARISING
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.plan_folder.requirements import without_tags
 from code_commit_planner.prompts import (
     COMMIT_MESSAGE,
     PLANNER_ASKED,
@@ -16,9 +18,7 @@ from code_commit_planner.prompts import (
     REQUIREMENTS_SUMMARY,
     filled,
 )
-from code_commit_planner.requirements_text import without_tags
-from code_commit_planner.watching import work
-from code_commit_planner.wrapping import legible
+from code_commit_planner.text import legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
 

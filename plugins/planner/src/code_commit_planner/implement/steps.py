@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner import messages
-from code_commit_planner.answers import YES_OR_NO, ask
-from code_commit_planner.coach_and_player import LoopEnd, Task, build
-from code_commit_planner.history import (
+from code_commit_planner.agents.coach_and_player import LoopEnd, Task, build
+from code_commit_planner.agents.planner import summarise
+from code_commit_planner.agents.progress import read_progress
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import YES_OR_NO, ask
+from code_commit_planner.git.staging import shown_paths
+from code_commit_planner.machine import Event
+from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder.folder import CURRENT, HISTORY, TODO
+from code_commit_planner.plan_folder.history import (
     git_head,
     is_head_recorded,
     is_started,
     now,
     start_implementing,
 )
-from code_commit_planner.machine import Event
-from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder import CURRENT, HISTORY, TODO
-from code_commit_planner.planner_model import summarise
-from code_commit_planner.progress import read_progress
-from code_commit_planner.requirements_text import to_implement
-from code_commit_planner.staging import shown_paths
-from code_commit_planner.todo import Todos, read_todos
+from code_commit_planner.plan_folder.requirements import to_implement
+from code_commit_planner.plan_folder.todo import Todos, read_todos
 
 
 def implement(plan: Plan) -> Event:

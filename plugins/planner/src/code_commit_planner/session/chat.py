@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
-from code_commit_planner import messages
-from code_commit_planner.answers import YES_OR_NO, ask, is_words, meaning
-from code_commit_planner.coach_and_player import PLAYER_TOOLS
+from code_commit_planner.agents.coach_and_player import PLAYER_TOOLS
+from code_commit_planner.agents.watching import work
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
+from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
-from code_commit_planner.notices import show
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
 from code_commit_planner.saved_state import save_json
-from code_commit_planner.watching import work
-from code_commit_planner.wrapping import legible
+from code_commit_planner.text import legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 

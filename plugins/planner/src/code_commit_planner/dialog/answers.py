@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import Run
+from code_commit_planner.dialog.messages import NOT_UNDERSTOOD
+from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
-from code_commit_planner.messages import NOT_UNDERSTOOD
-from code_commit_planner.notices import show
 from code_commit_planner.prompts import filled
 
 _WORDS = {

@@ -6,10 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from code_commit_planner import messages
-from code_commit_planner.answers import is_words
-from code_commit_planner.commit_message import WIDTH, CommitMessage, edited_message
-from code_commit_planner.history import (
+from code_commit_planner.agents.progress import Progress, digest, save_message
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import is_words
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
+from code_commit_planner.git.staging import shown_paths
+from code_commit_planner.machine import Event
+from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
+from code_commit_planner.plan_folder.history import (
     Completed,
     completed,
     completed_at,
@@ -17,13 +23,7 @@ from code_commit_planner.history import (
     now,
     requested_changes,
 )
-from code_commit_planner.machine import Event
-from code_commit_planner.notices import show
-from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder import FOLDER, HISTORY
-from code_commit_planner.progress import Progress, digest, save_message
-from code_commit_planner.requirements_text import to_implement
-from code_commit_planner.staging import shown_paths
+from code_commit_planner.plan_folder.requirements import to_implement
 from code_commit_toolbox.shortening import head_and_tail
 
 # Whole words: a single letter may be a wrong key.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from code_commit_planner.wrapping import legible
+from code_commit_planner.text import legible
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from code_commit.plugin_api import Change, Json, NotReady, ResponseRefused, Run
-from code_commit_planner import messages
-from code_commit_planner.notices import show
-from code_commit_planner.plan_folder import FOLDER, NEW, TODO
-from code_commit_planner.prompts import RESTORED, filled
-from code_commit_planner.running_command import (
+from code_commit_planner.agents.running_command import (
     RunningCommand,
     forget_running_command,
     read_running_command,
 )
-from code_commit_planner.wrapping import legible
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.plan_folder.folder import FOLDER, NEW, TODO
+from code_commit_planner.prompts import RESTORED, filled
+from code_commit_planner.text import legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell

@@ -11,10 +11,12 @@ from enum import Enum
 
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
 from code_commit_planner import prompts
-from code_commit_planner.changes import changes_since
-from code_commit_planner.display import feedback_lines
-from code_commit_planner.guard import Guard
-from code_commit_planner.messages import (
+from code_commit_planner.agents.changes import changes_since
+from code_commit_planner.agents.display import feedback_lines
+from code_commit_planner.agents.guard import Guard
+from code_commit_planner.agents.progress import Progress, digest, forget_progress
+from code_commit_planner.agents.watching import work
+from code_commit_planner.dialog.messages import (
     BUILD_IS_RED,
     CHANGED_GIT,
     COACH,
@@ -23,9 +25,9 @@ from code_commit_planner.messages import (
     SO_FAR,
     TURN,
 )
-from code_commit_planner.notices import Notice, Spent, show
-from code_commit_planner.plan_folder import TODO
-from code_commit_planner.progress import Progress, digest, forget_progress
+from code_commit_planner.dialog.notices import Notice, Spent, show
+from code_commit_planner.dialog.spending import describe_spent, spent
+from code_commit_planner.plan_folder.folder import TODO
 from code_commit_planner.prompts import (
     APPROVED,
     ASKED,
@@ -37,9 +39,7 @@ from code_commit_planner.prompts import (
     PLAYER_TURN,
     filled,
 )
-from code_commit_planner.spending import describe_spent, spent
-from code_commit_planner.watching import work
-from code_commit_planner.wrapping import legible
+from code_commit_planner.text import legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox

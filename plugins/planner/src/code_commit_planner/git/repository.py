@@ -9,15 +9,15 @@ from dataclasses import replace
 from hashlib import sha256
 
 from code_commit.plugin_api import Run
-from code_commit_planner.commit_message import CommitMessage
-from code_commit_planner.plan_folder import FOLDER, HISTORY, NEW
-from code_commit_planner.staged_by_others import (
+from code_commit_planner.git.commit_message import CommitMessage
+from code_commit_planner.git.index import (
     IndexEntry,
     Staging,
     read_index_changes,
     read_staging,
 )
-from code_commit_planner.staging import Selection, select
+from code_commit_planner.git.staging import Selection, select
+from code_commit_planner.plan_folder.folder import FOLDER, HISTORY, NEW
 from code_commit_workspace import (
     StatusEntry,
     find_in_repository,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner.answers import meaning
+from code_commit_planner.dialog.answers import meaning
+from code_commit_planner.dialog.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
 from code_commit_planner.machine import Event
-from code_commit_planner.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
 from code_commit_planner.prompts import filled
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from code_commit.plugin_api import Message, Run
-from code_commit_planner import messages
-from code_commit_planner.display import text_lines, todo_lines, tool_line
-from code_commit_planner.notices import TodosChanged, show
+from code_commit_planner.agents.display import text_lines, todo_lines, tool_line
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.notices import TodosChanged, show
+from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.prompts import filled
-from code_commit_planner.todo import read_todos
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
 from code_commit_toolbox.toolbox import Toolbox

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady, Outcome, QueryRead, Result, Run
-from code_commit_planner import messages
-from code_commit_planner.coach_and_player import LoopEnd, Task, build, has_build
-from code_commit_planner.notices import show
-from code_commit_planner.plan_folder import PlanFolder
-from code_commit_planner.progress import read_progress
+from code_commit_planner.agents.coach_and_player import LoopEnd, Task, build, has_build
+from code_commit_planner.agents.progress import read_progress
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.prompts import filled
 from code_commit_toolbox.toolbox import open_toolbox
 

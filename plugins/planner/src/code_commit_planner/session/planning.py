@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from code_commit.plugin_api import Outcome, Result, Run, StateEntered, count_of
-from code_commit_planner import completing, implementing, messages, refining, reviewing, starting
+from code_commit_planner.complete.commit import commit, rename, stage
+from code_commit_planner.complete.review import offer_commit_again, review_staged
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.notices import Spent
+from code_commit_planner.dialog.spending import describe_spent, spent
+from code_commit_planner.git.repository import Repository
+from code_commit_planner.implement.steps import coach_and_player, implement, judge_completion
 from code_commit_planner.machine import FINAL, Event, State, next_state
-from code_commit_planner.notices import Spent
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder import TODO, PlanFolder
-from code_commit_planner.repository import Repository
-from code_commit_planner.spending import describe_spent, spent
+from code_commit_planner.plan_folder.folder import TODO, PlanFolder
+from code_commit_planner.refine.steps import ask_for_approval, prompt_for_requirements, refine
+from code_commit_planner.start.checks import check_branch, check_dirty, startup
+from code_commit_planner.start.recovery import (
+    attempt_recovery,
+    look_for_leftovers,
+    offer_recovery,
+    skip_recovery,
+)
 from code_commit_toolbox.toolbox import open_toolbox
 
 STEPS: Mapping[State, Callable[[Plan], Event]] = {
-    State.STARTUP: starting.startup,
-    State.BRANCH_CHECK: starting.check_branch,
-    State.DIRTY_CHECK: starting.check_dirty,
-    State.LEFTOVERS: starting.look_for_leftovers,
-    State.RECOVERY: starting.offer_recovery,
-    State.RECOVERY_ATTEMPTED: starting.attempt_recovery,
-    State.RECOVERY_SKIPPED: starting.skip_recovery,
-    State.NEW_REQUIREMENTS: refining.prompt_for_requirements,
-    State.REFINE: refining.refine,
-    State.APPROVAL: refining.ask_for_approval,
-    State.IMPLEMENT: implementing.implement,
-    State.COACH_AND_PLAYER: implementing.coach_and_player,
-    State.COMPLETE: implementing.judge_completion,
-    State.RENAME: completing.rename,
-    State.STAGE: completing.stage,
-    State.REVIEW: reviewing.review_staged,
-    State.COMMIT: completing.commit,
-    State.COMMIT_FAILED: reviewing.offer_commit_again,
+    State.STARTUP: startup,
+    State.BRANCH_CHECK: check_branch,
+    State.DIRTY_CHECK: check_dirty,
+    State.LEFTOVERS: look_for_leftovers,
+    State.RECOVERY: offer_recovery,
+    State.RECOVERY_ATTEMPTED: attempt_recovery,
+    State.RECOVERY_SKIPPED: skip_recovery,
+    State.NEW_REQUIREMENTS: prompt_for_requirements,
+    State.REFINE: refine,
+    State.APPROVAL: ask_for_approval,
+    State.IMPLEMENT: implement,
+    State.COACH_AND_PLAYER: coach_and_player,
+    State.COMPLETE: judge_completion,
+    State.RENAME: rename,
+    State.STAGE: stage,
+    State.REVIEW: review_staged,
+    State.COMMIT: commit,
+    State.COMMIT_FAILED: offer_commit_again,
 }
 
 
