@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from code_commit_planner import machine, prompts
 from code_commit_planner.agents.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
 from code_commit_planner.agents.display import feedback_lines, tool_line
-from code_commit_planner.agents.planner import PLANNER_TOOLS
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import meaning, understood
-from code_commit_planner.git.staging import is_temporary, select
+from code_commit_planner.git.selection import is_temporary, select
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.plan_folder.requirements import has_heading, with_tag
 from code_commit_planner.plan_folder.todo import read_todos
-from code_commit_planner.prompts import filled
-from code_commit_planner.text import columns
+from code_commit_planner.refine.planner import PLANNER_TOOLS
+from code_commit_planner.text import columns, filled
 from code_commit_toolbox.outcome import CalledTool
 from code_commit_workspace import StatusEntry, git_status
 

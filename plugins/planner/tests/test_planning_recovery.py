@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from code_commit_planner.agents.progress import Progress, digest, read_message, read_progress
+from code_commit_planner.agents.progress import Progress, digest, read_progress
 from code_commit_planner.agents.running_command import read_running_command
-from code_commit_planner.git.index import Staging, read_staging
+from code_commit_planner.complete.pending import read_message
+from code_commit_planner.git.staging import Staging, read_staging
 
 NEW, CURRENT, TODO = (
     "g3-plan/new_requirements.md",

@@ -12,8 +12,7 @@ from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.repository import Repository
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.plan_folder.history import Completed
-from code_commit_planner.prompts import filled
-from code_commit_planner.text import legible
+from code_commit_planner.text import filled, legible
 from code_commit_toolbox.toolbox import Toolbox
 
 

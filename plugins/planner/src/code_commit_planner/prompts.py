@@ -148,24 +148,3 @@ Do what the person asks for, and check that your work runs. Tools take paths rel
 For work of several steps, keep a todo list with todo_write: lines such as `- [ ] to be done` and `- [x] done`.
 When you are done, or have a question, call final_output with a short text.
 """
-
-
-def filled(prompt: str, **values: str) -> str:
-    """Return `prompt` with each `<name>` replaced; inserted text is not searched again."""
-    pieces = [prompt]
-    for name, value in values.items():
-        pieces = [part for piece in pieces for part in _split(piece, f"<{name}>", value)]
-    return "".join(pieces)
-
-
-class _Inserted(str):
-    """Text that was inserted."""
-
-    __slots__ = ()
-
-
-def _split(piece: str, mark: str, value: str) -> list[str]:
-    if isinstance(piece, _Inserted):
-        return [piece]
-    first, *rest = piece.split(mark)
-    return [first, *(part for text in rest for part in (_Inserted(value), text))]

@@ -1,12 +1,20 @@
-"""Wrap a model's text to a width, without losing text or splitting characters."""
+"""Texts: fill templates, list paths, and wrap to a width without losing text or splitting characters."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
+
+
+def filled(prompt: str, **values: str) -> str:
+    """Return `prompt` with each `<name>` replaced; inserted text is not searched again."""
+    pieces = [prompt]
+    for name, value in values.items():
+        pieces = [part for piece in pieces for part in _split(piece, f"<{name}>", value)]
+    return "".join(pieces)
 
 
 def legible(text: str) -> str:
@@ -54,6 +62,26 @@ def shortened(line: str, width: int) -> str:
     if columns(line) <= width:
         return line
     return f"{line[: _place(line, width - 3, columns)].rstrip()}..."
+
+
+def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
+    """Return paths for people, one per line; undecodable names are escaped. None means all."""
+    lines = [f"  {legible(path)}" for path in paths[:at_most]]
+    more = [f"  ... and {len(paths) - len(lines)} more"] if len(paths) > len(lines) else []
+    return "\n".join([*lines, *more])
+
+
+class _Inserted(str):
+    """Text that was inserted."""
+
+    __slots__ = ()
+
+
+def _split(piece: str, mark: str, value: str) -> list[str]:
+    if isinstance(piece, _Inserted):
+        return [piece]
+    first, *rest = piece.split(mark)
+    return [first, *(part for text in rest for part in (_Inserted(value), text))]
 
 
 def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:

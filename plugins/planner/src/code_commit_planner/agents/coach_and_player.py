@@ -37,9 +37,8 @@ from code_commit_planner.prompts import (
     PLAYER_FEEDBACK,
     PLAYER_SYSTEM,
     PLAYER_TURN,
-    filled,
 )
-from code_commit_planner.text import legible
+from code_commit_planner.text import filled, legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox

@@ -21,8 +21,8 @@ from code_commit_planner.agents.running_command import (
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.plan_folder.folder import FOLDER, NEW, TODO
-from code_commit_planner.prompts import RESTORED, filled
-from code_commit_planner.text import legible
+from code_commit_planner.prompts import RESTORED
+from code_commit_planner.text import filled, legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell

@@ -1,6 +1,4 @@
-"""Save the progress of coach and player on some requirements, and the commit message, for an
-interrupted run.
-"""
+"""Save the progress of coach and player on some requirements, for an interrupted run."""
 
 from __future__ import annotations
 
@@ -9,11 +7,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.saved_state import save_json
 
 _FILE = "coach-feedback.json"
-_MESSAGE_FILE = "commit-message.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +41,6 @@ def read_progress(state: Path, requirements: str) -> Progress:
 def forget_progress(state: Path) -> None:
     """Forget the progress: the work is done."""
     (state / _FILE).unlink(missing_ok=True)
-
-
-def save_message(state: Path, requirements: str, message: CommitMessage) -> None:
-    """Save the message of the commit with the completed file `requirements`."""
-    save_json(state / _MESSAGE_FILE, {"requirements": requirements, **asdict(message)})
-
-
-def read_message(state: Path, requirements: str) -> CommitMessage | None:
-    """Return the message that an earlier run saved for that commit, or None."""
-    try:
-        saved = json.loads((state / _MESSAGE_FILE).read_text("utf-8"))
-        if saved["requirements"] != requirements:
-            return None
-        return CommitMessage(str(saved["summary"]), tuple(map(str, saved["description"])))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def digest(text: str) -> str:

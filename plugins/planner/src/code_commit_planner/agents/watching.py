@@ -10,7 +10,7 @@ from code_commit_planner.agents.display import text_lines, todo_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import TodosChanged, show
 from code_commit_planner.plan_folder.todo import read_todos
-from code_commit_planner.prompts import filled
+from code_commit_planner.text import filled
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
 from code_commit_toolbox.toolbox import Toolbox

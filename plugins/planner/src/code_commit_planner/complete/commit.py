@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
 from code_commit_planner.agents.planner import describe
-from code_commit_planner.agents.progress import forget_progress, read_message, save_message
-from code_commit_planner.complete.review import message_of
+from code_commit_planner.agents.progress import forget_progress
+from code_commit_planner.complete.pending import message_of, read_message, save_message
 from code_commit_planner.dialog import messages
 from code_commit_planner.git.commit_message import commit_message
-from code_commit_planner.git.staging import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
@@ -20,6 +19,7 @@ from code_commit_planner.plan_folder.history import (
     now,
 )
 from code_commit_planner.plan_folder.requirements import to_implement
+from code_commit_planner.text import shown_paths
 
 
 def rename(plan: Plan) -> Event:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from code_commit_planner.agents.progress import Progress, digest, save_message
+from code_commit_planner.agents.progress import Progress, digest
+from code_commit_planner.complete.pending import message_of, save_message
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import is_words
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
-from code_commit_planner.git.staging import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
@@ -24,6 +24,7 @@ from code_commit_planner.plan_folder.history import (
     requested_changes,
 )
 from code_commit_planner.plan_folder.requirements import to_implement
+from code_commit_planner.text import shown_paths
 from code_commit_toolbox.shortening import head_and_tail
 
 # Whole words: a single letter may be a wrong key.
@@ -72,12 +73,6 @@ def offer_commit_again(plan: Plan) -> Event:
     """Ask whether to make a commit that was not made."""
     event = _choose(plan, messages.ASK_COMMIT_AGAIN, _CHOICES_AGAIN, _AGAIN)
     return _leave(plan) if event is Event.NO else event
-
-
-def message_of(plan: Plan) -> CommitMessage:
-    """Return the message of the commit."""
-    assert plan.message is not None, "no message was written"
-    return plan.message
 
 
 def _choose(

@@ -8,7 +8,7 @@ from code_commit.plugin_api import Run
 from code_commit_planner.dialog.messages import NOT_UNDERSTOOD
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
-from code_commit_planner.prompts import filled
+from code_commit_planner.text import filled
 
 _WORDS = {
     "y": Event.YES,

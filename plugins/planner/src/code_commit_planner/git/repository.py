@@ -10,13 +10,8 @@ from hashlib import sha256
 
 from code_commit.plugin_api import Run
 from code_commit_planner.git.commit_message import CommitMessage
-from code_commit_planner.git.index import (
-    IndexEntry,
-    Staging,
-    read_index_changes,
-    read_staging,
-)
-from code_commit_planner.git.staging import Selection, select
+from code_commit_planner.git.selection import Selection, select
+from code_commit_planner.git.staging import IndexEntry, Staging, read_index_changes, read_staging
 from code_commit_planner.plan_folder.folder import FOLDER, HISTORY, NEW
 from code_commit_workspace import (
     StatusEntry,

@@ -1,85 +1,93 @@
-"""Select the files of a commit. Nothing here calls git."""
+"""Remember index entries that others staged before planning, so that no run loses or commits them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from code_commit_planner.text import legible
+from code_commit_planner.saved_state import save_json
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-    from code_commit_workspace import StatusEntry
-
-# Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from
-# seed 003.
-TEMPORARY = (
-    *("target/", "node_modules/", "__pycache__/", ".venv/"),
-    *("*.log", "*.tmp", "*.bak"),
-    *(".ds_store", "thumbs.db"),
-    "*.pyc",
-    *("tmp/", "temp/"),
-    *(
-        ".pytest_cache/",
-        ".mypy_cache/",
-        ".ruff_cache/",
-        ".tox/",
-        ".nox/",
-        ".hypothesis/",
-        "*.egg-info/",
-    ),
-    *("*.pyo", ".coverage", "coverage.xml", "htmlcov/", "desktop.ini", "*.pid", "core.[0-9]*"),
-    *("*~", "*.swp", "*.swo", "*.orig", "*.rej", ".#*", "\\#*#"),
-)
+_FILE = "staging.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """How the files that differ from the last commit are treated."""
+class IndexEntry:
+    """A path in the index, with its state in the last commit. A mode of zeros means absent."""
 
-    stage: tuple[str, ...]
-    temporary: tuple[str, ...]
-    unclear: tuple[str, ...]
+    path: str
+    old_mode: str
+    old_id: str
+    mode: str
+    id: str
+
+    @property
+    def staged_line(self) -> str:
+        """Return the line for `git update-index --index-info` that stages it."""
+        return f"{self.mode} {self.id}\t{self.path}\0"
+
+    @property
+    def committed_line(self) -> str:
+        """Return the line that restores the committed state in the index."""
+        return f"{self.old_mode} {self.old_id}\t{self.path}\0"
 
 
-def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) -> Selection:
-    """Choose the files to stage.
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The recorded state of the index, at the commit `head`.
 
-    `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath
-    below the top, with a trailing slash: folders above it do not count, so that a codebase may be
-    inside a `tmp/`.
+    `before` are the paths that were staged when the player began; None means not recorded. `ours`
+    are the paths that planning has staged or is about to stage. `foreign` entries were staged
+    before that; those in `set_aside` are out of the index during a commit. `contents` are digests
+    of the files at `before` when the player began, which show what the player changed; `overlooked`
+    are digests of the files whose changes git was told to overlook. `summary` and `description`
+    belong to the recorded commit, which ends the work on the file `requirements`.
     """
-    others = frozenset(foreign)
-    stage, temporary, unclear = [], [], []
-    for entry in entries:
-        if entry.path in others or not (entry.unstaged or entry.unmerged):
-            continue
-        if entry.unmerged or entry.path.endswith("/"):  # the latter: a nested repository
-            unclear.append(entry.path)
-        elif is_temporary(entry.path.removeprefix(prefix)):
-            temporary.append(entry.path)
-        else:
-            stage.append(entry.path)
-    return Selection(tuple(stage), tuple(temporary), tuple(unclear))
+
+    head: str | None = None
+    ours: tuple[str, ...] = ()
+    foreign: tuple[IndexEntry, ...] = ()
+    set_aside: tuple[IndexEntry, ...] = ()
+    before: tuple[str, ...] | None = None
+    contents: tuple[tuple[str, str], ...] = ()
+    overlooked: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
+    description: tuple[str, ...] = ()
+    requirements: str = ""
+
+    def save(self, state: Path) -> None:
+        """Save it in the folder `state` atomically."""
+        save_json(state / _FILE, asdict(self))
 
 
-def is_temporary(path: str) -> bool:
-    """Return whether `path` looks like a temporary artifact, ignoring case."""
-    return _temporary().match_file(path.casefold())
+def read_staging(state: Path) -> Staging:
+    """Return the state that an earlier run saved, or an empty one if none is readable."""
+    try:
+        data: dict[str, Any] = json.loads((state / _FILE).read_text("utf-8"))
+        return Staging(
+            data["head"],
+            tuple(data["ours"]),
+            tuple(IndexEntry(**row) for row in data["foreign"]),
+            tuple(IndexEntry(**row) for row in data["set_aside"]),
+            None if data.get("before") is None else tuple(data["before"]),
+            tuple((path, digest) for path, digest in data.get("contents", ())),
+            tuple((path, digest) for path, digest in data.get("overlooked", ())),
+            data["summary"],
+            tuple(data["description"]),
+            data.get("requirements", ""),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return Staging()
 
 
-@cache
-def _temporary() -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(TEMPORARY)
-
-
-def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
-    """Return paths for people, one per line; undecodable names are escaped. None means all."""
-    lines = [f"  {legible(path)}" for path in paths[:at_most]]
-    more = [f"  ... and {len(paths) - len(lines)} more"] if len(paths) > len(lines) else []
-    return "\n".join([*lines, *more])
+def read_index_changes(listing: str) -> list[IndexEntry]:
+    """Read `git diff --cached --raw -z --no-renames --no-abbrev`: rows of `:modes ids status` and
+    path.
+    """
+    fields = listing.split("\0")
+    entries = []
+    for row, path in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, mode, old_id, new_id, _ = row.removeprefix(":").split(" ")
+        entries.append(IndexEntry(path, old_mode, old_id, mode, new_id))
+    return entries

@@ -8,7 +8,6 @@ from code_commit_planner.agents.planner import summarise
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
-from code_commit_planner.git.staging import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import CURRENT, HISTORY, TODO
@@ -21,6 +20,7 @@ from code_commit_planner.plan_folder.history import (
 )
 from code_commit_planner.plan_folder.requirements import to_implement
 from code_commit_planner.plan_folder.todo import Todos, read_todos
+from code_commit_planner.text import shown_paths
 
 
 def implement(plan: Plan) -> Event:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
-from code_commit_planner.agents.planner import review
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import ask_for_words
 from code_commit_planner.machine import Event
@@ -13,6 +12,7 @@ from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import NEW, TODO
 from code_commit_planner.plan_folder.history import now, refining
 from code_commit_planner.plan_folder.requirements import has_heading, with_tag
+from code_commit_planner.refine.planner import review
 
 _AT_PROMPT = {Event.YES: Event.GO, Event.GO: Event.GO, Event.NO: Event.NO, Event.QUIT: Event.QUIT}
 _AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}

@@ -8,7 +8,7 @@ from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.plan_folder.folder import PlanFolder
-from code_commit_planner.prompts import filled
+from code_commit_planner.text import filled
 from code_commit_toolbox.toolbox import open_toolbox
 
 REQUIREMENTS = "requirements.md"

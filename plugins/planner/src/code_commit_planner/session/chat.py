@@ -12,9 +12,9 @@ from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
-from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.prompts import CHAT_SYSTEM
 from code_commit_planner.saved_state import save_json
-from code_commit_planner.text import legible
+from code_commit_planner.text import filled, legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 

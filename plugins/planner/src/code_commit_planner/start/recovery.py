@@ -5,7 +5,6 @@ from __future__ import annotations
 from code_commit_planner.agents.guard import Guard
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
-from code_commit_planner.git.staging import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import CURRENT, FOLDER, TODO
@@ -16,6 +15,7 @@ from code_commit_planner.plan_folder.history import (
     skipped_recovery,
     timestamp,
 )
+from code_commit_planner.text import shown_paths
 
 
 def look_for_leftovers(plan: Plan) -> Event:
