@@ -19,7 +19,7 @@ from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next
 from code_commit_planner.plan_folder.requirements import has_heading, with_tag
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.refine.planner import PLANNER_TOOLS
-from code_commit_planner.text import columns, filled
+from code_commit_planner.text import columns, fill
 from code_commit_toolbox.outcome import CalledTool
 from code_commit_workspace import StatusEntry, git_status
 
@@ -117,8 +117,8 @@ def test_all_prompts_are_in_one_module():
 
 
 def test_inserted_text_is_not_filled_again():
-    assert filled("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
-    assert filled("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
+    assert fill("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
+    assert fill("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
 
 
 def test_the_tools_of_each_role():

@@ -12,7 +12,7 @@ from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.repository import Repository
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.plan_folder.history import Completed
-from code_commit_planner.text import filled, legible
+from code_commit_planner.text import fill, legible
 from code_commit_toolbox.toolbox import Toolbox
 
 
@@ -47,7 +47,7 @@ class Plan:
 
     def fill(self, template: str, **values: str) -> str:
         """Return `template` with all placeholders filled in."""
-        return filled(template, codepath=legible(str(self.run.root)), **values)
+        return fill(template, codepath=legible(str(self.run.root)), **values)
 
     def branch(self) -> str:
         """Return the name of git's branch for people."""

@@ -9,7 +9,7 @@ _JOINERS = "\u200c\u200d"
 _FENCE = "```"
 
 
-def filled(prompt: str, **values: str) -> str:
+def fill(prompt: str, **values: str) -> str:
     """Return `prompt` with each `<name>` replaced; inserted text is not searched again."""
     pieces = [prompt]
     for name, value in values.items():

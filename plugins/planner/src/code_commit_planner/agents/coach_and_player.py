@@ -23,10 +23,11 @@ from code_commit_planner.dialog.messages import (
     FEEDBACK,
     IS_APPROVED,
     SO_FAR,
+    TAMPERED,
     TURN,
 )
-from code_commit_planner.dialog.notices import Notice, Spent, show
-from code_commit_planner.dialog.spending import describe_spent, spent
+from code_commit_planner.dialog.notices import Notice, show
+from code_commit_planner.dialog.spending import report_spent
 from code_commit_planner.plan_folder.folder import TODO
 from code_commit_planner.prompts import (
     APPROVED,
@@ -38,7 +39,7 @@ from code_commit_planner.prompts import (
     PLAYER_SYSTEM,
     PLAYER_TURN,
 )
-from code_commit_planner.text import filled, legible
+from code_commit_planner.text import fill, legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox
@@ -107,7 +108,7 @@ def build(
                 return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
             forget_progress(run.state)
-            show(run, IS_APPROVED, "green")
+            show(run, IS_APPROVED, style="green")
             return result
         if result.end is LoopEnd.FAILED:
             return result
@@ -173,38 +174,34 @@ class _Loop:
             return LoopResult(LoopEnd.FAILED, turn, feedback, error)
         if built.passed:
             return LoopResult(LoopEnd.APPROVED, turn)
-        show(
-            self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}", "red"
-        )
+        output = feedback_lines(built.last_lines(), built.log.name)
+        show(self.run, f"{BUILD_IS_RED}\n{output}", style="red")
         report = process_report(self.run, built, self.toolbox.settings.output_limit)
         command = shlex.join(self.run.build_command())
         return LoopResult(
-            LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, command=command, report=report)
+            LoopEnd.OUT_OF_TURNS, turn, fill(prompts.BUILD_IS_RED, command=command, report=report)
         )
 
     def _announce(self, message: str, turn: int) -> None:
-        known = spent(self.run)
-        costs = describe_spent(known)
-        self.run.emit(Spent(**known))
-        so_far = filled(SO_FAR, spent=costs) if costs else ""
-        show(
-            self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold"
-        )
+        costs = report_spent(self.run)
+        so_far = fill(SO_FAR, spent=costs) if costs else ""
+        turns = str(self.turns)
+        show(self.run, message, style="bold", number=str(turn), turns=turns, spent=so_far)
 
     def _player(self, feedback: str) -> AgentResult:
         token = self.run.token
-        prompt = filled(PLAYER_FEEDBACK, token=token, feedback=feedback) if feedback else ""
+        prompt = fill(PLAYER_FEEDBACK, token=token, feedback=feedback) if feedback else ""
         tools = (*PLAYER_TOOLS, *self.toolbox.of_servers)
         return self._agent("player", tools, PLAYER_SYSTEM, PLAYER_TURN, prompt, writes=(TODO,))
 
     def _coach(self, report: str) -> AgentResult:
         run = self.run
         diff = changes_since(self.task.since, run, run.settings.diff_limit)
-        prompt = filled(COACH_WORK, token=run.token, report=report, diff=diff)
+        prompt = fill(COACH_WORK, token=run.token, report=report, diff=diff)
         return self._agent("coach", COACH_TOOLS, COACH_SYSTEM, COACH_TURN, prompt)
 
     def _asked(self) -> str:
-        return filled(ASKED, token=self.run.token, asked=self.asked) if self.asked else ""
+        return fill(ASKED, token=self.run.token, asked=self.asked) if self.asked else ""
 
     def _agent(
         self,
@@ -220,19 +217,19 @@ class _Loop:
         `prompt`.
         """
         run, task = self.run, self.task
-        shared = filled(turn, file=task.file, token=run.token, requirements=task.requirements)
+        shared = fill(turn, file=task.file, token=run.token, requirements=task.requirements)
         prompt += self._asked()
         if note := self.guard.note():
             prompt += f"\n{note}\n"
         tools = self.guard.tools(self.toolbox, agent, writes=writes)
-        system = filled(system, codepath=legible(str(run.root)))
+        system = fill(system, codepath=legible(str(run.root)))
         return work(run, tools, agent, allow=allow, system=system, prompt=prompt, shared=shared)
 
     def _failure(self, agent: str, result: AgentResult) -> str:
         if result.tampered:
-            return f"a command of the {agent} changed files that check the project: {', '.join(result.tampered)}"
+            return fill(TAMPERED, agent=agent, paths=", ".join(result.tampered))
         if (now := self.task.head()) != self.head:
-            return filled(CHANGED_GIT, agent=agent, before=self.head, after=now)
+            return fill(CHANGED_GIT, agent=agent, before=self.head, after=now)
         return ""
 
 

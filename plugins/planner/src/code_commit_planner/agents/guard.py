@@ -22,7 +22,7 @@ from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.plan_folder.folder import FOLDER, NEW, TODO
 from code_commit_planner.prompts import RESTORED
-from code_commit_planner.text import filled, legible
+from code_commit_planner.text import fill, legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell
@@ -100,7 +100,7 @@ class Guard:
     def note(self) -> str:
         """Return the note about restored files for the next agent; "" if there is nothing new."""
         paths, self._restored = dict.fromkeys(self._restored), []
-        return filled(RESTORED, paths=", ".join(map(legible, paths))) if paths else ""
+        return fill(RESTORED, paths=", ".join(map(legible, paths))) if paths else ""
 
     def _is_free(self, path: str) -> bool:
         plain_path = unicodedata.normalize("NFKC", path).casefold()
@@ -119,7 +119,7 @@ class Guard:
                     raise
                 return text + self._restore(agent, writes)
 
-        return Tool(tool.name, tool.description, tool.parameters, call)
+        return replace(tool, call=call)
 
     @contextmanager
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
@@ -168,8 +168,9 @@ class Guard:
             raise ProjectTampered(tuple(paths), reason) from error
         self._restored += paths
         message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
-        show(self.run, filled(message, agent=agent, paths=", ".join(map(legible, paths))), "yellow")
-        return f"\n{filled(RESTORED, paths=', '.join(map(legible, paths)))}"
+        named = ", ".join(map(legible, paths))
+        show(self.run, message, style="yellow", agent=agent, paths=named)
+        return f"\n{fill(RESTORED, paths=named)}"
 
     def _paths(self) -> Iterator[str]:
         """Yield the paths of all files in the plan folder, and of those in `more` that exist."""
@@ -191,7 +192,7 @@ def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
             raise ToolError(f"{arguments['path']} cannot be written: {reason}")
         return tool.call(context, arguments)
 
-    return Tool(tool.name, tool.description, tool.parameters, call)
+    return replace(tool, call=call)
 
 
 def _clear_the_way(root: Path, paths: Iterable[str]) -> None:

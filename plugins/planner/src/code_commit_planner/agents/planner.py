@@ -10,7 +10,7 @@ from code_commit_planner.prompts import (
     COMMIT_MESSAGE,
     REQUIREMENTS_SUMMARY,
 )
-from code_commit_planner.text import filled
+from code_commit_planner.text import fill
 
 
 def summarise(run: Run, requirements: str) -> str:
@@ -28,7 +28,7 @@ def describe(run: Run, requirements: str) -> str:
 
 
 def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
-    question = filled(prompt, token=run.token, requirements=requirements)
+    question = fill(prompt, token=run.token, requirements=requirements)
     request = Request((Message("user", (Text(question),)),))
     parts = (PromptPart.of("the requirements", requirements),)
     completion = run.model("planner").complete(request, label=label, parts=parts)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from code_commit_planner.saved_state import save_json
+from code_commit_planner.saved_state import load_json, save_json
 
 _FILE = "coach-feedback.json"
 
@@ -31,11 +30,10 @@ class Progress:
 def read_progress(state: Path, requirements: str) -> Progress:
     """Return the progress of an earlier run on exactly these requirements, or an empty one."""
     key = digest(requirements)
-    try:
-        progress = Progress(**json.loads((state / _FILE).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
-        progress = Progress("", 0, "")
-    return progress if progress.requirements == key else Progress(key, 0, "")
+    progress = load_json(state / _FILE, lambda fields: Progress(**fields))
+    if progress is None or progress.requirements != key:
+        return Progress(key, 0, "")
+    return progress
 
 
 def forget_progress(state: Path) -> None:

@@ -4,13 +4,13 @@ during the command.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from code_commit_planner.saved_state import save_json
+from code_commit_planner.saved_state import load_json, save_json
 
 _FILE = "running-command.json"
 
@@ -37,14 +37,18 @@ class RunningCommand:
 
 def read_running_command(state: Path) -> RunningCommand | None:
     """Return the command during which the last run was killed, or None."""
-    try:
-        found = json.loads((state / _FILE).read_text("utf-8"))
-        kept = {path: b64decode(content) for path, content in found["kept"].items()}
-        return RunningCommand(str(found["agent"]), str(found["head"]), tuple(found["writes"]), kept)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    return load_json(state / _FILE, _decode)
 
 
 def forget_running_command(state: Path) -> None:
     """Forget the command: it has ended, and its changes are restored."""
     (state / _FILE).unlink(missing_ok=True)
+
+
+def _decode(fields: Mapping[str, Any]) -> RunningCommand:
+    return RunningCommand(
+        agent=str(fields["agent"]),
+        head=str(fields["head"]),
+        writes=tuple(fields["writes"]),
+        kept={path: b64decode(content) for path, content in fields["kept"].items()},
+    )

@@ -10,7 +10,6 @@ from code_commit_planner.agents.display import text_lines, todo_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import TodosChanged, show
 from code_commit_planner.plan_folder.todo import read_todos
-from code_commit_planner.text import filled
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
 from code_commit_toolbox.toolbox import Toolbox
@@ -87,5 +86,11 @@ class _Watch:
             self.run.say(text_lines(self.agent, text, result.transcript.name))
         message = messages.AGENT_DONE if result.finished else messages.AGENT_STOPPED
         replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
-        ending = filled(message, agent=self.agent, replies=replies, reason=result.end.value)
-        show(self.run, ending, "" if result.finished else "yellow")
+        show(
+            self.run,
+            message,
+            style="" if result.finished else "yellow",
+            agent=self.agent,
+            replies=replies,
+            reason=result.end.value,
+        )

@@ -5,14 +5,18 @@ from __future__ import annotations
 from code_commit.plugin_api import NotReady
 from code_commit_planner.agents.planner import describe
 from code_commit_planner.agents.progress import forget_progress
-from code_commit_planner.complete.pending import message_of, read_message, save_message
+from code_commit_planner.complete.pending import (
+    completion_of,
+    message_of,
+    read_message,
+    save_message,
+)
 from code_commit_planner.dialog import messages
 from code_commit_planner.git.commit_message import commit_message
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
 from code_commit_planner.plan_folder.history import (
-    Completed,
     completed,
     git_commit,
     is_recorded,
@@ -39,7 +43,7 @@ def stage(plan: Plan) -> Event:
     """Stage the files of the work, and have the model write a commit message, unless an earlier run
     has one.
     """
-    completion = _completion(plan)
+    completion = completion_of(plan)
     plan.git.require_settled()
     chosen, foreign = plan.git.stage()
     for heading, paths in (
@@ -84,8 +88,3 @@ def commit(plan: Plan) -> Event:
     plan.say(messages.COMMITTED, commit=made[:12], summary=message.summary)
     plan.completion = plan.message = None
     return Event.DONE
-
-
-def _completion(plan: Plan) -> Completed:
-    assert plan.completion is not None, "nothing was completed"
-    return plan.completion

@@ -7,18 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from code_commit_planner.agents.progress import Progress, digest
-from code_commit_planner.complete.pending import message_of, save_message
+from code_commit_planner.complete.pending import completion_of, message_of, save_message
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import is_words
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder.folder import FOLDER, HISTORY
+from code_commit_planner.plan_folder.folder import HISTORY
 from code_commit_planner.plan_folder.history import (
-    Completed,
     completed,
-    completed_at,
     is_recorded,
     now,
     requested_changes,
@@ -129,7 +127,7 @@ def _send_back(plan: Plan, words: str) -> Event | None:
         words = (plan.run.ask(messages.ASK_CHANGES, draft="") or "").strip()
     if not is_words(words):
         return None
-    completion = _completion(plan)
+    completion = completion_of(plan)
     requirements = plan.folder.reopen(completion, requested_changes(now()))
     Progress(digest(to_implement(requirements)), 0, "", words).save(plan.run.state)
     _forget(plan)
@@ -138,7 +136,7 @@ def _send_back(plan: Plan, words: str) -> Event | None:
 
 def _leave(plan: Plan) -> Event:
     """Record the completion, and leave its files staged for the next commit."""
-    completion = _completion(plan)
+    completion = completion_of(plan)
     if not is_recorded(plan.folder.text(HISTORY) or "", completion):
         plan.folder.record(completed(completion))
     plan.git.stage_plan()
@@ -150,19 +148,6 @@ def _leave(plan: Plan) -> Event:
 def _forget(plan: Plan) -> None:
     plan.git.forget_commit()
     plan.completion = plan.message = plan.loop = None
-
-
-def _completion(plan: Plan) -> Completed:
-    """Return what the commit completes, from this run, or from an earlier run that began the
-    commit.
-    """
-    if plan.completion is not None:
-        return plan.completion
-    when = completed_at(plan.git.begun_requirements())
-    assert when is not None, "nothing was completed"
-    return Completed(
-        when, with_todo=plan.folder.read(f"{FOLDER}/{Completed(when).todo}") is not None
-    )
 
 
 def _indented(message: CommitMessage) -> str:

@@ -8,7 +8,6 @@ from code_commit.plugin_api import Run
 from code_commit_planner.dialog.messages import NOT_UNDERSTOOD
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
-from code_commit_planner.text import filled
 
 _WORDS = {
     "y": Event.YES,
@@ -65,7 +64,7 @@ def ask_for_words(
             return event
         if answer is not None and meaning(answer) is None and is_words(answer):
             return answer.strip()
-        show(run, filled(NOT_UNDERSTOOD, choices=f"{_listed(names)}, or in words of your own"))
+        show(run, NOT_UNDERSTOOD, choices=f"{_listed(names)}, or in words of your own")
 
 
 def understood(
@@ -84,16 +83,15 @@ def ask(
     choices: tuple[Event, ...],
     *,
     empty: Event | None = None,
-    also: Mapping[Event, Event] = {},
 ) -> Event:
-    """Ask until the person gives one of `choices`. `also` maps further words to choices."""
-    accepted = {**{choice: choice for choice in choices}, **also}
+    """Ask until the person gives one of `choices`."""
+    accepted = {choice: choice for choice in choices}
     names = [_NAMES[choice] for choice in choices]
     while True:
         event = understood(run.ask(question, choices=names), accepted, empty=empty)
         if event is not None:
             return event
-        show(run, filled(NOT_UNDERSTOOD, choices=_listed(names)))
+        show(run, NOT_UNDERSTOOD, choices=_listed(names))
 
 
 def _listed(names: Sequence[str]) -> str:

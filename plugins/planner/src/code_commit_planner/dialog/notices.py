@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from code_commit.plugin_api import Event, Run
+from code_commit_planner.text import fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +28,11 @@ class TodosChanged(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Spent(Event):
-    """What the run has spent so far, before a turn or at the end; None for what is unknown."""
+def show(run: Run, template: str, *, style: str = "", **values: str) -> None:
+    """Show `template`, filled with `values`, to the person; with `--json`, as an event.
 
-    kind: ClassVar[str] = "planner.spent"
-    tokens: int | None
-    cost_usd: float | None
-
-
-def show(run: Run, text: str, style: str = "") -> None:
-    """Show `text` to the person; with `--json`, as an event. `style` is as in `Run.say`."""
+    `style` is as in `Run.say`.
+    """
+    text = fill(template, **values)
     run.emit(Notice(text))
     run.say(text, style)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 from code_commit.plugin_api import Run
 from code_commit_planner.git.commit_message import CommitMessage
@@ -115,12 +116,12 @@ class Repository:
 
     def put_back(self) -> None:
         """Restore the index entries that an interrupted run removed for its commit."""
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         if staging.set_aside:
             self._update_index(
                 [entry.staged_line for entry in staging.set_aside if self._is_out(entry)]
             )
-            replace(staging, set_aside=()).save(self._run.state)
+            self._save(set_aside=())
 
     def _is_out(self, entry: IndexEntry) -> bool:
         """Return whether the index still has the committed state that replaced `entry`."""
@@ -131,7 +132,7 @@ class Repository:
         return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
     def _foreign(self, staged: Sequence[IndexEntry], head: str | None) -> tuple[IndexEntry, ...]:
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         ours = frozenset(staging.ours) if staging.head == head else frozenset()
         inside = f"{self.prefix}{FOLDER}/"
         return tuple(
@@ -148,7 +149,7 @@ class Repository:
 
         Return the commit at which the work began, or None before the first.
         """
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         if again and staging.before is not None:
             return staging.head
         head = self.head()
@@ -176,7 +177,7 @@ class Repository:
         others = {entry.path for entry in foreign}
         before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
-        work = read_staging(self._run.state)
+        work = self._saved()
         Staging(
             head, tuple(ours), foreign, contents=work.contents, overlooked=work.overlooked
         ).save(self._run.state)
@@ -185,7 +186,7 @@ class Repository:
 
     def touched(self) -> tuple[str, ...]:
         """Return the files that others staged and that changed since the player began."""
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         contents = dict(staging.contents)
         return tuple(
             entry.path
@@ -197,16 +198,16 @@ class Repository:
         """Return the changed files whose changes git was told to overlook before the work; each
         with its flag.
         """
-        before = read_staging(self._run.state).overlooked
+        before = self._saved().overlooked
         changed = [path for path, digest in before if self._digest(path) != digest]
         flags = overlooked_by_git(self._git) if changed else {}
         return {path: flags[path] for path in changed if path in flags}
 
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         others = tuple(entry for entry in staging.foreign if entry.path not in paths)
-        replace(staging, ours=(*staging.ours, *paths), foreign=others).save(self._run.state)
+        self._save(ours=(*staging.ours, *paths), foreign=others)
         self._add(paths)
 
     def _digests(self, paths: Iterable[str]) -> dict[str, str]:
@@ -254,36 +255,29 @@ class Repository:
 
         `requirements` is the file of the plan folder that identifies the commit.
         """
-        staging = read_staging(self._run.state)
-        begun = replace(
-            staging,
+        self._save(
             summary=message.summary,
             description=message.description,
             requirements=requirements,
         )
-        begun.save(self._run.state)
 
     def reword_commit(self, message: CommitMessage) -> None:
         """Change the message of the recorded commit."""
-        staging = read_staging(self._run.state)
-        replace(staging, summary=message.summary, description=message.description).save(
-            self._run.state
-        )
+        self._save(summary=message.summary, description=message.description)
 
     def begun_requirements(self) -> str:
         """Return the file that identifies the recorded commit."""
-        return read_staging(self._run.state).requirements
+        return self._saved().requirements
 
     def begun_commit(self) -> CommitMessage | None:
         """Return the message of a commit that was recorded but not made, or None."""
-        staging = read_staging(self._run.state)
+        staging = self._saved()
         begun = staging.summary and not self.is_committed(f"{FOLDER}/{staging.requirements}")
         return CommitMessage(staging.summary, staging.description) if begun else None
 
     def forget_commit(self) -> None:
         """Forget the recorded commit; its staged files still belong to planning."""
-        staging = read_staging(self._run.state)
-        replace(staging, head=self.head(), summary="", description=()).save(self._run.state)
+        self._save(head=self.head(), summary="", description=())
 
     def stage_plan(self) -> None:
         """Stage the plan folder again, after the last lines of the history."""
@@ -311,19 +305,26 @@ class Repository:
         """Return the staged lines of others' entries, without their committed state, which may have
         changed.
         """
-        return frozenset(entry.staged_line for entry in read_staging(self._run.state).foreign)
+        return frozenset(entry.staged_line for entry in self._saved().foreign)
 
     @contextmanager
     def _set_aside(self, entries: Sequence[IndexEntry]) -> Iterator[None]:
         if not entries:
             yield
             return
-        replace(read_staging(self._run.state), set_aside=tuple(entries)).save(self._run.state)
+        self._save(set_aside=tuple(entries))
         try:
             self._update_index([entry.committed_line for entry in entries])
             yield
         finally:
             self.put_back()
+
+    def _saved(self) -> Staging:
+        return read_staging(self._run.state)
+
+    def _save(self, **changes: Any) -> None:
+        """Change fields of the saved state."""
+        replace(self._saved(), **changes).save(self._run.state)
 
     # --- git itself -------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit_planner.saved_state import save_json
+from code_commit_planner.saved_state import load_json, save_json
 
 _FILE = "staging.json"
 
@@ -63,22 +63,27 @@ class Staging:
 
 def read_staging(state: Path) -> Staging:
     """Return the state that an earlier run saved, or an empty one if none is readable."""
-    try:
-        data: dict[str, Any] = json.loads((state / _FILE).read_text("utf-8"))
-        return Staging(
-            data["head"],
-            tuple(data["ours"]),
-            tuple(IndexEntry(**row) for row in data["foreign"]),
-            tuple(IndexEntry(**row) for row in data["set_aside"]),
-            None if data.get("before") is None else tuple(data["before"]),
-            tuple((path, digest) for path, digest in data.get("contents", ())),
-            tuple((path, digest) for path, digest in data.get("overlooked", ())),
-            data["summary"],
-            tuple(data["description"]),
-            data.get("requirements", ""),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return Staging()
+    return load_json(state / _FILE, _decode) or Staging()
+
+
+def _decode(fields: Mapping[str, Any]) -> Staging:
+    before = fields.get("before")
+    return Staging(
+        head=fields["head"],
+        ours=tuple(fields["ours"]),
+        foreign=tuple(IndexEntry(**row) for row in fields["foreign"]),
+        set_aside=tuple(IndexEntry(**row) for row in fields["set_aside"]),
+        before=None if before is None else tuple(before),
+        contents=_pairs(fields.get("contents", ())),
+        overlooked=_pairs(fields.get("overlooked", ())),
+        summary=fields["summary"],
+        description=tuple(fields["description"]),
+        requirements=fields.get("requirements", ""),
+    )
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((path, digest) for path, digest in rows)
 
 
 def read_index_changes(listing: str) -> list[IndexEntry]:

@@ -121,7 +121,7 @@ class PlanFolder:
             raise NotReady(f"there is no {NEW} any more")
         if self.read(CURRENT) is not None:
             raise NotReady(f"{CURRENT} already exists", hint="start again to resume it")
-        self.record(*lines, changes=[Change(CURRENT, content), Change(NEW, None)])
+        self.record(*lines, changes=_move(NEW, CURRENT, content))
 
     def complete(
         self, when: datetime, *, line: Callable[[Completed], str] | None = None
@@ -142,12 +142,9 @@ class PlanFolder:
             self.read(f"{FOLDER}/{name}") is not None for name in completion.files
         ):
             completion = Completed(completion.when + _ONE_SECOND, with_todo=todo is not None)
-        changes = [
-            Change(f"{FOLDER}/{completion.requirements}", requirements),
-            Change(CURRENT, None),
-        ]
+        changes = _move(CURRENT, f"{FOLDER}/{completion.requirements}", requirements)
         if todo is not None:
-            changes += [Change(f"{FOLDER}/{completion.todo}", todo), Change(TODO, None)]
+            changes += _move(TODO, f"{FOLDER}/{completion.todo}", todo)
         if line is not None:
             changes.append(self._history_with(line(completion)))
         self.run.apply(changes)
@@ -168,9 +165,9 @@ class PlanFolder:
                 else f"{CURRENT} already exists"
             )
             raise NotReady(what, hint="start again")
-        changes = [Change(CURRENT, content), Change(f"{FOLDER}/{completion.requirements}", None)]
+        changes = _move(f"{FOLDER}/{completion.requirements}", CURRENT, content)
         if (todo := self.read(f"{FOLDER}/{completion.todo}")) is not None:
-            changes += [Change(TODO, todo), Change(f"{FOLDER}/{completion.todo}", None)]
+            changes += _move(f"{FOLDER}/{completion.todo}", TODO, todo)
         self.run.apply([*changes, self._history_with(line)])
         return content.decode("utf-8", "replace")
 
@@ -198,3 +195,7 @@ class PlanFolder:
         before = self.read(HISTORY) or b""
         between = b"" if not before or before.endswith(b"\n") else b"\n"
         return Change(HISTORY, before + between + "".join(lines).encode())
+
+
+def _move(source: str, target: str, content: bytes) -> list[Change]:
+    return [Change(target, content), Change(source, None)]

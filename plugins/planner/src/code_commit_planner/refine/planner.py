@@ -12,7 +12,7 @@ from code_commit_planner.prompts import (
     PLANNER_REVIEW,
     PLANNER_SYSTEM,
 )
-from code_commit_planner.text import filled, legible
+from code_commit_planner.text import fill, legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
 
@@ -25,9 +25,9 @@ def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> A
     `words` are the person's instructions, `head` is as in `Guard`.
     """
     codepath = legible(str(run.root))
-    prompt = filled(PLANNER_REVIEW, codepath=codepath)
+    prompt = fill(PLANNER_REVIEW, codepath=codepath)
     if words:
-        prompt += filled(PLANNER_ASKED, words=words)
-    system = filled(PLANNER_SYSTEM, codepath=codepath)
+        prompt += fill(PLANNER_ASKED, words=words)
+    system = fill(PLANNER_SYSTEM, codepath=codepath)
     tools = Guard(run, head=head).tools_of_planner(toolbox)
     return work(run, tools, "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)

@@ -49,7 +49,7 @@ def refine(plan: Plan) -> Event:
     plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed, plan.head)
     if result.tampered:
-        message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
+        message = plan.fill(messages.TAMPERED, agent="planner", paths=", ".join(result.tampered))
         plan.run.emit(MessageLogged(message, level="error"))
     elif has_heading(after := plan.folder.text(NEW) or ""):
         plan.unchanged = after == marked

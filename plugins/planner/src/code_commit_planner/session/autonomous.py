@@ -8,7 +8,7 @@ from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.plan_folder.folder import PlanFolder
-from code_commit_planner.text import filled
+from code_commit_planner.text import fill
 from code_commit_toolbox.toolbox import open_toolbox
 
 REQUIREMENTS = "requirements.md"
@@ -34,7 +34,7 @@ def build_alone(run: Run) -> Result:
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:
-        show(run, filled(messages.LOOP_RESUMED, turn=str(so_far.turn)))
+        show(run, messages.LOOP_RESUMED, turn=str(so_far.turn))
     task = Task(REQUIREMENTS, requirements, builds=True)
     result = build(run, toolbox, task, max_turns=run.options.max_turns, so_far=so_far)
     data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
@@ -43,8 +43,8 @@ def build_alone(run: Run) -> Result:
             return Result(Outcome.REACHED, messages.APPROVED, data)
         case LoopEnd.OUT_OF_TURNS:
             return Result(
-                Outcome.NOT_REACHED, filled(messages.OUT_OF_TURNS, turns=str(result.turns)), data
+                Outcome.NOT_REACHED, fill(messages.OUT_OF_TURNS, turns=str(result.turns)), data
             )
     if result.raised is not None:
         raise result.raised
-    return Result(Outcome.NOT_REACHED, filled(messages.LOOP_FAILED, error=result.error), data)
+    return Result(Outcome.NOT_REACHED, fill(messages.LOOP_FAILED, error=result.error), data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
@@ -13,8 +12,8 @@ from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.machine import Event
 from code_commit_planner.prompts import CHAT_SYSTEM
-from code_commit_planner.saved_state import save_json
-from code_commit_planner.text import filled, legible
+from code_commit_planner.saved_state import load_json, save_json
+from code_commit_planner.text import fill, legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
@@ -28,12 +27,12 @@ def chat(run: Run) -> Result:
     """
     toolbox = open_toolbox(run)
     run.model("player")  # report a missing key now, not after the first words
-    system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
+    system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history: tuple[Message, ...] = ()
     if (earlier := _interrupted_chat(run)) is not None:
         run.emit(StateEntered("recovery"))
         when, recorded = earlier
-        choice = ask(run, filled(messages.CHAT_RESUME, when=when), YES_OR_NO)
+        choice = ask(run, fill(messages.CHAT_RESUME, when=when), YES_OR_NO)
         if choice in {Event.QUIT, Event.INPUT_ENDED}:
             return _ended(choice, 0)
         if choice is Event.YES:
@@ -51,7 +50,7 @@ def chat(run: Run) -> Result:
         if typed is None or not typed.strip():
             continue
         if event is None and not is_words(typed):  # a wrong key
-            show(run, filled(messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'"))
+            show(run, messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'")
             continue
         turns += 1
         run.emit(StateEntered("player"))
@@ -71,9 +70,7 @@ def chat(run: Run) -> Result:
 def _ended(event: Event, turns: int) -> Result:
     if event is Event.QUIT:
         return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", {"turns": turns})
-    return Result(
-        Outcome.NOT_REACHED, filled(messages.INPUT_ENDED, state="prompt"), {"turns": turns}
-    )
+    return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), {"turns": turns})
 
 
 def _remember(run: Run) -> None:
@@ -87,11 +84,12 @@ def _forget(run: Run) -> None:
 
 def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
     """Return the name and the conversation of an interrupted chat."""
+    name = load_json(run.state / _STATE_FILE, lambda fields: str(fields["run"]))
+    if name is None:
+        return None
     try:
-        name = json.loads((run.state / _STATE_FILE).read_text("utf-8"))["run"]
-        folder = run.find_run(name)
-        latest = max(folder.glob("player-transcript*.jsonl"), key=_number)
-        return name, read_transcript(latest)
+        transcripts = run.find_run(name).glob("player-transcript*.jsonl")
+        return name, read_transcript(max(transcripts, key=_number))
     except (OSError, ValueError, KeyError, TypeError, NotReady):
         return None
 

@@ -8,8 +8,7 @@ from code_commit.plugin_api import Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner.complete.commit import commit, rename, stage
 from code_commit_planner.complete.review import offer_commit_again, review_staged
 from code_commit_planner.dialog import messages
-from code_commit_planner.dialog.notices import Spent
-from code_commit_planner.dialog.spending import describe_spent, spent
+from code_commit_planner.dialog.spending import report_spent
 from code_commit_planner.git.repository import Repository
 from code_commit_planner.implement.steps import coach_and_player, implement, judge_completion
 from code_commit_planner.machine import FINAL, Event, State, next_state
@@ -69,9 +68,7 @@ def plan(run: Run) -> Result:
 def _summarize(shared: Plan) -> None:
     """Show what the session did and cost."""
     turns, commits = shared.turns, shared.commits
-    known = spent(shared.run)
-    costs = describe_spent(known)
-    shared.run.emit(Spent(**known))
+    costs = report_spent(shared.run)
     shared.say(
         messages.SESSION,
         turns=count_of(turns, "turn"),

@@ -10,7 +10,7 @@ from code_commit.plugin_api import NotReady
 from code_commit_planner.dialog.answers import meaning
 from code_commit_planner.dialog.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
 from code_commit_planner.machine import Event
-from code_commit_planner.text import filled
+from code_commit_planner.text import fill
 
 if TYPE_CHECKING:
     from code_commit_planner.settings import PlanningOptions
@@ -50,4 +50,4 @@ def _folder(given: str) -> Path:
 
 
 def _missing(given: str) -> str:
-    return filled(NO_SUCH_FOLDER, path=given) if given.strip() else NO_PATH
+    return fill(NO_SUCH_FOLDER, path=given) if given.strip() else NO_PATH
