@@ -9,17 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_planner import machine, prompts
+import code_commit_planner
+from code_commit_planner import machine
+from code_commit_planner.agents import prompts
 from code_commit_planner.agents.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
 from code_commit_planner.agents.display import feedback_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import meaning, understood
+from code_commit_planner.dialog.text import columns, fill
 from code_commit_planner.git.selection import is_temporary, select
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
-from code_commit_planner.plan_folder.requirements import has_heading, with_tag
+from code_commit_planner.plan_folder.requirements import (
+    CURRENT_REQUIREMENTS,
+    ORIGINAL_REQUIREMENTS,
+    has_heading,
+    with_tag,
+)
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.refine.planner import PLANNER_TOOLS
-from code_commit_planner.text import columns, fill
 from code_commit_toolbox.outcome import CalledTool
 from code_commit_workspace import StatusEntry, git_status
 
@@ -87,8 +94,8 @@ def test_the_transitions_match_the_seed():
     "text",
     [
         prompts.PLANNER_SYSTEM,
-        f'"{prompts.ORIGINAL_REQUIREMENTS}"',
-        f"`{prompts.CURRENT_REQUIREMENTS}`",
+        f'"{ORIGINAL_REQUIREMENTS}"',
+        f"`{CURRENT_REQUIREMENTS}`",
         f'"""{messages.REFINE}"""',
         '"""'
         + messages.RECOVERY.replace(
@@ -108,8 +115,8 @@ def test_the_found_files_are_worded_as_in_the_seed():
 
 
 def test_all_prompts_are_in_one_module():
-    package = Path(prompts.__file__).parent
-    for module in package.glob("*.py"):
+    package = Path(code_commit_planner.__file__).parent
+    for module in package.rglob("*.py"):
         if module.name != "prompts.py":
             text = module.read_text("utf-8")
             assert "You are " not in text
@@ -139,11 +146,11 @@ def test_the_tools_of_each_role():
 
 def test_the_tag_is_added_once_at_the_top():
     marked = with_tag("old words\n")
-    assert marked == f"{prompts.ORIGINAL_REQUIREMENTS}\n\nold words\n"
+    assert marked == f"{ORIGINAL_REQUIREMENTS}\n\nold words\n"
     assert with_tag(marked) == marked
     assert with_tag("{{CURRENT REQUIREMENTS}}\nx") == "{{CURRENT REQUIREMENTS}}\nx"
-    assert with_tag("a\r\nb").startswith(f"{prompts.ORIGINAL_REQUIREMENTS}\r\n\r\na")
-    assert with_tag("\ufeffa") == f"\ufeff{prompts.ORIGINAL_REQUIREMENTS}\n\na"
+    assert with_tag("a\r\nb").startswith(f"{ORIGINAL_REQUIREMENTS}\r\n\r\na")
+    assert with_tag("\ufeffa") == f"\ufeff{ORIGINAL_REQUIREMENTS}\n\na"
 
 
 @pytest.mark.parametrize(

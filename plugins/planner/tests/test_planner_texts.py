@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_commit_planner.dialog.text import columns, plain_lines, shortened, wrap
 from code_commit_planner.git.commit_message import commit_message
 from code_commit_planner.plan_folder.history import (
     Completed,
@@ -25,7 +26,6 @@ from code_commit_planner.plan_folder.history import (
     start_implementing,
     summary_lines,
 )
-from code_commit_planner.text import columns, plain_lines, shortened, wrap
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 at = datetime.fromisoformat

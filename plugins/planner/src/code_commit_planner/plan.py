@@ -8,11 +8,11 @@ from code_commit.plugin_api import Run
 from code_commit_planner.agents.coach_and_player import LoopResult
 from code_commit_planner.dialog.messages import DETACHED
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.repository import Repository
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.plan_folder.history import Completed
-from code_commit_planner.text import fill, legible
 from code_commit_toolbox.toolbox import Toolbox
 
 

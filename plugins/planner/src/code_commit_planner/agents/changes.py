@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 from code_commit.plugin_api import Run
+from code_commit_planner.dialog.text import legible
 from code_commit_planner.plan_folder.folder import FOLDER
-from code_commit_planner.text import legible
 from code_commit_toolbox.shortening import head_and_tail
 
 _AT_ONCE = 200  # paths per command line

@@ -10,11 +10,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
-from code_commit_planner import prompts
+from code_commit_planner.agents import prompts
 from code_commit_planner.agents.changes import changes_since
 from code_commit_planner.agents.display import feedback_lines
 from code_commit_planner.agents.guard import Guard
 from code_commit_planner.agents.progress import Progress, digest, forget_progress
+from code_commit_planner.agents.prompts import (
+    APPROVED,
+    ASKED,
+    COACH_SYSTEM,
+    COACH_TURN,
+    COACH_WORK,
+    PLAYER_FEEDBACK,
+    PLAYER_SYSTEM,
+    PLAYER_TURN,
+)
 from code_commit_planner.agents.watching import work
 from code_commit_planner.dialog.messages import (
     BUILD_IS_RED,
@@ -28,18 +38,8 @@ from code_commit_planner.dialog.messages import (
 )
 from code_commit_planner.dialog.notices import Notice, show
 from code_commit_planner.dialog.spending import report_spent
+from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.plan_folder.folder import TODO
-from code_commit_planner.prompts import (
-    APPROVED,
-    ASKED,
-    COACH_SYSTEM,
-    COACH_TURN,
-    COACH_WORK,
-    PLAYER_FEEDBACK,
-    PLAYER_SYSTEM,
-    PLAYER_TURN,
-)
-from code_commit_planner.text import fill, legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox

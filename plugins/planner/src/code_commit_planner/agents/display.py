@@ -8,8 +8,8 @@ import json
 import shutil
 from typing import Any
 
+from code_commit_planner.dialog.text import columns, shortened, wrap
 from code_commit_planner.plan_folder.todo import Todos
-from code_commit_planner.text import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
 
 _WIDEST, _NARROWEST = 80, 30  # columns

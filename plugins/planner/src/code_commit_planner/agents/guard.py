@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from code_commit.plugin_api import Change, Json, NotReady, ResponseRefused, Run
+from code_commit_planner.agents.prompts import RESTORED
 from code_commit_planner.agents.running_command import (
     RunningCommand,
     forget_running_command,
@@ -20,9 +21,8 @@ from code_commit_planner.agents.running_command import (
 )
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.plan_folder.folder import FOLDER, NEW, TODO
-from code_commit_planner.prompts import RESTORED
-from code_commit_planner.text import fill, legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import Finish, Message, PromptPart, Request, Run, Text
-from code_commit_planner.dialog.messages import DESCRIBING, SUMMARISING
-from code_commit_planner.dialog.notices import show
-from code_commit_planner.plan_folder.requirements import without_tags
-from code_commit_planner.prompts import (
+from code_commit_planner.agents.prompts import (
     COMMIT_MESSAGE,
     REQUIREMENTS_SUMMARY,
 )
-from code_commit_planner.text import fill
+from code_commit_planner.dialog.messages import DESCRIBING, SUMMARISING
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill
+from code_commit_planner.plan_folder.requirements import without_tags
 
 
 def summarise(run: Run, requirements: str) -> str:

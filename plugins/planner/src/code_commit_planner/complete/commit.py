@@ -12,6 +12,7 @@ from code_commit_planner.complete.pending import (
     save_message,
 )
 from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.git.commit_message import commit_message
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
@@ -23,7 +24,6 @@ from code_commit_planner.plan_folder.history import (
     now,
 )
 from code_commit_planner.plan_folder.requirements import to_implement
-from code_commit_planner.text import shown_paths
 
 
 def rename(plan: Plan) -> Event:

@@ -11,6 +11,7 @@ from code_commit_planner.complete.pending import completion_of, message_of, save
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import is_words
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
@@ -22,7 +23,6 @@ from code_commit_planner.plan_folder.history import (
     requested_changes,
 )
 from code_commit_planner.plan_folder.requirements import to_implement
-from code_commit_planner.text import shown_paths
 from code_commit_toolbox.shortening import head_and_tail
 
 # Whole words: a single letter may be a wrong key.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from code_commit.plugin_api import Event, Run
-from code_commit_planner.text import fill
+from code_commit_planner.dialog.text import fill
 
 
 @dataclass(frozen=True, slots=True)

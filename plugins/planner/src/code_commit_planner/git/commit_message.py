@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from code_commit_planner.dialog.text import legible, plain_lines, wrap
 from code_commit_planner.plan_folder.history import Completed
-from code_commit_planner.text import legible, plain_lines, wrap
 
 WIDTH = 72
 LINES = 10  # of the description, with the added file names

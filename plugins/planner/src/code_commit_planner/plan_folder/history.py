@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from code_commit_planner.text import plain_lines, wrap
+from code_commit_planner.dialog.text import plain_lines, wrap
 
 SUMMARY_LINES = 5
 SUMMARY_WIDTH = 120

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from code_commit_planner.prompts import CURRENT_REQUIREMENTS, ORIGINAL_REQUIREMENTS
-
+ORIGINAL_REQUIREMENTS = (
+    "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+)
+CURRENT_REQUIREMENTS = "{{CURRENT REQUIREMENTS}}"
 _BOM = "\ufeff"
 _AROUND = "#*_`: \t\r"
 

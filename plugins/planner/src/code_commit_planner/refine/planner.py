@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from code_commit.plugin_api import Run
 from code_commit_planner.agents.guard import Guard
-from code_commit_planner.agents.watching import work
-from code_commit_planner.prompts import (
+from code_commit_planner.agents.prompts import (
     PLANNER_ASKED,
     PLANNER_REVIEW,
     PLANNER_SYSTEM,
 )
-from code_commit_planner.text import fill, legible
+from code_commit_planner.agents.watching import work
+from code_commit_planner.dialog.text import fill, legible
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
 

@@ -7,8 +7,8 @@ from code_commit_planner.agents.coach_and_player import LoopEnd, Task, build, ha
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill
 from code_commit_planner.plan_folder.folder import PlanFolder
-from code_commit_planner.text import fill
 from code_commit_toolbox.toolbox import open_toolbox
 
 REQUIREMENTS = "requirements.md"

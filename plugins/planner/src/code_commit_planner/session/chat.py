@@ -6,14 +6,14 @@ from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner.agents.coach_and_player import PLAYER_TOOLS
+from code_commit_planner.agents.prompts import CHAT_SYSTEM
 from code_commit_planner.agents.watching import work
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.machine import Event
-from code_commit_planner.prompts import CHAT_SYSTEM
 from code_commit_planner.saved_state import load_json, save_json
-from code_commit_planner.text import fill, legible
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 

@@ -10,7 +10,8 @@ from code_commit_planner.complete.review import offer_commit_again, review_stage
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.spending import report_spent
 from code_commit_planner.git.repository import Repository
-from code_commit_planner.implement.steps import coach_and_player, implement, judge_completion
+from code_commit_planner.implement.completion import judge_completion
+from code_commit_planner.implement.work import coach_and_player, implement
 from code_commit_planner.machine import FINAL, Event, State, next_state
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import TODO, PlanFolder

@@ -6,9 +6,9 @@ from code_commit.plugin_api import MessageLogged
 from code_commit_planner.agents.running_command import read_running_command
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
+from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.text import shown_paths
 
 
 def startup(plan: Plan) -> Event:

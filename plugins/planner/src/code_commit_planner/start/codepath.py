@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import NotReady
 from code_commit_planner.dialog.answers import meaning
 from code_commit_planner.dialog.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
+from code_commit_planner.dialog.text import fill
 from code_commit_planner.machine import Event
-from code_commit_planner.text import fill
 
 if TYPE_CHECKING:
     from code_commit_planner.settings import PlanningOptions

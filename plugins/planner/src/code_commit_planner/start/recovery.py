@@ -5,6 +5,7 @@ from __future__ import annotations
 from code_commit_planner.agents.guard import Guard
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
+from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import CURRENT, FOLDER, TODO
@@ -15,7 +16,6 @@ from code_commit_planner.plan_folder.history import (
     skipped_recovery,
     timestamp,
 )
-from code_commit_planner.text import shown_paths
 
 
 def look_for_leftovers(plan: Plan) -> Event:

@@ -1,11 +1,7 @@
-"""All prompts for models, and the tags that models and people share."""
+"""All prompts for models."""
 
 from __future__ import annotations
 
-ORIGINAL_REQUIREMENTS = (
-    "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
-)
-CURRENT_REQUIREMENTS = "{{CURRENT REQUIREMENTS}}"
 APPROVED = "IMPLEMENTATION_APPROVED"
 
 # Seed 003, word for word.

@@ -1,16 +1,15 @@
-"""The steps that implement requirements, until the person or the coach considers them completed."""
+"""The steps that start the work, and let the coach and the player do it."""
 
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner.agents.coach_and_player import LoopEnd, Task, build
+from code_commit_planner.agents.coach_and_player import Task, build
 from code_commit_planner.agents.planner import summarise
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
-from code_commit_planner.dialog.answers import YES_OR_NO, ask
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder.folder import CURRENT, HISTORY, TODO
+from code_commit_planner.plan_folder.folder import CURRENT, HISTORY
 from code_commit_planner.plan_folder.history import (
     git_head,
     is_head_recorded,
@@ -19,8 +18,6 @@ from code_commit_planner.plan_folder.history import (
     start_implementing,
 )
 from code_commit_planner.plan_folder.requirements import to_implement
-from code_commit_planner.plan_folder.todo import Todos, read_todos
-from code_commit_planner.text import shown_paths
 
 
 def implement(plan: Plan) -> Event:
@@ -49,16 +46,6 @@ def coach_and_player(plan: Plan) -> Event:
     return Event.DONE
 
 
-def judge_completion(plan: Plan) -> Event:
-    """Ask whether the work is done, unless all todos are ticked and nothing stopped the loop."""
-    todos = read_todos(plan.folder.text(TODO) or "")
-    if todos.done and (plan.loop is None or plan.loop.end is LoopEnd.APPROVED):
-        plan.say(messages.TODOS_DONE, all=str(todos.all))
-        return Event.YES
-    lines = [*_outcome(plan), _todos(plan, todos), messages.ASK_COMPLETE]
-    return ask(plan.run, "\n".join(lines), YES_OR_NO, empty=Event.NO)
-
-
 def _record_start(plan: Plan, head: str | None) -> None:
     """Record the start of the work at `head`, except what the history already has."""
     history = plan.folder.text(HISTORY) or ""
@@ -73,30 +60,6 @@ def _record_start(plan: Plan, head: str | None) -> None:
 def _head_line(plan: Plan, head: str | None) -> list[str]:
     """Return the line for the commit at which the work begins; none without git."""
     return [] if plan.repository is None else [git_head(now(), head)]
-
-
-def _outcome(plan: Plan) -> list[str]:
-    """Return how the loop ended; nothing after an approval, which the person has just seen."""
-    match plan.loop:
-        case None:
-            return [messages.SKIPPED]
-        case loop if loop.end is LoopEnd.APPROVED:
-            return []
-        case loop if loop.end is LoopEnd.OUT_OF_TURNS:
-            return [plan.fill(messages.OUT_OF_TURNS, turns=str(loop.turns))]
-        case loop:
-            return [plan.fill(messages.LOOP_FAILED, error=loop.error)]
-
-
-def _todos(plan: Plan, todos: Todos) -> str:
-    if todos.done:
-        return plan.fill(messages.TODOS_DONE, all=str(todos.all))
-    if not todos.all:
-        return messages.TODOS_NONE
-    listed = shown_paths(todos.open)
-    return (
-        f"{plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))}\n{listed}"
-    )
 
 
 def _requirements(plan: Plan) -> str:
