@@ -18,7 +18,7 @@ def save_json(path: Path, value: object) -> None:
 
 
 def load_json(path: Path, build: Callable[[Any], _T]) -> _T | None:
-    """Return what `build` makes of the file at `path`; None if it is missing or has another form."""
+    """Return what `build` makes of the JSON at `path`; None if it is missing or invalid."""
     try:
         return build(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from code_commit.plugin_api import Run
 from code_commit_planner.dialog.text import legible
@@ -26,69 +26,76 @@ def changes_since(commit: str, run: Run, limit: int) -> str:
     """Return the names of changed files and a unified diff, new files included, about `limit`
     characters in total.
 
-    Files that no model may see are left out, and so is the plan folder.
+    The plan folder and files that no model may see are left out.
     """
-    base = (
-        run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False)
-        .decode()
-        .strip()
-    )
+    base = _resolve(run, commit)
     readable = frozenset(run.files())
-    tracked = (
-        _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--")
-        if base
-        else ()
+    tracked = _tracked_changes(run, base) if base else ()
+    changed = _outside_plan(
+        path for path in tracked if path in readable or _is_shown_as_deleted(run, path)
     )
-    known = frozenset(tracked)
-    gone = [path for path in tracked if path not in readable and _is_gone(run, path)]
-    changed = sorted({path for path in tracked if path in readable} | set(gone))
-    added = _listed(
-        run, "ls-files", "-z", "--others", "--exclude-standard", *(() if base else ("--cached",))
-    )
-    fresh = [path for path in sorted(set(added) - known) if path in readable]
-    changed, fresh = (
-        [path for path in paths if not path.startswith(f"{FOLDER}/")] for paths in (changed, fresh)
-    )
-    if not changed and not fresh:
+    new = _outside_plan((_untracked(run, base) - frozenset(tracked)) & readable)
+    if not changed and not new:
         return "Nothing has changed."
-    names = "\n".join(
-        [
-            *(f"changed: {legible(path)}" for path in changed),
-            *(f"new: {legible(path)}" for path in fresh),
-        ]
-    )
-    diff = "".join([*_diffs(run, base, changed), *_new_files(run, fresh, limit)])
-    return f"{head_and_tail(names, limit // 4)}\n\n{head_and_tail(diff, limit, whole='read the files')}"
+    names = [f"changed: {legible(path)}" for path in changed]
+    names += [f"new: {legible(path)}" for path in new]
+    diff = "".join([*_diffs(run, base, changed), *_new_files(run, new, limit)])
+    shown_names = head_and_tail("\n".join(names), limit // 4)
+    return f"{shown_names}\n\n{head_and_tail(diff, limit, whole='read the files')}"
 
 
-def _listed(run: Run, *args: str) -> tuple[str, ...]:
+def _resolve(run: Run, commit: str) -> str:
+    """Return the id of `commit`, or "" if it does not exist."""
+    name = f"{commit}^{{commit}}"
+    return run.git("rev-parse", "--verify", "--quiet", name, check=False).decode().strip()
+
+
+def _tracked_changes(run: Run, base: str) -> tuple[str, ...]:
+    return _paths(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--")
+
+
+def _untracked(run: Run, base: str) -> frozenset[str]:
+    """Return untracked files; before the first commit, also staged ones."""
+    staged = () if base else ("--cached",)
+    return frozenset(_paths(run, "ls-files", "-z", "--others", "--exclude-standard", *staged))
+
+
+def _paths(run: Run, *args: str) -> tuple[str, ...]:
     return tuple(os.fsdecode(run.git(*args)).split("\0")[:-1])
 
 
-def _is_gone(run: Run, path: str) -> bool:
-    """Return whether a deleted file may be shown."""
+def _is_shown_as_deleted(run: Run, path: str) -> bool:
     return not os.path.lexists(run.root / path) and run.may_read(path) is None
+
+
+def _outside_plan(paths: Iterable[str]) -> list[str]:
+    return sorted(path for path in set(paths) if not path.startswith(f"{FOLDER}/"))
 
 
 def _diffs(run: Run, base: str, paths: Sequence[str]) -> Iterator[str]:
     for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
-        diff = run.git("--literal-pathspecs", *_DIFF, "--relative", base, "--", *some)
+        batch = paths[start : start + _AT_ONCE]
+        diff = run.git("--literal-pathspecs", *_DIFF, "--relative", base, "--", *batch)
         yield diff.decode("utf-8", "replace")
 
 
 def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
+    """Yield a diff of each new file, until they exceed `limit`, which would cut the others off."""
     shown = 0
     for path in paths:
+        name = legible(path)
+        head = f"diff --git a/{name} b/{name}\nnew file\n"
         content = run.tree.read(path, _NEW_FILE_LIMIT) or b""
-        head = f"diff --git a/{legible(path)} b/{legible(path)}\nnew file\n"
         if b"\0" in content:
             yield f"{head}Binary file\n"
-            continue
-        if shown > limit:  # the limit would drop the rest
+        elif shown > limit:
             yield f"{head}[not shown]\n"
-            continue
-        lines = content.decode("utf-8", "replace").split("\n")
-        body = "".join(f"+{line}\n" for line in (lines[:-1] if lines[-1] == "" else lines))
-        shown += len(body)
-        yield f"{head}--- /dev/null\n+++ b/{legible(path)}\n{body}"
+        else:
+            body = _added_lines(content.decode("utf-8", "replace"))
+            shown += len(body)
+            yield f"{head}--- /dev/null\n+++ b/{name}\n{body}"
+
+
+def _added_lines(text: str) -> str:
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return "".join(f"+{line}\n" for line in lines)

@@ -1,6 +1,4 @@
-"""The agents' work as text: one line per tool call, the todo list, and what agents say up to a
-limit.
-"""
+"""The agents' work as text: tool calls, todo lists, and what agents say, each up to a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +10,8 @@ from code_commit_planner.dialog.text import columns, shortened, wrap
 from code_commit_planner.plan_folder.todo import Todos
 from code_commit_toolbox.outcome import CalledTool
 
-_WIDEST, _NARROWEST = 80, 30  # columns
+_WIDEST = 80  # columns
+_NARROWEST = 30
 FEEDBACK_LINES = 25
 TODO_LINES = 15
 _REASON = 40
@@ -22,20 +21,17 @@ _SUCCEEDED = "ended with exit code 0"  # `ProcessResult.ending`
 
 
 def width() -> int:
-    """Return how many columns a line has: those of the terminal, at most 80."""
-    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns))
+    """Return the columns of a line: those of the terminal, at most 80."""
+    terminal = shutil.get_terminal_size((_WIDEST, 24))
+    return max(_NARROWEST, min(_WIDEST, terminal.columns))
 
 
 def tool_line(agent: str, called: CalledTool) -> str:
     """Return a call as one line that fits the terminal, and 80 columns."""
-    subject = _one_line(_subject(called))
-    reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
-    reason = shortened(reason, min(_REASON, width() // 2))
-    return (
-        shortened(f" {mark}{agent}: {called.name} {subject}".rstrip(), width() - columns(reason))
-        + reason
-    )
+    call = f" {mark}{agent}: {called.name} {_one_line(_subject(called))}".rstrip()
+    reason = shortened(_reason(called), min(_REASON, width() // 2))
+    return shortened(call, width() - columns(reason)) + reason
 
 
 def text_lines(agent: str, text: str, whole: str) -> str:
@@ -44,28 +40,31 @@ def text_lines(agent: str, text: str, whole: str) -> str:
 
 
 def todo_lines(todos: Todos) -> str:
-    """Return a todo list in at most 15 lines below the number of its finished items."""
+    """Return a todo list in at most 15 lines below the number of its ticked items."""
     lines = [shortened(f"  {_one_line(line)}", width()) for line in todos.lines]
     if len(lines) > TODO_LINES:
-        lines = [*lines[: TODO_LINES - 1], f"  ... {len(lines) - TODO_LINES + 1} more"]
-    return "\n".join([f" todos: {todos.all - len(todos.open)} of {todos.all} done", *lines])
+        missing = len(lines) - TODO_LINES + 1
+        lines = [*lines[: TODO_LINES - 1], f"  ... {missing} more"]
+    return "\n".join([f" todos: {todos.ticked} of {todos.all} done", *lines])
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
     """Return at most 25 wrapped lines of the feedback; `whole` is the file with all of it."""
-    lines = [
-        f"  {piece}"
-        for line in feedback.split("\n")
-        if line.strip()
-        for piece in wrap(line, width() - 2, columns)
-    ]
+    lines = []
+    for line in feedback.split("\n"):
+        lines += [f"  {piece}" for piece in wrap(line, width() - 2, columns)]
     if len(lines) > FEEDBACK_LINES:
-        left = len(lines) - (FEEDBACK_LINES - 1)
-        lines = [
-            *lines[: FEEDBACK_LINES - 1],
-            shortened(f"  ... {left} more lines, see {whole}", width()),
-        ]
+        missing = len(lines) - FEEDBACK_LINES + 1
+        more = shortened(f"  ... {missing} more lines, see {whole}", width())
+        lines = [*lines[: FEEDBACK_LINES - 1], more]
     return "\n".join(lines)
+
+
+def _reason(called: CalledTool) -> str:
+    """Return why a call failed, or how a command ended that did not succeed."""
+    if called.is_error:
+        return f"  -> {_one_line(called.text)}"
+    return _ending(called)
 
 
 def _ending(called: CalledTool) -> str:
@@ -78,22 +77,22 @@ def _ending(called: CalledTool) -> str:
 def _subject(called: CalledTool) -> str:
     """Return the most informative argument of a call."""
     try:
-        given: Any = json.loads(called.arguments)
+        arguments: Any = json.loads(called.arguments)
     except ValueError:
         return called.arguments
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         return called.arguments
     for name in _SUBJECT_ARGUMENTS:
-        value = given.get(name)
+        value = arguments.get(name)
         if isinstance(value, str):
             return value
         if isinstance(value, list):
-            patterns = [str(each.get("pattern", "")) for each in value if isinstance(each, dict)]
-            return ", ".join(patterns)
+            searches = [search for search in value if isinstance(search, dict)]
+            return ", ".join(str(search.get("pattern", "")) for search in searches)
     if called.name in _WITHOUT_SUBJECT:
         return ""
     # A server's tool.
-    return next((str(value) for value in given.values() if isinstance(value, str | int)), "")
+    return next((str(value) for value in arguments.values() if isinstance(value, str | int)), "")
 
 
 def _one_line(text: str) -> str:

@@ -1,5 +1,5 @@
-"""Protect planning's own files from the agents: restore them after commands, and refuse writes of
-tools.
+"""Protect the files of planning from the agents: refuse writes of tools, and restore the files
+after commands.
 """
 
 from __future__ import annotations
@@ -34,29 +34,26 @@ _LIMIT = 10 * 1024 * 1024
 
 @dataclass(slots=True)
 class Guard:
-    """Protects the files in the plan folder, and `more` files, as they were before an agent; `head`
-    is as in `Task`.
+    """Protects the files in the plan folder, and `more` files, as they were before an agent.
 
-    `new_requirements.md` belongs to the person, who may edit it at any time, and the todo list to
-    the player.
+    `head` is as in `Task`. `new_requirements.md` belongs to the person, who may edit it at any
+    time, and the todo list to the player.
     """
 
     run: Run
     more: tuple[str, ...] = ()
     head: Callable[[], str] = str
-    _kept: dict[str, bytes] = field(default_factory=dict)
+    _originals: dict[str, bytes] = field(default_factory=dict)
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
-        """Return `toolbox` with tools that change only `writes` of these files; remember their
+        """Return `toolbox` with tools that change none of these files but `writes`; remember their
         current content.
         """
         self._remember()
         tools = dict(toolbox.tools)
+        reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
         for name in _WRITING:
-            reason = (
-                f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
-            )
             tools[name] = _limited(tools[name], self._is_free, reason)
         for name in ("shell", *toolbox.of_servers):
             tools[name] = self._guarded(tools[name], agent, writes)
@@ -66,22 +63,20 @@ class Guard:
         """Return `toolbox` with tools that write only the new requirements."""
         self._remember()
         tools = dict(toolbox.tools)
+        reason = f"you may write only {NEW}"
         for name in _WRITING:
-            tools[name] = _limited(
-                tools[name], lambda path: path == NEW, f"you may write only {NEW}"
-            )
-        limited = shell(toolbox.settings, writes=(NEW,))
+            tools[name] = _limited(tools[name], lambda path: path == NEW, reason)
+        limited_shell = shell(toolbox.settings, writes=(NEW,))
 
         def call(context: ToolContext, arguments: Json) -> str:
             with self._recorded("planner", (NEW,)):
-                return limited.call(context, arguments)
+                return limited_shell.call(context, arguments)
 
-        tools["shell"] = replace(limited, call=call)
+        tools["shell"] = replace(limited_shell, call=call)
         return replace(toolbox, tools=tools)
 
     def restore_after_kill(self) -> None:
-        """Restore the files that a command changed if the last run was killed during it, and inform
-        the person.
+        """Restore the files that a command changed, if the last run was killed during it.
 
         Do nothing on another branch or commit than that of the command.
 
@@ -90,7 +85,7 @@ class Guard:
         """
         command = read_running_command(self.run.state)
         if command is not None and command.head == self.head():
-            self._kept = dict(command.kept)
+            self._originals = dict(command.originals)
             try:
                 self._restore(command.agent, command.writes, killed=True)
             except ProjectTampered as error:
@@ -99,8 +94,9 @@ class Guard:
 
     def note(self) -> str:
         """Return the note about restored files for the next agent; "" if there is nothing new."""
-        paths, self._restored = dict.fromkeys(self._restored), []
-        return fill(RESTORED, paths=", ".join(map(legible, paths))) if paths else ""
+        paths = dict.fromkeys(self._restored)
+        self._restored = []
+        return _note(paths) if paths else ""
 
     def _is_free(self, path: str) -> bool:
         plain_path = unicodedata.normalize("NFKC", path).casefold()
@@ -124,38 +120,29 @@ class Guard:
     @contextmanager
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
         """Save the plan folder while a command runs."""
-        kept = {
-            path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")
+        originals = {
+            path: content
+            for path, content in self._originals.items()
+            if path.startswith(f"{FOLDER}/")
         }
-        RunningCommand(agent, self.head(), writes, kept).save(self.run.state)
+        RunningCommand(agent, self.head(), writes, originals).save(self.run.state)
         try:
             yield
         finally:
             forget_running_command(self.run.state)
 
     def _remember(self) -> None:
-        self._kept = {
+        self._originals = {
             path: content for path in self._paths() if (content := self._read(path)) is not None
         }
 
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
-        """Restore the files, except `writes`; return a note for the agent."""
-        root = Path(self.run.root)
-        _clear_the_way(root, [*self._kept, NEW, TODO])
-        changes = [
-            Change(path, content)
-            for path, content in self._kept.items()
-            if path not in {*writes, NEW} and self._read(path) != content
-        ]
-        for change in changes if killed else ():  # the person may have written it since
-            if (found := self._read(change.path)) is not None:
-                self.run.keep(f"found-{Path(change.path).name}", found)
-        for path in self._paths():
-            if path not in {*self._kept, *writes, NEW}:
-                _clear_the_way(root, [path])
-                if (content := self._read(path)) is not None:
-                    self.run.keep("removed-from-plan.txt", content)
-                    changes.append(Change(path, None))
+        """Restore the files, except `writes`; return a note for the agent.
+
+        With `killed`, the person may have written the files since: keep copies of them.
+        """
+        writable = {*writes, NEW}
+        changes = [*self._restorations(writable, keep=killed), *self._removals(writable)]
         if not changes:
             return ""
         paths = [change.path for change in changes]
@@ -168,22 +155,55 @@ class Guard:
             raise ProjectTampered(tuple(paths), reason) from error
         self._restored += paths
         message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
-        named = ", ".join(map(legible, paths))
-        show(self.run, message, style="yellow", agent=agent, paths=named)
-        return f"\n{fill(RESTORED, paths=named)}"
+        show(self.run, message, style="yellow", agent=agent, paths=_join(paths))
+        return f"\n{_note(paths)}"
+
+    def _restorations(self, writable: set[str], *, keep: bool) -> Iterator[Change]:
+        """Yield the changes that restore files which a command changed or removed."""
+        _clear_the_way(Path(self.run.root), [*self._originals, NEW, TODO])
+        for path, original in self._originals.items():
+            if path in writable:
+                continue
+            current = self._read(path)
+            if current == original:
+                continue
+            if keep and current is not None:
+                self.run.keep(f"found-{Path(path).name}", current)
+            yield Change(path, original)
+
+    def _removals(self, writable: set[str]) -> Iterator[Change]:
+        """Yield the changes that remove files which a command created."""
+        for path in self._paths():
+            if path in self._originals or path in writable:
+                continue
+            _clear_the_way(Path(self.run.root), [path])
+            if (content := self._read(path)) is not None:
+                self.run.keep("removed-from-plan.txt", content)
+                yield Change(path, None)
 
     def _paths(self) -> Iterator[str]:
         """Yield the paths of all files in the plan folder, and of those in `more` that exist."""
         root = Path(self.run.root)
-        for folder, _folders, names in os.walk(root / FOLDER):
-            yield from (Path(folder, name).relative_to(root).as_posix() for name in names)
-        yield from (path for path in self.more if os.path.lexists(root / path))
+        for folder, _, names in os.walk(root / FOLDER):
+            for name in names:
+                yield Path(folder, name).relative_to(root).as_posix()
+        for path in self.more:
+            if os.path.lexists(root / path):
+                yield path
 
     def _read(self, path: str) -> bytes | None:
         try:
             return self.run.tree.read(path, _LIMIT)
         except (OSError, ValueError):
             return None
+
+
+def _note(paths: Iterable[str]) -> str:
+    return fill(RESTORED, paths=_join(paths))
+
+
+def _join(paths: Iterable[str]) -> str:
+    return ", ".join(map(legible, paths))
 
 
 def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
@@ -196,10 +216,10 @@ def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
 
 
 def _clear_the_way(root: Path, paths: Iterable[str]) -> None:
-    """Remove links, devices and folders that took the place of our files and their folders."""
+    """Remove links, devices and folders that are in the place of files and their folders."""
     with ProjectTree(root) as tree:
         for path in paths:
-            for folder in [*reversed(PurePosixPath(path).parents)][1:]:
+            for folder in list(reversed(PurePosixPath(path).parents))[1:]:
                 _clear_for_folder(tree, str(folder))
             _clear_for_file(tree, path)
 

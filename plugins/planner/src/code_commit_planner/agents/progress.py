@@ -13,14 +13,15 @@ _FILE = "coach-feedback.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last turn that the coach reviewed, its feedback, and what the person asked for after a
-    review.
+    """The last turn that the coach reviewed, and its feedback.
+
+    `requirements` is a digest. `asked` is what the person asked for after a review.
     """
 
-    requirements: str  # a digest
+    requirements: str
     turn: int
     feedback: str
-    asked: str = ""  # by the person, at the review
+    asked: str = ""
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
@@ -29,10 +30,10 @@ class Progress:
 
 def read_progress(state: Path, requirements: str) -> Progress:
     """Return the progress of an earlier run on exactly these requirements, or an empty one."""
-    key = digest(requirements)
+    current = digest(requirements)
     progress = load_json(state / _FILE, lambda fields: Progress(**fields))
-    if progress is None or progress.requirements != key:
-        return Progress(key, 0, "")
+    if progress is None or progress.requirements != current:
+        return Progress(current, 0, "")
     return progress
 
 

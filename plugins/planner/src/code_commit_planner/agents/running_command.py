@@ -1,6 +1,4 @@
-"""Save the files of the plan folder when an agent's command begins, in case the run is killed
-during the command.
-"""
+"""Save the files of the plan folder while a command of an agent runs, in case the run is killed."""
 
 from __future__ import annotations
 
@@ -17,21 +15,21 @@ _FILE = "running-command.json"
 
 @dataclass(frozen=True, slots=True)
 class RunningCommand:
-    """A command of `agent`, which may write `writes`; `kept` are the files of the plan folder, with
-    their content.
+    """A command of `agent`, which may write `writes`.
 
-    `head` is git's branch and commit.
+    `head` is git's branch and commit. `originals` are the files of the plan folder before the
+    command, with their content.
     """
 
     agent: str
     head: str
     writes: tuple[str, ...]
-    kept: Mapping[str, bytes]
+    originals: Mapping[str, bytes]
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
-        kept = {path: b64encode(content).decode() for path, content in self.kept.items()}
-        fields = {"agent": self.agent, "head": self.head, "writes": self.writes, "kept": kept}
+        encoded = {path: b64encode(content).decode() for path, content in self.originals.items()}
+        fields = {"agent": self.agent, "head": self.head, "writes": self.writes, "kept": encoded}
         save_json(state / _FILE, fields)
 
 
@@ -50,5 +48,5 @@ def _decode(fields: Mapping[str, Any]) -> RunningCommand:
         agent=str(fields["agent"]),
         head=str(fields["head"]),
         writes=tuple(fields["writes"]),
-        kept={path: b64decode(content) for path, content in fields["kept"].items()},
+        originals={path: b64decode(content) for path, content in fields["kept"].items()},
     )

@@ -54,8 +54,8 @@ def work(
 
 @dataclass(slots=True)
 class _Watch:
-    """Shows the work of one agent: its report, a line for each call, the todo list as it changes,
-    why it ended.
+    """Shows the work of one agent: its calls, its todo list as it changes, its report, and why it
+    ended.
     """
 
     run: Run
@@ -69,14 +69,15 @@ class _Watch:
 
     def called(self, called: CalledTool) -> None:
         """Show a call, and the todo list if the call changed it."""
-        self.run.say(tool_line(self.agent, called), "red" if called.is_error else "dim")
+        style = "red" if called.is_error else "dim"
+        self.run.say(tool_line(self.agent, called), style)
         if called.name != _WRITES_TODOS or called.is_error:
             return
         text = str(called.given.get("content", ""))
         todos = read_todos(text)
         if text != self.todos and todos.all:
             self.todos = text
-            self.run.emit(TodosChanged(self.agent, todos.all - len(todos.open), todos.all, text))
+            self.run.emit(TodosChanged(self.agent, todos.ticked, todos.all, text))
             self.run.say(todo_lines(todos), "cyan")
 
     def ended(self, result: AgentResult) -> None:
@@ -84,12 +85,15 @@ class _Watch:
         text = result.text.strip()
         if text and text not in self._said:
             self.run.say(text_lines(self.agent, text, result.transcript.name))
-        message = messages.AGENT_DONE if result.finished else messages.AGENT_STOPPED
+        if result.finished:
+            message, style = messages.AGENT_DONE, ""
+        else:
+            message, style = messages.AGENT_STOPPED, "yellow"
         replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
         show(
             self.run,
             message,
-            style="" if result.finished else "yellow",
+            style=style,
             agent=self.agent,
             replies=replies,
             reason=result.end.value,

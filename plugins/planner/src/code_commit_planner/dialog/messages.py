@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# --- of seed 003 ----------------------------------------------------------------------------------------------------
+# Of seed 003
 
 REFINE = """\
 I will help you refine the current requirements of your project.
@@ -22,7 +22,7 @@ FOUND_TODO = "- todo.g3.md <contents>"
 
 FILE_NOT_FOUND = "File not found: <codepath>/g3-plan/new_requirements.md"
 
-# --- ours -----------------------------------------------------------------------------------------------------------
+# Of this plugin
 
 ASK_CODEPATH = "Which codebase do you want to work in? Type the path of its folder, or 'quit'."
 NO_PATH = "The codepath is empty."
@@ -45,7 +45,10 @@ REMOVED_TODO = "Removed g3-plan/todo.g3.md of an earlier run; a copy is in <file
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
-NO_ANSWER = "The LLM didn't respond: there is no heading `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md."
+NO_ANSWER = (
+    "The LLM didn't respond: there is no heading `{{CURRENT REQUIREMENTS}}`"
+    " in <codepath>/g3-plan/new_requirements.md."
+)
 RESTART = "Please restart the app to try again."
 UPDATED = """\
 The LLM has updated `<codepath>/g3-plan/new_requirements.md`."""
@@ -66,18 +69,22 @@ AGENT_STOPPED = "The <agent> stopped after <replies>: <reason>."
 BUILD_IS_RED = "The coach has approved the implementation, but the build is red:"
 TAMPERED = "a command of the <agent> changed files that check the project: <paths>"
 CHANGED_GIT = "the <agent> changed git's HEAD from <before> to <after>"
-SUMMARISING = "Summarizing the requirements for the history ..."
+SUMMARIZING = "Summarizing the requirements for the history ..."
 DESCRIBING = "Writing the commit message ..."
 FEEDBACK = "The coach is not satisfied yet:"
 IS_APPROVED = "The coach has approved the implementation."
 
 RESTORED = "A command of the <agent> changed files of planning, which are restored: <paths>"
-RESTORED_AFTER_KILL = """\
-The last run was killed during a command of the <agent>, which had changed files of planning. Restored: <paths>
-Copies of the changed files are in the folder of this run."""
-KILLED_PLANNER = """\
-The last run was killed during a command of the planner, before its changes to your files were undone.
-Check `git status` and `git diff` before you continue."""
+RESTORED_AFTER_KILL = (
+    "The last run was killed during a command of the <agent>, which had changed files of planning."
+    " Restored: <paths>\n"
+    "Copies of the changed files are in the folder of this run."
+)
+KILLED_PLANNER = (
+    "The last run was killed during a command of the planner,"
+    " before its changes to your files were undone.\n"
+    "Check `git status` and `git diff` before you continue."
+)
 
 ASK_COMPLETE = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
 TODOS_OPEN = "<open> of <all> todos are not done:"
@@ -100,7 +107,10 @@ READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"
 LONG_SUMMARY = "The summary line has <length> characters; more than 72 are cut off in many places."
 SKIPS = "This commit skips: <skipped>\n(`commit_hooks = true` in [plugins.planner] uses them)"
-TOUCHED = "Staged before the work, and changed by the player since: not part of this commit, unless you type 'include':"
+TOUCHED = (
+    "Staged before the work, and changed by the player since:"
+    " not part of this commit, unless you type 'include':"
+)
 ASK_REVIEW = """\
 Please review the currently staged files. When you are done, type one of:
   commit   make the commit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
 from code_commit_planner.agents.coach_and_player import Task, build
-from code_commit_planner.agents.planner import summarise
+from code_commit_planner.agents.planner import summarize
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.machine import Event
@@ -53,7 +53,7 @@ def _record_start(plan: Plan, head: str | None) -> None:
         return
     if not is_head_recorded(history, head) and (line := _head_line(plan, head)):
         plan.folder.record(*line)
-    summary = summarise(plan.run, _requirements(plan))
+    summary = summarize(plan.run, _requirements(plan))
     plan.folder.record(start_implementing(now(), summary))
 
 

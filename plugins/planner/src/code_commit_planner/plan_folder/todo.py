@@ -1,4 +1,4 @@
-"""Read the progress from a list of todos."""
+"""Read the progress from a todo list."""
 
 from __future__ import annotations
 
@@ -10,23 +10,36 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[(.)\]")
 
 @dataclass(frozen=True, slots=True)
 class Todos:
-    """The number of items in a list, those that are not ticked, and all of them as lines."""
+    """The items of a list as lines, and those of them that are not ticked."""
 
-    all: int
+    lines: tuple[str, ...]
     open: tuple[str, ...]
-    lines: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> int:
+        """Return the number of items."""
+        return len(self.lines)
+
+    @property
+    def ticked(self) -> int:
+        """Return the number of ticked items."""
+        return len(self.lines) - len(self.open)
 
     @property
     def done(self) -> bool:
         """Return whether there are items and all are ticked."""
-        return self.all > 0 and not self.open
+        return bool(self.lines) and not self.open
 
 
 def read_todos(text: str) -> Todos:
     """Read the items of a Markdown list: `- [ ] to be done`, `- [x] done`."""
-    items = [(found[1], line.strip()) for line in text.split("\n") if (found := _ITEM.match(line))]
-    return Todos(
-        len(items),
-        tuple(line for tick, line in items if tick not in "xX"),
-        tuple(line for _, line in items),
-    )
+    lines = []
+    open_lines = []
+    for line in text.split("\n"):
+        match = _ITEM.match(line)
+        if match is None:
+            continue
+        lines.append(line.strip())
+        if match[1] not in "xX":
+            open_lines.append(line.strip())
+    return Todos(tuple(lines), tuple(open_lines))

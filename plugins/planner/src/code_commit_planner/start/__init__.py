@@ -1,1 +1,1 @@
-"""The steps before new requirements: the codebase, checks of git, and leftovers of an earlier run."""
+"""The steps before new requirements: codebase, checks of git, leftovers of an earlier run."""
