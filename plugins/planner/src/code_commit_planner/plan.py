@@ -20,12 +20,11 @@ from code_commit_toolbox.toolbox import Toolbox
 class Plan:
     """A planning run.
 
-    `repository` is None with `--no-git`; steps pass the other fields to later steps.
-
-    `typed` is text that the person typed for the planner. `unchanged` is whether the planner left
-    the requirements as they were, `recovering` whether the run resumes current requirements. `loop`
-    is the latest result of coach and player, `turns` counts all their turns, `commits` are lines
-    about the commits.
+    `repository` is None with `--no-git`. Steps pass the other fields to later steps:
+    `typed` is what the person typed for the planner, `unchanged` is whether the planner left the
+    requirements as they were, and `recovering` whether the run resumes current requirements.
+    `loop` is the latest result of coach and player, `turns` is the number of all their turns, and
+    `commits` has a line for each commit.
     """
 
     run: Run

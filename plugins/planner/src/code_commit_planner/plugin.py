@@ -21,7 +21,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="planning",
-            help="refine requirements with a model, let a coach and a player implement them, commit",
+            help=(
+                "refine requirements with a model, let a coach and a player implement them, commit"
+            ),
             flags=(
                 Flag(("--planning",), "plan with you, in the folder g3-plan", selects=True),
                 Flag(
@@ -33,7 +35,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 Flag(("--no-git",), "do not use git: no checks, no staging, no commit"),
                 _MAX_TURNS,
             ),
-            run="code_commit_planner.session.planning:plan",
+            run="code_commit_planner.session.planning:run_plan",
             roles=("planner", "coach", "player"),
             options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.start.codepath:choose_codepath",

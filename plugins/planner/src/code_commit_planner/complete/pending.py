@@ -23,9 +23,7 @@ def message_of(plan: Plan) -> CommitMessage:
 
 
 def completion_of(plan: Plan) -> Completed:
-    """Return what the commit completes, from this run, or from an earlier run that began the
-    commit.
-    """
+    """Return what the commit completes, in this run or in an earlier one that began the commit."""
     if plan.completion is not None:
         return plan.completion
     when = completed_at(plan.git.begun_requirements())

@@ -35,9 +35,7 @@ def meaning(answer: str | None) -> Event | None:
 
 
 def is_words(answer: str) -> bool:
-    """Return whether an unknown answer is text for a model, and not a mistyped word of ours or a
-    wrong key.
-    """
+    """Return whether an unknown answer is text for a model: no mistyped command, no wrong key."""
     from difflib import get_close_matches
 
     words = answer.split()
@@ -54,8 +52,9 @@ def ask_for_words(
     *,
     empty: Event | None = None,
 ) -> Event | str:
-    """Ask until the person gives one of `choices`, or text of their own; `names` lists the choices
-    for people.
+    """Ask until the person gives one of `choices`, or text of their own.
+
+    `names` are the choices for people.
     """
     while True:
         answer = run.ask(question, choices=names, draft="")
@@ -64,7 +63,7 @@ def ask_for_words(
             return event
         if answer is not None and meaning(answer) is None and is_words(answer):
             return answer.strip()
-        show(run, NOT_UNDERSTOOD, choices=f"{_listed(names)}, or in words of your own")
+        show(run, NOT_UNDERSTOOD, choices=f"{join_choices(names)}, or in words of your own")
 
 
 def understood(
@@ -74,7 +73,9 @@ def understood(
     if answer is not None and not answer.strip():
         return empty
     event = meaning(answer)
-    return event if event is Event.INPUT_ENDED else choices.get(event) if event else None
+    if event is None or event is Event.INPUT_ENDED:
+        return event
+    return choices.get(event)
 
 
 def ask(
@@ -91,8 +92,9 @@ def ask(
         event = understood(run.ask(question, choices=names), accepted, empty=empty)
         if event is not None:
             return event
-        show(run, NOT_UNDERSTOOD, choices=_listed(names))
+        show(run, NOT_UNDERSTOOD, choices=join_choices(names))
 
 
-def _listed(names: Sequence[str]) -> str:
+def join_choices(names: Sequence[str]) -> str:
+    """Return the choices for people; the empty one is the Enter key."""
     return " or ".join(f"'{name}'" if name else "Enter" for name in names)

@@ -24,15 +24,15 @@ def judge_completion(plan: Plan) -> Event:
 
 def _outcome(plan: Plan) -> list[str]:
     """Return how the loop ended; nothing after an approval, which the person has just seen."""
-    match plan.loop:
-        case None:
-            return [messages.SKIPPED]
-        case loop if loop.end is LoopEnd.APPROVED:
+    if plan.loop is None:
+        return [messages.SKIPPED]
+    match plan.loop.end:
+        case LoopEnd.APPROVED:
             return []
-        case loop if loop.end is LoopEnd.OUT_OF_TURNS:
-            return [plan.fill(messages.OUT_OF_TURNS, turns=str(loop.turns))]
-        case loop:
-            return [plan.fill(messages.LOOP_FAILED, error=loop.error)]
+        case LoopEnd.OUT_OF_TURNS:
+            return [plan.fill(messages.OUT_OF_TURNS, turns=str(plan.loop.turns))]
+        case LoopEnd.FAILED:
+            return [plan.fill(messages.LOOP_FAILED, error=plan.loop.error)]
 
 
 def _todos(plan: Plan, todos: Todos) -> str:
@@ -40,7 +40,5 @@ def _todos(plan: Plan, todos: Todos) -> str:
         return plan.fill(messages.TODOS_DONE, all=str(todos.all))
     if not todos.all:
         return messages.TODOS_NONE
-    listed = shown_paths(todos.open)
-    return (
-        f"{plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))}\n{listed}"
-    )
+    heading = plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))
+    return f"{heading}\n{shown_paths(todos.open)}"

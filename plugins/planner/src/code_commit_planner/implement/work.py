@@ -9,7 +9,7 @@ from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder.folder import CURRENT, HISTORY
+from code_commit_planner.plan_folder.folder import CURRENT
 from code_commit_planner.plan_folder.history import (
     git_head,
     is_head_recorded,
@@ -22,7 +22,7 @@ from code_commit_planner.plan_folder.requirements import to_implement
 
 def implement(plan: Plan) -> Event:
     """Make the new requirements the current ones; a resumed run keeps the current ones."""
-    head = None if plan.repository is None else plan.repository.begin_work(again=plan.recovering)
+    head = _begin_work(plan, again=plan.recovering)
     if not plan.recovering:
         plan.folder.start(*_head_line(plan, head))
     _record_start(plan, head)
@@ -31,8 +31,8 @@ def implement(plan: Plan) -> Event:
 
 def coach_and_player(plan: Plan) -> Event:
     """Let the coach and the player work; the next step evaluates the result."""
-    since = None if plan.repository is None else plan.repository.begin_work(again=True)
-    # Still missing if a recovery was skipped and the work turned out to be incomplete.
+    since = _begin_work(plan, again=True)
+    # The history lacks it if a recovery was skipped and the work turned out to be incomplete.
     _record_start(plan, since)
     plan.recovering = False
     task = Task(CURRENT, _requirements(plan), since or "HEAD", head=plan.head)
@@ -46,20 +46,30 @@ def coach_and_player(plan: Plan) -> Event:
     return Event.DONE
 
 
+def _begin_work(plan: Plan, *, again: bool) -> str | None:
+    """Return the commit at which the work begins; None before the first commit, or without git."""
+    if plan.repository is None:
+        return None
+    return plan.repository.begin_work(again=again)
+
+
 def _record_start(plan: Plan, head: str | None) -> None:
     """Record the start of the work at `head`, except what the history already has."""
-    history = plan.folder.text(HISTORY) or ""
+    history = plan.folder.history()
     if is_started(history):
         return
-    if not is_head_recorded(history, head) and (line := _head_line(plan, head)):
-        plan.folder.record(*line)
+    lines = _head_line(plan, head)
+    if lines and not is_head_recorded(history, head):
+        plan.folder.record(*lines)
     summary = summarize(plan.run, _requirements(plan))
     plan.folder.record(start_implementing(now(), summary))
 
 
 def _head_line(plan: Plan, head: str | None) -> list[str]:
     """Return the line for the commit at which the work begins; none without git."""
-    return [] if plan.repository is None else [git_head(now(), head)]
+    if plan.repository is None:
+        return []
+    return [git_head(now(), head)]
 
 
 def _requirements(plan: Plan) -> str:

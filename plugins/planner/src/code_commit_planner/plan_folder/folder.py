@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -22,9 +22,7 @@ _ONE_SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class PlanFolder:
-    """The files of `g3-plan`, read and written through the host, under its path rules and
-    transactions.
-    """
+    """The files of `g3-plan`, read and changed through the run, under its path rules."""
 
     run: Run
 
@@ -35,13 +33,8 @@ class PlanFolder:
             NotReady: git ignores it, a link is in the way, or another rule forbids writing its
                 files.
         """
-        paths = (
-            HISTORY,
-            NEW,
-            CURRENT,
-            TODO,
-            f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}",  # noqa: DTZ001
-        )
+        example = Completed(datetime(2000, 1, 1))  # noqa: DTZ001 - a name in local time
+        paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{example.requirements}")
         refusals = self.run.check([Change(path, self._content(path)) for path in paths])
         if refusals:
             raise NotReady(
@@ -76,11 +69,11 @@ class PlanFolder:
         return content
 
     def text(self, path: str) -> str | None:
-        """Return a file as text, or None when it does not exist; invalid UTF-8 becomes replacement
-        characters.
-        """
+        """Return a file as text, invalid UTF-8 replaced, or None when it does not exist."""
         content = self.read(path)
-        return None if content is None else content.decode("utf-8", "replace")
+        if content is None:
+            return None
+        return content.decode("utf-8", "replace")
 
     def utf8(self, path: str) -> str | None:
         """Return a file as text, or None when it does not exist.
@@ -89,22 +82,28 @@ class PlanFolder:
             NotReady: it is not UTF-8.
         """
         content = self.read(path)
+        if content is None:
+            return None
         try:
-            return None if content is None else content.decode()
+            return content.decode()
         except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1 if content else 1
-            raise NotReady(
-                f"{path} is not UTF-8, in line {line}", hint="save it as UTF-8"
-            ) from None
+            line = content.count(b"\n", 0, error.start) + 1
+            reason = f"{path} is not UTF-8, in line {line}"
+            raise NotReady(reason, hint="save it as UTF-8") from None
 
-    def write(self, path: str, text: str) -> None:
-        """Write `text` to a file."""
-        self.run.apply([Change(path, text.encode())])
+    def history(self) -> str:
+        """Return the history as text."""
+        return self.text(HISTORY) or ""
+
+    def is_recorded(self, completion: Completed) -> bool:
+        """Return whether the history records the completion."""
+        return is_recorded(self.history(), completion)
 
     def changed_at(self, path: str) -> datetime:
         """Return when a file was last modified."""
         seconds = os.lstat(self.run.root / path).st_mtime
-        return datetime.fromtimestamp(seconds).replace(microsecond=0)  # noqa: DTZ006 - local time, as people read it
+        when = datetime.fromtimestamp(seconds)  # noqa: DTZ006 - local time, as people read it
+        return when.replace(microsecond=0)
 
     def record(self, *lines: str, changes: Sequence[Change] = ()) -> None:
         """Add lines to the history, after `changes` in the same transaction."""
@@ -133,15 +132,14 @@ class PlanFolder:
         Raises:
             NotReady: there are no current requirements.
         """
-        requirements, todo = self.read(CURRENT), self.read(TODO)
+        requirements = self.read(CURRENT)
         if requirements is None:
             raise NotReady(f"there is no {CURRENT} any more")
+        todo = self.read(TODO)
         completion = Completed(when, with_todo=todo is not None)
-        history = self.text(HISTORY) or ""  # it may contain this second, from before a `reopen`
-        while completion.requirements in history or any(
-            self.read(f"{FOLDER}/{name}") is not None for name in completion.files
-        ):
-            completion = Completed(completion.when + _ONE_SECOND, with_todo=todo is not None)
+        history = self.history()  # it may contain this second, from before a `reopen`
+        while completion.requirements in history or self._has_any(completion.files):
+            completion = replace(completion, when=completion.when + _ONE_SECOND)
         changes = _move(CURRENT, f"{FOLDER}/{completion.requirements}", requirements)
         if todo is not None:
             changes += _move(TODO, f"{FOLDER}/{completion.todo}", todo)
@@ -151,20 +149,18 @@ class PlanFolder:
         return completion
 
     def reopen(self, completion: Completed, line: str) -> str:
-        """Make completed requirements and todos current again, and add `line` to the history;
-        return the requirements.
+        """Make completed requirements and todos current again, and add `line` to the history.
+
+        Return the requirements.
 
         Raises:
             NotReady: they are gone, or there are current ones.
         """
         content = self.read(f"{FOLDER}/{completion.requirements}")
-        if content is None or self.read(CURRENT) is not None:
-            what = (
-                f"there is no {completion.requirements} any more"
-                if content is None
-                else f"{CURRENT} already exists"
-            )
-            raise NotReady(what, hint="start again")
+        if content is None:
+            raise NotReady(f"there is no {completion.requirements} any more", hint="start again")
+        if self.read(CURRENT) is not None:
+            raise NotReady(f"{CURRENT} already exists", hint="start again")
         changes = _move(f"{FOLDER}/{completion.requirements}", CURRENT, content)
         if (todo := self.read(f"{FOLDER}/{completion.todo}")) is not None:
             changes += _move(f"{FOLDER}/{completion.todo}", TODO, todo)
@@ -173,23 +169,27 @@ class PlanFolder:
 
     def reword(self, summary: str) -> None:
         """Put `summary` into the history's line about a commit that was recorded but not made."""
-        before = self.text(HISTORY) or ""
-        if (after := reworded(before, summary)) != before:
-            self.write(HISTORY, after)
+        before = self.history()
+        after = reworded(before, summary)
+        if after != before:
+            self.run.apply([Change(HISTORY, after.encode())])
 
     def unrecorded(self) -> Completed | None:
         """Return the latest completion on disk that the history lacks, or None."""
-        history = self.text(HISTORY) or ""
+        history = self.history()
         try:
             names = frozenset(entry.name for entry in Path(self.run.root, FOLDER).iterdir())
         except OSError as error:
             raise NotReady(f"{FOLDER} cannot be read: {error.strerror}") from error
-        times = sorted(when for name in names if (when := completed_at(name)) is not None)
-        for when in reversed(times):
+        times = [when for name in names if (when := completed_at(name)) is not None]
+        for when in sorted(times, reverse=True):
             completion = Completed(when, with_todo=Completed(when).todo in names)
             if not is_recorded(history, completion):
                 return completion
         return None
+
+    def _has_any(self, names: Sequence[str]) -> bool:
+        return any(self.read(f"{FOLDER}/{name}") is not None for name in names)
 
     def _history_with(self, *lines: str) -> Change:
         before = self.read(HISTORY) or b""

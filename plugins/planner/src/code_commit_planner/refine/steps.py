@@ -23,18 +23,18 @@ def prompt_for_requirements(plan: Plan) -> Event:
 
     Text typed before Enter goes to the planner.
     """
-    todo = plan.folder.read(TODO)
-    if todo is not None:  # we're starting with fresh requirements
-        kept = plan.run.keep("todo.g3.md", todo)
-        plan.say(messages.REMOVED_TODO, file=os.path.relpath(kept, plan.run.root))
-        plan.run.apply([Change(TODO, None)])
-    answer = ask_for_words(
-        plan.run, plan.fill(messages.REFINE), ("", "quit"), _AT_PROMPT, empty=Event.GO
-    )
-    if isinstance(answer, Event) and answer is not Event.GO:
+    _remove_todo(plan)
+    question = plan.fill(messages.REFINE)
+    answer = ask_for_words(plan.run, question, ("", "quit"), _AT_PROMPT, empty=Event.GO)
+    if isinstance(answer, str):
+        plan.typed = answer
+    elif answer is Event.GO:
+        plan.typed = ""
+    else:
         return answer
-    plan.typed = answer if isinstance(answer, str) else ""
-    return Event.GO if _requirements(plan) is not None else Event.FILE_MISSING
+    if _requirements(plan) is None:
+        return Event.FILE_MISSING
+    return Event.GO
 
 
 def refine(plan: Plan) -> Event:
@@ -42,17 +42,16 @@ def refine(plan: Plan) -> Event:
     text = _requirements(plan)
     if text is None:
         return Event.FILE_MISSING
-    marked = with_tag(text)
-    plan.folder.record(
-        refining(now()), changes=[Change(NEW, marked.encode())] if marked != text else ()
-    )
+    tagged = with_tag(text)
+    changes = [] if tagged == text else [Change(NEW, tagged.encode())]
+    plan.folder.record(refining(now()), changes=changes)
     plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed, plan.head)
     if result.tampered:
         message = plan.fill(messages.TAMPERED, agent="planner", paths=", ".join(result.tampered))
         plan.run.emit(MessageLogged(message, level="error"))
     elif has_heading(after := plan.folder.text(NEW) or ""):
-        plan.unchanged = after == marked
+        plan.unchanged = after == tagged
         return Event.UPDATED
     plan.run.emit(MessageLogged(plan.fill(messages.NO_ANSWER), level="error"))
     return Event.SILENT
@@ -63,14 +62,23 @@ def ask_for_approval(plan: Plan) -> Event:
 
     Only a yes counts as approval; other words go to the planner.
     """
-    question = (
-        f"{messages.UNCHANGED if plan.unchanged else messages.UPDATED}\n{messages.ASK_APPROVAL}"
-    )
-    answer = ask_for_words(plan.run, plan.fill(question), ("yes", "no", "quit"), _AT_APPROVAL)
+    news = messages.UNCHANGED if plan.unchanged else messages.UPDATED
+    question = plan.fill(f"{news}\n{messages.ASK_APPROVAL}")
+    answer = ask_for_words(plan.run, question, ("yes", "no", "quit"), _AT_APPROVAL)
     if isinstance(answer, Event):
         return answer
     plan.typed = answer
     return Event.GO
+
+
+def _remove_todo(plan: Plan) -> None:
+    """Remove the todo list of an earlier run, and keep a copy of it."""
+    todo = plan.folder.read(TODO)
+    if todo is None:
+        return
+    copy = plan.run.keep("todo.g3.md", todo)
+    plan.say(messages.REMOVED_TODO, file=os.path.relpath(copy, plan.run.root))
+    plan.run.apply([Change(TODO, None)])
 
 
 def _requirements(plan: Plan) -> str | None:
@@ -78,7 +86,8 @@ def _requirements(plan: Plan) -> str | None:
     try:
         text = plan.folder.utf8(NEW)
     except NotReady as error:
-        plan.say(messages.CANNOT_READ, file=NEW, reason=error.message.removeprefix(f"{NEW} "))
+        reason = error.message.removeprefix(f"{NEW} ")
+        plan.say(messages.CANNOT_READ, file=NEW, reason=reason)
         return None
     if text is None:
         plan.say(f"{messages.FILE_NOT_FOUND}\n{messages.CREATE_AND_TRY_AGAIN}")

@@ -23,12 +23,7 @@ def build_alone(run: Run) -> Result:
         NotReady: `requirements.md` is missing, or `build.sh` cannot run.
         ProviderFailed: a model call failed.
     """
-    requirements = PlanFolder(run).utf8(REQUIREMENTS)
-    if requirements is None or not requirements.strip():
-        what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
-        raise NotReady(f"{what} in {run.root}", hint=f"describe in {REQUIREMENTS} what to build")
-    # The first line, for lists of runs.
-    run.emit(QueryRead(requirements.strip().splitlines()[0].strip()[:200]))
+    requirements = _read_requirements(run)
     if has_build(run):
         run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run)
@@ -42,9 +37,21 @@ def build_alone(run: Run) -> Result:
         case LoopEnd.APPROVED:
             return Result(Outcome.REACHED, messages.APPROVED, data)
         case LoopEnd.OUT_OF_TURNS:
-            return Result(
-                Outcome.NOT_REACHED, fill(messages.OUT_OF_TURNS, turns=str(result.turns)), data
-            )
+            message = fill(messages.OUT_OF_TURNS, turns=str(result.turns))
+            return Result(Outcome.NOT_REACHED, message, data)
     if result.raised is not None:
         raise result.raised
     return Result(Outcome.NOT_REACHED, fill(messages.LOOP_FAILED, error=result.error), data)
+
+
+def _read_requirements(run: Run) -> str:
+    """Return the requirements, and report their first line for lists of runs."""
+    requirements = PlanFolder(run).utf8(REQUIREMENTS)
+    hint = f"describe in {REQUIREMENTS} what to build"
+    if requirements is None:
+        raise NotReady(f"there is no {REQUIREMENTS} in {run.root}", hint=hint)
+    if not requirements.strip():
+        raise NotReady(f"{REQUIREMENTS} is empty in {run.root}", hint=hint)
+    first_line = requirements.strip().splitlines()[0].strip()
+    run.emit(QueryRead(first_line[:200]))
+    return requirements

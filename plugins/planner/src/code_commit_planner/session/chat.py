@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
@@ -27,50 +28,70 @@ def chat(run: Run) -> Result:
     """
     toolbox = open_toolbox(run)
     run.model("player")  # report a missing key now, not after the first words
+    tools = (*PLAYER_TOOLS, *toolbox.of_servers)
     system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
-    history: tuple[Message, ...] = ()
-    if (earlier := _interrupted_chat(run)) is not None:
-        run.emit(StateEntered("recovery"))
-        when, recorded = earlier
-        choice = ask(run, fill(messages.CHAT_RESUME, when=when), YES_OR_NO)
-        if choice in {Event.QUIT, Event.INPUT_ENDED}:
-            return _ended(choice, 0)
-        if choice is Event.YES:
-            history = recorded.messages  # the next start offers it again until the player works
-        else:
-            _forget(run)
+    history = _offer_to_continue(run)
+    if isinstance(history, Event):
+        return _ended(history, 0)
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))
-        typed = run.ask(messages.CHAT_NEXT if history else messages.CHAT, draft="")
-        event = meaning(typed)
-        if event is Event.QUIT or event is Event.INPUT_ENDED:
+        prompt = _ask_for_words(run, messages.CHAT_NEXT if history else messages.CHAT)
+        if isinstance(prompt, Event):
             _forget(run)
-            return _ended(event, turns)
-        if typed is None or not typed.strip():
-            continue
-        if event is None and not is_words(typed):  # a wrong key
-            show(run, messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'")
+            return _ended(prompt, turns)
+        if not prompt:
             continue
         turns += 1
         run.emit(StateEntered("player"))
         _remember(run)
-        tools = (*PLAYER_TOOLS, *toolbox.of_servers)
         result = work(
-            run, toolbox, "player", allow=tools, system=system, prompt=typed, history=history
+            run, toolbox, "player", allow=tools, system=system, prompt=prompt, history=history
         )
         history = result.messages
         if result.tampered:
-            message = (
-                f"a command changed files that check the project: {', '.join(result.tampered)}"
-            )
+            paths = ", ".join(result.tampered)
+            message = f"a command changed files that check the project: {paths}"
             return Result(Outcome.NOT_REACHED, message, {"turns": turns})
 
 
+def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
+    """Return the messages of an interrupted chat that the person continues; the event if they end
+    the run.
+    """
+    interrupted = _interrupted_chat(run)
+    if interrupted is None:
+        return ()
+    name, recorded = interrupted
+    run.emit(StateEntered("recovery"))
+    choice = ask(run, fill(messages.CHAT_RESUME, when=name), YES_OR_NO)
+    if choice is Event.YES:
+        return recorded.messages  # the next start offers it again until the player works
+    if choice is Event.NO:
+        _forget(run)
+        return ()
+    return choice
+
+
+def _ask_for_words(run: Run, question: str) -> str | Event:
+    """Return the person's words, "" if there are none, or how they end the chat."""
+    answer = run.ask(question, draft="")
+    event = meaning(answer)
+    if event is Event.QUIT or event is Event.INPUT_ENDED:
+        return event
+    if answer is None or not answer.strip():
+        return ""
+    if event is None and not is_words(answer):  # a wrong key
+        show(run, messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'")
+        return ""
+    return answer
+
+
 def _ended(event: Event, turns: int) -> Result:
+    data = {"turns": turns}
     if event is Event.QUIT:
-        return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", {"turns": turns})
-    return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), {"turns": turns})
+        return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", data)
+    return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), data)
 
 
 def _remember(run: Run) -> None:
@@ -95,8 +116,9 @@ def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
 
 
 def _number(transcript: Path) -> int:
-    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and contain the
-    whole conversation.
+    """Return a transcript's number.
+
+    Later ones of a run end in `-2`, `-3`, ..., and contain the whole conversation.
     """
-    last = transcript.stem.rpartition("-")[2]
-    return int(last) if last.isdecimal() else 1
+    number = transcript.stem.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 1

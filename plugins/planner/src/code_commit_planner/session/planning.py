@@ -47,7 +47,7 @@ STEPS: Mapping[State, Callable[[Plan], Event]] = {
 }
 
 
-def plan(run: Run) -> Result:
+def run_plan(run: Run) -> Result:
     """Refine requirements with a person, implement them, commit, and repeat until the person quits.
 
     Raises:
@@ -55,34 +55,47 @@ def plan(run: Run) -> Result:
         ProviderFailed, LimitReached: a call of the planner's model failed; the next start continues
             from the files.
     """
-    repository = None if run.options.no_git else Repository(run, hooks=run.settings.commit_hooks)
-    shared = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
-    state, before = State.STARTUP, State.STARTUP
+    repository = None
+    if not run.options.no_git:
+        repository = Repository(run, hooks=run.settings.commit_hooks)
+    plan = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
+    state = State.STARTUP
+    previous = state
     while state not in FINAL:
         run.emit(StateEntered(state.value))
-        event = STEPS[state](shared)
-        before, state = state, next_state(state, event)
+        event = STEPS[state](plan)
+        previous = state
+        state = next_state(state, event)
     run.emit(StateEntered(state.value))
-    return _result(shared, state, before)
+    if plan.turns or plan.commits:
+        _summarize(plan)
+    return _result(plan, state, previous)
 
 
-def _summarize(shared: Plan) -> None:
+def _summarize(plan: Plan) -> None:
     """Show what the session did and cost."""
-    turns, commits = shared.turns, shared.commits
-    costs = report_spent(shared.run)
-    shared.say(
+    lines = "".join(f"\n  {line}" for line in plan.commits)
+    costs = report_spent(plan.run)
+    if costs:
+        costs = f", {costs}"
+    plan.say(
         messages.SESSION,
-        turns=count_of(turns, "turn"),
-        commits=count_of(len(commits), "commit"),
-        spent=f", {costs}" * bool(costs) + "".join(f"\n  {line}" for line in commits),
+        turns=count_of(plan.turns, "turn"),
+        commits=count_of(len(plan.commits), "commit"),
+        spent=costs + lines,
     )
 
 
-def _result(shared: Plan, state: State, before: State) -> Result:
-    if shared.turns or shared.commits:
-        _summarize(shared)
-    data = {"state": before.value, "commits": [line.partition(" ")[0] for line in shared.commits]}
+def _result(plan: Plan, state: State, previous: State) -> Result:
+    """Return the result of a session that ended in `state`."""
+    commits = [line.partition(" ")[0] for line in plan.commits]
+    data = {"state": previous.value, "commits": commits}
+    outcome = Outcome.NOT_REACHED
     if state is State.QUIT:
-        return Result(Outcome.REACHED, shared.fill(messages.BYE, state=before.value), data)
-    message = messages.RESTART if state is State.NO_ANSWER else messages.INPUT_ENDED
-    return Result(Outcome.NOT_REACHED, shared.fill(message, state=before.value), data)
+        outcome = Outcome.REACHED
+        message = messages.BYE
+    elif state is State.NO_ANSWER:
+        message = messages.RESTART
+    else:
+        message = messages.INPUT_ENDED
+    return Result(outcome, plan.fill(message, state=previous.value), data)

@@ -17,17 +17,18 @@ def startup(plan: Plan) -> Event:
     model = plan.run.model("planner")
     for role in ("coach", "player"):
         plan.run.model(role)  # report a missing key now, not after the requirements are refined
-    fell_back = model.reason.startswith(("default_provider ", "model,"))
-    plan.say(
-        messages.PLANNER_FALLBACK if fell_back else messages.PLANNER_MODEL,
-        model=model.name,
-        reason=model.reason,
-    )
+    if model.reason.startswith(("default_provider ", "model,")):
+        message = messages.PLANNER_FALLBACK
+    else:
+        message = messages.PLANNER_MODEL
+    plan.say(message, model=model.name, reason=model.reason)
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
     if command is not None and command.agent == "planner":
         plan.say(messages.KILLED_PLANNER)
-    return Event.WITHOUT_GIT if plan.repository is None else Event.WITH_GIT
+    if plan.repository is None:
+        return Event.WITHOUT_GIT
+    return Event.WITH_GIT
 
 
 def check_branch(plan: Plan) -> Event:
@@ -44,12 +45,11 @@ def check_branch(plan: Plan) -> Event:
 def check_dirty(plan: Plan) -> Event:
     """Ask whether to proceed with uncommitted changes."""
     if (reason := plan.git.unknown_author()) is not None:
-        plan.run.emit(
-            MessageLogged(plan.fill(messages.UNKNOWN_AUTHOR, reason=reason), level="warning")
-        )
+        warning = plan.fill(messages.UNKNOWN_AUTHOR, reason=reason)
+        plan.run.emit(MessageLogged(warning, level="warning"))
     entries = plan.git.dirty()
     if not entries:
         return Event.CLEAN
-    listed = shown_paths([str(entry) for entry in entries])
-    plan.say(f"{plan.fill(messages.DIRTY, branch=plan.branch())}\n{listed}")
+    heading = plan.fill(messages.DIRTY, branch=plan.branch())
+    plan.say(f"{heading}\n{shown_paths([str(entry) for entry in entries])}")
     return ask(plan.run, messages.ASK_DIRTY, YES_OR_NO)

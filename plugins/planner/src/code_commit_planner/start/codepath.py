@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) -> Path | None:
-    """Return the folder from `--codepath` or from the person; None when the person quits.
+    """Return the folder of `--codepath`, or the person's choice; None if the person quits.
 
     Raises:
         NotReady: `--codepath` is not a folder, or the input ended.
@@ -34,20 +34,21 @@ def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) 
         try:
             return _folder(answer.strip())
         except NotReady as error:
-            question = f"{error.message}\n{ASK_CODEPATH}" if answer.strip() else ASK_CODEPATH
+            question = ASK_CODEPATH
+            if answer.strip():
+                question = f"{error.message}\n{ASK_CODEPATH}"
 
 
-def _folder(given: str) -> Path:
+def _folder(typed: str) -> Path:
     try:
-        path = Path(given).expanduser().resolve(strict=True)
+        path = Path(typed).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise NotReady(
-            _missing(given), hint="give the path of a folder with --codepath=PATH"
-        ) from error
-    if not given or not path.is_dir():
-        raise NotReady(_missing(given), hint="give the path of a folder with --codepath=PATH")
+        raise _no_folder(typed) from error
+    if not typed or not path.is_dir():
+        raise _no_folder(typed)
     return path
 
 
-def _missing(given: str) -> str:
-    return fill(NO_SUCH_FOLDER, path=given) if given.strip() else NO_PATH
+def _no_folder(typed: str) -> NotReady:
+    reason = fill(NO_SUCH_FOLDER, path=typed) if typed.strip() else NO_PATH
+    return NotReady(reason, hint="give the path of a folder with --codepath=PATH")

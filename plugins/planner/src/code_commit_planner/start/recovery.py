@@ -38,18 +38,17 @@ def look_for_leftovers(plan: Plan) -> Event:
 
 def offer_recovery(plan: Plan) -> Event:
     """Ask what to do with an incomplete implementation."""
-    found = []
-    if (has_requirements := plan.folder.read(CURRENT) is not None) is True:
-        found.append(
-            plan.fill(messages.FOUND_REQUIREMENTS, when=timestamp(plan.folder.changed_at(CURRENT)))
-        )
-    if (todo := plan.folder.text(TODO)) is not None:
-        found.append(
-            plan.fill(
-                messages.FOUND_TODO, contents=f"\n{todo.rstrip()}" if todo.strip() else "(empty)"
-            )
-        )
-    event = ask(plan.run, plan.fill(messages.RECOVERY, found="\n".join(found)), YES_OR_NO)
+    leftovers = []
+    has_requirements = plan.folder.read(CURRENT) is not None
+    if has_requirements:
+        when = timestamp(plan.folder.changed_at(CURRENT))
+        leftovers.append(plan.fill(messages.FOUND_REQUIREMENTS, when=when))
+    todo = plan.folder.text(TODO)
+    if todo is not None:
+        contents = f"\n{todo.rstrip()}" if todo.strip() else "(empty)"
+        leftovers.append(plan.fill(messages.FOUND_TODO, contents=contents))
+    question = plan.fill(messages.RECOVERY, found="\n".join(leftovers))
+    event = ask(plan.run, question, YES_OR_NO)
     if event is Event.YES and not has_requirements:
         plan.say(messages.NOTHING_TO_RESUME)
         return Event.NO_REQUIREMENTS
@@ -64,17 +63,15 @@ def attempt_recovery(plan: Plan) -> Event:
 
 
 def skip_recovery(plan: Plan) -> Event:
-    """Mark the implementation as complete; a todo list without requirements is not an
-    implementation.
-    """
+    """Mark the implementation as complete, unless there is only a todo list."""
     plan.folder.record(skipped_recovery(now()))
-    return Event.NO_REQUIREMENTS if plan.folder.read(CURRENT) is None else Event.DONE
+    if plan.folder.read(CURRENT) is None:
+        return Event.NO_REQUIREMENTS
+    return Event.DONE
 
 
 def _unrecorded(plan: Plan) -> Event | None:
-    """Look for a completion that the history lacks; return None when there is none to continue
-    with.
-    """
+    """Look for a completion that the history lacks; return None if there is none to continue."""
     completion = plan.folder.unrecorded()
     if completion is None:
         return None
