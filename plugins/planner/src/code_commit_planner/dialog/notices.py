@@ -19,7 +19,7 @@ class Notice(Event):
 
 @dataclass(frozen=True, slots=True)
 class TodosChanged(Event):
-    """An agent changed its todo list: how many items are done, of how many, and the whole list."""
+    """An agent changed its todo list: `done` of `all` items are done; `text` is the whole list."""
 
     kind: ClassVar[str] = "planner.todos"
     agent: str

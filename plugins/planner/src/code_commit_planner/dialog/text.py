@@ -1,4 +1,4 @@
-"""Texts: fill templates, list paths, and wrap to a width without losing text or splitting characters."""
+"""Fill templates, list paths, and wrap text to a width without splitting characters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _JOINERS = "\u200c\u200d"
 _FENCE = "```"
 
 
-def fill(prompt: str, **values: str) -> str:
-    """Return `prompt` with each `<name>` replaced; inserted text is not searched again."""
-    pieces = [prompt]
+def fill(template: str, **values: str) -> str:
+    """Return `template` with each `<name>` replaced; inserted text is not searched again."""
+    pieces = [template]
     for name, value in values.items():
         pieces = [part for piece in pieces for part in _split(piece, f"<{name}>", value)]
     return "".join(pieces)
@@ -26,8 +26,9 @@ def legible(text: str) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Return the lines of `text` with single spaces, without empty lines, code fences and control
-    characters.
+    """Return the lines of `text` with single spaces, without code fences and control characters.
+
+    Empty lines are left out.
     """
     clean = "".join(_plain(character) for character in text)
     lines = (" ".join(line.split()) for line in clean.split("\n"))
@@ -52,23 +53,28 @@ def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str
             continue
         if current:
             lines.append(current)
-        *whole, current = _pieces(word, width, measure)
-        lines += whole
-    return [*lines, current] if current else lines
+        *full_lines, current = _pieces(word, width, measure)
+        lines += full_lines
+    if current:
+        lines.append(current)
+    return lines
 
 
 def shortened(line: str, width: int) -> str:
     """Return `line`, cut with dots if it is wider than `width` columns."""
     if columns(line) <= width:
         return line
-    return f"{line[: _place(line, width - 3, columns)].rstrip()}..."
+    place = _place(line, width - 3, columns)
+    return f"{line[:place].rstrip()}..."
 
 
 def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
     """Return paths for people, one per line; undecodable names are escaped. None means all."""
     lines = [f"  {legible(path)}" for path in paths[:at_most]]
-    more = [f"  ... and {len(paths) - len(lines)} more"] if len(paths) > len(lines) else []
-    return "\n".join([*lines, *more])
+    missing = len(paths) - len(lines)
+    if missing:
+        lines.append(f"  ... and {missing} more")
+    return "\n".join(lines)
 
 
 class _Inserted(str):
@@ -80,8 +86,11 @@ class _Inserted(str):
 def _split(piece: str, mark: str, value: str) -> list[str]:
     if isinstance(piece, _Inserted):
         return [piece]
-    first, *rest = piece.split(mark)
-    return [first, *(part for text in rest for part in (_Inserted(value), text))]
+    first, *texts = piece.split(mark)
+    pieces = [first]
+    for text in texts:
+        pieces += [_Inserted(value), text]
+    return pieces
 
 
 def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
@@ -95,23 +104,30 @@ def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
 
 def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
     """Return where to cut `text`, which is longer than `width`; never at its start."""
-    fitting = next(
-        (at - 1 for at in range(2, len(text) + 1) if measure(text[:at]) > width), len(text)
-    )
-    return next((at for at in range(fitting, 0, -1) if not _belongs(text, at)), fitting)
+    widest = len(text)
+    for at in range(2, len(text) + 1):
+        if measure(text[:at]) > width:
+            widest = at - 1
+            break
+    return next((at for at in range(widest, 0, -1) if not _belongs(text, at)), widest)
 
 
 def _belongs(text: str, at: int) -> bool:
     """Return whether the character at `at` combines with the one before it."""
     if at == len(text):
         return False
-    character, before = text[at], text[at - 1]
+    character = text[at]
+    before = text[at - 1]
     if _is_flag_letter(character) and _is_flag_letter(before):  # two of them form one flag
-        letters = at - next(
-            (place for place in range(at, 0, -1) if not _is_flag_letter(text[place - 1])), 0
-        )
-        return letters % 2 == 1
+        return _flag_letters_before(text, at) % 2 == 1
     return _adds_to_another(character) or before in _JOINERS
+
+
+def _flag_letters_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_flag_letter(text[start - 1]):
+        start -= 1
+    return at - start
 
 
 def _adds_to_another(character: str) -> bool:
@@ -130,9 +146,11 @@ def _is_flag_letter(character: str) -> bool:
 def _columns(character: str) -> int:
     if character.isascii():
         return 1
-    return (
-        0 if _adds_to_another(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
-    )
+    if _adds_to_another(character):
+        return 0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def _plain(character: str) -> str:

@@ -14,7 +14,7 @@ _LABEL = re.compile(
     r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*",
     re.IGNORECASE,
 )
-# We add these ourselves.
+# This plugin adds these lines.
 _ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)
 _PAIRS = "*_`\"'"
 
@@ -37,50 +37,52 @@ def commit_message(written: str, completion: Completed) -> CommitMessage:
     A summary that is too long continues in the description. The names of the completed files come
     last.
     """
-    lines = [
-        line
-        for line in (_unlabelled(line) for line in plain_lines(written))
-        if line and not _ADDED.match(line)
-    ]
+    unlabelled = (_unlabelled(line) for line in plain_lines(written))
+    lines = [line for line in unlabelled if line and not _ADDED.match(line)]
     first = _unmarked(lines[0]).removesuffix(".") if lines else ""
-    summary, *rest = wrap(first, WIDTH) or [f"Complete {completion.requirements}"]
+    summary, *overflow = wrap(first, WIDTH) or [f"Complete {completion.requirements}"]
+    body = []
+    for line in (" ".join(overflow), *lines[1:]):
+        body += wrap(line, WIDTH)
     files = [f"Requirements: {completion.requirements}"]
     if completion.with_todo:
         files.append(f"Todo: {completion.todo}")
-    body = [
-        *wrap(" ".join(rest), WIDTH),
-        *(piece for line in lines[1:] for piece in wrap(line, WIDTH)),
-    ]
     body = body[: LINES - len(files) - 1]
-    return CommitMessage(summary, (*body, *([""] if body else []), *files))
+    if body:
+        body.append("")
+    return CommitMessage(summary, (*body, *files))
 
 
 def _unmarked(line: str) -> str:
-    """Return a line without Markdown marks at its front, and without pairs of marks or quotes
-    around all of it.
-    """
-    line = line.strip().lstrip("# ").rstrip("# ") if line.lstrip().startswith("#") else line.strip()
-    while (
-        len(line) > 1
-        and line[0] == line[-1]
-        and line[0] in _PAIRS
-        and line[0] not in line[1:-1].strip(line[0])
-    ):
+    """Return a line without heading marks, and without marks or quotes around all of it."""
+    line = line.strip()
+    if line.startswith("#"):
+        line = line.strip("# ")
+    while _is_enclosed(line):
         line = line[1:-1].strip()
     return line
 
 
+def _is_enclosed(line: str) -> bool:
+    """Return whether one pair of marks or quotes encloses the line."""
+    if len(line) < 2 or line[0] != line[-1]:  # noqa: PLR2004 - a pair
+        return False
+    mark = line[0]
+    return mark in _PAIRS and mark not in line[1:-1].strip(mark)
+
+
 def edited_message(written: str) -> CommitMessage:
     """Return a person's own message: its first line, then the rest as it is."""
-    first, *rest = [line.rstrip() for line in written.strip().split("\n")]
-    while rest and not rest[0]:
-        del rest[0]
-    return CommitMessage(legible(first), tuple(rest))
+    lines = [line.rstrip() for line in written.strip().split("\n")]
+    summary = lines.pop(0)
+    while lines and not lines[0]:
+        del lines[0]
+    return CommitMessage(legible(summary), tuple(lines))
 
 
 def _unlabelled(line: str) -> str:
-    return (
-        _LABEL.sub("", line.lstrip("#* "), count=1).lstrip("* ")
-        if _LABEL.match(line.lstrip("#* "))
-        else line
-    )
+    """Return a line without a label such as `Summary:`."""
+    match = _LABEL.match(line.lstrip("#* "))
+    if match is None:
+        return line
+    return match.string[match.end() :].lstrip("* ")

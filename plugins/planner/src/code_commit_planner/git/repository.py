@@ -55,32 +55,24 @@ class Repository:
         self._folder, self.prefix = find_in_repository(run.git, run.root, self.top, hooks=hooks)
 
     def branch(self) -> str | None:
-        """Return the name of the branch, even before its first commit; None when HEAD is detached."""
-        return (
-            self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip()
-            or None
-        )
+        """Return the name of the branch, even before its first commit; None if HEAD is detached."""
+        name = self._git("branch", "--show-current").decode("utf-8", "backslashreplace")
+        return name.strip() or None
 
     def head(self) -> str | None:
         """Return the id of the last commit, or None before the first."""
-        return (
-            self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
-            .decode()
-            .strip()
-            or None
-        )
+        head = self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+        return head.decode().strip() or None
 
     def branch_and_head(self) -> tuple[str | None, str | None]:
-        """Return both, by one git where it can tell them."""
-        match self._git(
-            "rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD", check=False
-        ).split():
+        """Return both, from one git process where possible."""
+        arguments = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
+        match self._git("rev-parse", *arguments, check=False).split():
             case [commit, b"HEAD"]:
                 return None, commit.decode()
             case [commit, name] if name.startswith(_BRANCHES):
-                return name.removeprefix(_BRANCHES).decode(
-                    "utf-8", "backslashreplace"
-                ), commit.decode()
+                branch = name.removeprefix(_BRANCHES).decode("utf-8", "backslashreplace")
+                return branch, commit.decode()
         return self.branch(), self.head()
 
     def unknown_author(self) -> str | None:
@@ -98,7 +90,7 @@ class Repository:
     def dirty(self) -> list[StatusEntry]:
         """Return all untracked, uncommitted or changed files of the repository.
 
-        The new requirements are left out, and the empty history that the first start leaves.
+        The new requirements are left out, and the empty history that the first start creates.
         """
         ignored = {f"{self.prefix}{NEW}"}
         with suppress(OSError):
@@ -108,81 +100,92 @@ class Repository:
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""
-        return self.head() is not None and bool(
-            self._git("ls-tree", "-z", "HEAD", "--", f"{self.prefix}{path}")
-        )
+        if self.head() is None:
+            return False
+        return bool(self._git("ls-tree", "-z", "HEAD", "--", f"{self.prefix}{path}"))
 
-    # --- staging ----------------------------------------------------------------------------------------------------
+    # Staging
 
     def put_back(self) -> None:
         """Restore the index entries that an interrupted run removed for its commit."""
         staging = self._saved()
-        if staging.set_aside:
-            self._update_index(
-                [entry.staged_line for entry in staging.set_aside if self._is_out(entry)]
-            )
-            self._save(set_aside=())
+        if not staging.set_aside:
+            return
+        removed = [entry for entry in staging.set_aside if self._is_out(entry)]
+        self._update_index([entry.staged_line for entry in removed])
+        self._save(set_aside=())
 
     def _is_out(self, entry: IndexEntry) -> bool:
         """Return whether the index still has the committed state that replaced `entry`."""
-        listing = os.fsdecode(
-            self._run.git("--literal-pathspecs", *self._at_top, "ls-files", "-sz", "--", entry.path)
-        )
-        found = listing.partition("\t")[0].split(" ")[:2]
-        return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
+        arguments = ("ls-files", "-sz", "--", entry.path)
+        listing = os.fsdecode(self._run.git("--literal-pathspecs", *self._at_top, *arguments))
+        if int(entry.old_id, 16) == 0:  # it was not committed
+            return not listing
+        return listing.startswith(f"{entry.old_mode} {entry.old_id} ")
 
     def _foreign(self, staged: Sequence[IndexEntry], head: str | None) -> tuple[IndexEntry, ...]:
+        """Return the entries of `staged` that others staged before the work."""
         staging = self._saved()
-        ours = frozenset(staging.ours) if staging.head == head else frozenset()
+        own_paths = frozenset(staging.ours) if staging.head == head else frozenset()
         inside = f"{self.prefix}{FOLDER}/"
         return tuple(
             entry
             for entry in staged
-            if entry.path not in ours
+            if entry.path not in own_paths
             and not entry.path.startswith(inside)
             and (staging.before is None or entry.path in staging.before)
         )
 
     def begin_work(self, *, again: bool) -> str | None:
-        """Record what is staged before the player works; with `again`, keep the record of an
-        earlier run.
+        """Record what is staged before the player works.
 
-        Return the commit at which the work began, or None before the first.
+        With `again`, keep the record of an earlier run. Return the commit at which the work began,
+        or None before the first.
         """
         staging = self._saved()
         if again and staging.before is not None:
             return staging.head
         head = self.head()
-        ours = staging.ours if staging.head == head else ()
-        before = tuple(entry.path for entry in self._staged() if entry.path not in ours)
-        kept = staging if again else Staging()
-        contents = self._digests(before) | dict(kept.contents)
-        overlooked = self._digests(overlooked_by_git(self._git)) | dict(kept.overlooked)
-        # A sparse checkout lacks most.
-        present = tuple((path, digest) for path, digest in overlooked.items() if digest)
-        Staging(
-            head, ours, before=before, contents=tuple(contents.items()), overlooked=present
-        ).save(self._run.state)
+        own_paths = staging.ours if staging.head == head else ()
+        before = tuple(entry.path for entry in self._staged() if entry.path not in own_paths)
+        contents = self._digests(before)
+        overlooked = self._digests(overlooked_by_git(self._git))
+        if again:
+            contents |= dict(staging.contents)
+            overlooked |= dict(staging.overlooked)
+        begun = Staging(
+            head=head,
+            ours=own_paths,
+            before=before,
+            contents=tuple(contents.items()),
+            # A sparse checkout lacks most of these files.
+            overlooked=tuple((path, digest) for path, digest in overlooked.items() if digest),
+        )
+        begun.save(self._run.state)
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
-        """Stage the files of the work, one by one; return the selection and the entries that others
-        staged.
+        """Stage the files of the work; return the selection, and the entries that others staged.
 
         Record the files first: after an interruption, they must not count as staged by others.
         """
-        head, staged = self.head(), self._staged()
+        head = self.head()
+        staged = self._staged()
         foreign = self._foreign(staged, head)
-        chosen = select(git_status(self._git), (entry.path for entry in foreign), self.prefix)
-        others = {entry.path for entry in foreign}
-        before = [entry.path for entry in staged if entry.path not in others]
-        ours = dict.fromkeys([*before, *chosen.stage])
-        work = self._saved()
-        Staging(
-            head, tuple(ours), foreign, contents=work.contents, overlooked=work.overlooked
-        ).save(self._run.state)
-        self._add(chosen.stage)
-        return chosen, foreign
+        foreign_paths = {entry.path for entry in foreign}
+        selection = select(git_status(self._git), foreign_paths, self.prefix)
+        own_paths = [entry.path for entry in staged if entry.path not in foreign_paths]
+        begun = self._saved()
+        recorded = Staging(
+            head=head,
+            ours=tuple(dict.fromkeys([*own_paths, *selection.stage])),
+            foreign=foreign,
+            contents=begun.contents,
+            overlooked=begun.overlooked,
+        )
+        recorded.save(self._run.state)
+        self._add(selection.stage)
+        return selection, foreign
 
     def touched(self) -> tuple[str, ...]:
         """Return the files that others staged and that changed since the player began."""
@@ -195,63 +198,60 @@ class Repository:
         )
 
     def overlooked(self) -> dict[str, str]:
-        """Return the changed files whose changes git was told to overlook before the work; each
-        with its flag.
-        """
-        before = self._saved().overlooked
-        changed = [path for path, digest in before if self._digest(path) != digest]
-        flags = overlooked_by_git(self._git) if changed else {}
+        """Return the changed files whose changes git overlooks, with the flag that tells it to."""
+        recorded = self._saved().overlooked
+        changed = [path for path, digest in recorded if self._digest(path) != digest]
+        if not changed:
+            return {}
+        flags = overlooked_by_git(self._git)
         return {path: flags[path] for path in changed if path in flags}
 
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""
         staging = self._saved()
-        others = tuple(entry for entry in staging.foreign if entry.path not in paths)
-        self._save(ours=(*staging.ours, *paths), foreign=others)
+        foreign = tuple(entry for entry in staging.foreign if entry.path not in paths)
+        self._save(ours=(*staging.ours, *paths), foreign=foreign)
         self._add(paths)
 
     def _digests(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
-        """Return a digest of a file in the codepath; "" for other files, which the player cannot
-        change.
-        """
+        """Return a digest of a file; "" outside the codepath, where the player cannot write."""
         if not path.startswith(self.prefix):
             return ""
         try:
             content = self._run.tree.read(path.removeprefix(self.prefix))
         except (OSError, ValueError):
             return "unreadable"
-        return "" if content is None else sha256(content).hexdigest()
+        if content is None:
+            return ""
+        return sha256(content).hexdigest()
 
     def staged_for_commit(self) -> tuple[str, ...]:
         """Return the paths that a commit would change."""
-        others = self._others()
-        return tuple(entry.path for entry in self._staged() if entry.staged_line not in others)
+        foreign = self._foreign_lines()
+        return tuple(entry.path for entry in self._staged() if entry.staged_line not in foreign)
 
     def staged_diff(self) -> bytes:
         """Return the diff that a commit would record."""
         paths = self.staged_for_commit()
         pieces = []
         for start in range(0, len(paths), _AT_ONCE):
-            some = paths[start : start + _AT_ONCE]
-            pieces.append(
-                self._run.git("--literal-pathspecs", *self._at_top, *_STAGED, *_TEXT, "--", *some)
-            )
+            arguments = (*_STAGED, *_TEXT, "--", *paths[start : start + _AT_ONCE])
+            pieces.append(self._run.git("--literal-pathspecs", *self._at_top, *arguments))
         return b"".join(pieces)
 
     def skipped(self) -> list[str]:
-        """Return the signature and the hooks that the commit skips although the repository has
-        them.
-        """
-        return [] if self._hooks else skipped_by_commit(self._git)
+        """Return the signature and the hooks of the repository that the commit skips."""
+        if self._hooks:
+            return []
+        return skipped_by_commit(self._git)
 
-    # --- committing -------------------------------------------------------------------------------------------------
+    # Committing
 
     def begin_commit(self, message: CommitMessage, requirements: str) -> None:
-        """Record the commit that is about to be made, so that an interrupted run can continue with
-        it.
+        """Record the commit that is about to be made, so that a later run can continue with it.
 
         `requirements` is the file of the plan folder that identifies the commit.
         """
@@ -272,8 +272,9 @@ class Repository:
     def begun_commit(self) -> CommitMessage | None:
         """Return the message of a commit that was recorded but not made, or None."""
         staging = self._saved()
-        begun = staging.summary and not self.is_committed(f"{FOLDER}/{staging.requirements}")
-        return CommitMessage(staging.summary, staging.description) if begun else None
+        if not staging.summary or self.is_committed(f"{FOLDER}/{staging.requirements}"):
+            return None
+        return CommitMessage(staging.summary, staging.description)
 
     def forget_commit(self) -> None:
         """Forget the recorded commit; its staged files still belong to planning."""
@@ -282,29 +283,27 @@ class Repository:
     def stage_plan(self) -> None:
         """Stage the plan folder again, after the last lines of the history."""
         inside = f"{self.prefix}{FOLDER}/"
-        chosen = select(git_status(self._git), (), self.prefix)
-        self._add([path for path in chosen.stage if path.startswith(inside)])
+        selection = select(git_status(self._git), (), self.prefix)
+        self._add([path for path in selection.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
-        """Commit the staged files, except entries that others staged before and did not change
-        since.
+        """Commit the staged files, except the entries of others; return the commit's id.
 
-        Return the commit's id.
+        Entries that others have changed since they were recorded are committed.
 
         Raises:
             NotReady: git did not commit; the index is unchanged.
         """
-        others = self._others()
-        with self._set_aside([entry for entry in self._staged() if entry.staged_line in others]):
+        foreign = self._foreign_lines()
+        entries = [entry for entry in self._staged() if entry.staged_line in foreign]
+        with self._set_aside(entries):
             text = str(message).encode("utf-8", "surrogateescape")
             self._git(*_COMMIT, stdin=text, hooks=self._hooks)
         Staging().save(self._run.state)
         return self._git("rev-parse", "HEAD").decode().strip()
 
-    def _others(self) -> frozenset[str]:
-        """Return the staged lines of others' entries, without their committed state, which may have
-        changed.
-        """
+    def _foreign_lines(self) -> frozenset[str]:
+        """Return the staged lines of others' entries; their committed state may have changed."""
         return frozenset(entry.staged_line for entry in self._saved().foreign)
 
     @contextmanager
@@ -326,10 +325,10 @@ class Repository:
         """Change fields of the saved state."""
         replace(self._saved(), **changes).save(self._run.state)
 
-    # --- git itself -------------------------------------------------------------------------------------------------
+    # git itself
 
     def _staged(self) -> list[IndexEntry]:
-        """Return how the index differs from the last commit; before the first, from nothing."""
+        """Return how the index differs from the last commit, or from nothing before the first."""
         return read_index_changes(os.fsdecode(self._git(*_STAGED, *_ENTRIES)))
 
     def _add(self, paths: Sequence[str]) -> None:

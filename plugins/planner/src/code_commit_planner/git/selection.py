@@ -12,26 +12,43 @@ if TYPE_CHECKING:
 
     from code_commit_workspace import StatusEntry
 
-# Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from
-# seed 003.
-TEMPORARY = (
-    *("target/", "node_modules/", "__pycache__/", ".venv/"),
-    *("*.log", "*.tmp", "*.bak"),
-    *(".ds_store", "thumbs.db"),
-    "*.pyc",
-    *("tmp/", "temp/"),
-    *(
-        ".pytest_cache/",
-        ".mypy_cache/",
-        ".ruff_cache/",
-        ".tox/",
-        ".nox/",
-        ".hypothesis/",
-        "*.egg-info/",
-    ),
-    *("*.pyo", ".coverage", "coverage.xml", "htmlcov/", "desktop.ini", "*.pid", "core.[0-9]*"),
-    *("*~", "*.swp", "*.swo", "*.orig", "*.rej", ".#*", "\\#*#"),
-)
+# Temporary artifacts of running, testing or editing, in .gitignore syntax. Those up to `temp/` are
+# from seed 003.
+TEMPORARY = [
+    r"target/",
+    r"node_modules/",
+    r"__pycache__/",
+    r".venv/",
+    r"*.log",
+    r"*.tmp",
+    r"*.bak",
+    r".ds_store",
+    r"thumbs.db",
+    r"*.pyc",
+    r"tmp/",
+    r"temp/",
+    r".pytest_cache/",
+    r".mypy_cache/",
+    r".ruff_cache/",
+    r".tox/",
+    r".nox/",
+    r".hypothesis/",
+    r"*.egg-info/",
+    r"*.pyo",
+    r".coverage",
+    r"coverage.xml",
+    r"htmlcov/",
+    r"desktop.ini",
+    r"*.pid",
+    r"core.[0-9]*",
+    r"*~",
+    r"*.swp",
+    r"*.swo",
+    r"*.orig",
+    r"*.rej",
+    r".#*",
+    r"\#*#",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +67,14 @@ def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) 
     below the top, with a trailing slash: folders above it do not count, so that a codebase may be
     inside a `tmp/`.
     """
-    others = frozenset(foreign)
-    stage, temporary, unclear = [], [], []
+    foreign_paths = frozenset(foreign)
+    stage = []
+    temporary = []
+    unclear = []
     for entry in entries:
-        if entry.path in others or not (entry.unstaged or entry.unmerged):
+        if entry.path in foreign_paths or not (entry.unstaged or entry.unmerged):
             continue
-        if entry.unmerged or entry.path.endswith("/"):  # the latter: a nested repository
+        if entry.unmerged or entry.path.endswith("/"):  # the slash: a nested repository
             unclear.append(entry.path)
         elif is_temporary(entry.path.removeprefix(prefix)):
             temporary.append(entry.path)

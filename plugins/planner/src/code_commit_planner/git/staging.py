@@ -1,4 +1,4 @@
-"""Remember index entries that others staged before planning, so that no run loses or commits them."""
+"""Save what planning and others have staged, so that no run loses or commits what others staged."""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ class IndexEntry:
 class Staging:
     """The recorded state of the index, at the commit `head`.
 
-    `before` are the paths that were staged when the player began; None means not recorded. `ours`
-    are the paths that planning has staged or is about to stage. `foreign` entries were staged
-    before that; those in `set_aside` are out of the index during a commit. `contents` are digests
-    of the files at `before` when the player began, which show what the player changed; `overlooked`
-    are digests of the files whose changes git was told to overlook. `summary` and `description`
-    belong to the recorded commit, which ends the work on the file `requirements`.
+    Attributes:
+        ours: the paths that planning has staged or is about to stage.
+        foreign: the entries that were staged before that.
+        set_aside: those of them that are out of the index during a commit.
+        before: the paths that were staged when the player began; None means not recorded.
+        contents: digests of those files at that time, which show what the player changed.
+        overlooked: digests of the files whose changes git was told to overlook.
+        summary, description: the message of the recorded commit.
+        requirements: the file whose work that commit ends.
     """
 
     head: str | None = None
@@ -87,8 +90,9 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def read_index_changes(listing: str) -> list[IndexEntry]:
-    """Read `git diff --cached --raw -z --no-renames --no-abbrev`: rows of `:modes ids status` and
-    path.
+    """Read the rows of `git diff --cached --raw -z --no-renames --no-abbrev`.
+
+    A row is `:modes ids status` and the path.
     """
     fields = listing.split("\0")
     entries = []

@@ -44,16 +44,18 @@ class Completed:
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of the existing files."""
-        return (self.requirements, self.todo) if self.with_todo else (self.requirements,)
+        if self.with_todo:
+            return (self.requirements, self.todo)
+        return (self.requirements,)
 
 
 def completed_at(name: str) -> datetime | None:
     """Return the completion time from the file name `name`; None for any other file."""
-    found = _REQUIREMENTS.fullmatch(name)
-    if found is None:
+    match = _REQUIREMENTS.fullmatch(name)
+    if match is None:
         return None
     try:
-        return datetime.strptime(found[1], _IN_NAME)  # noqa: DTZ007 - local time, as in the name
+        return datetime.strptime(match[1], _IN_NAME)  # noqa: DTZ007 - local time, as in the name
     except ValueError:
         return None
 
@@ -74,9 +76,7 @@ def git_head(when: datetime, commit: str | None) -> str:
 
 
 def start_implementing(when: datetime, summary: str) -> str:
-    """Return the lines for the start of the implementation, with a short summary of the
-    requirements.
-    """
+    """Return the lines for the start of the implementation, with a summary of the requirements."""
     lines = "".join(f"{_INDENT}{line}\n" for line in summary_lines(summary))
     return f"{timestamp(when)} - START IMPLEMENTING (current_requirements.md)\n<<\n{lines}>>\n"
 
@@ -93,9 +93,8 @@ def skipped_recovery(when: datetime) -> str:
 
 def completed(completion: Completed) -> str:
     """Return the line for completed requirements."""
-    return (
-        f"{timestamp(completion.when)} - COMPLETED REQUIREMENTS ({', '.join(completion.files)})\n"
-    )
+    files = ", ".join(completion.files)
+    return f"{timestamp(completion.when)} - COMPLETED REQUIREMENTS ({files})\n"
 
 
 def git_commit(when: datetime, summary: str) -> str:
@@ -109,9 +108,7 @@ def requested_changes(when: datetime) -> str:
 
 
 def reworded(history: str, summary: str) -> str:
-    """Return `history` with `summary` in the line of the last commit, if that line is the last
-    entry.
-    """
+    """Return `history` with `summary` in its last entry, if that is a commit."""
     last = next(_entries(history), None)
     if last is None or last[1] != "GIT COMMIT":
         return history
@@ -123,40 +120,43 @@ def summary_lines(text: str) -> list[str]:
     """Return a model's summary for the history: at most 5 lines of at most 120 characters, indent
     included.
     """
-    width = SUMMARY_WIDTH - len(_INDENT)
-    lines = [wrapped for line in plain_lines(text) for wrapped in wrap(line, width)]
+    lines = []
+    for line in plain_lines(text):
+        lines += wrap(line, SUMMARY_WIDTH - len(_INDENT))
     return lines[:SUMMARY_LINES]
 
 
 def is_recorded(history: str, completion: Completed) -> bool:
     """Return whether the history records the completion."""
+    details = f" ({completion.requirements}"
     return any(
-        found[1] == "COMPLETED REQUIREMENTS" and found[2].startswith(f" ({completion.requirements}")
-        for found in _entries(history)
+        entry[1] == "COMPLETED REQUIREMENTS" and entry[2].startswith(details)
+        for entry in _entries(history)
     )
 
 
 def is_started(history: str) -> bool:
-    """Return whether the history records the start of the implementation that was refined last."""
-    return any(found[1] == "START IMPLEMENTING" for found in _since_refined(history))
+    """Return whether the implementation that was refined last has started."""
+    return any(entry[1] == "START IMPLEMENTING" for entry in _since_refined(history))
 
 
 def is_head_recorded(history: str, commit: str | None) -> bool:
-    """Return whether the history records `commit` as the start of the implementation that was
-    refined last.
-    """
-    heads = [found[2] for found in _since_refined(history) if found[1] == "GIT HEAD"]
+    """Return whether the implementation that was refined last started at `commit`."""
+    heads = [entry[2] for entry in _since_refined(history) if entry[1] == "GIT HEAD"]
     return bool(heads) and heads[0] == f" ({commit or _NO_COMMIT})"
 
 
 def _since_refined(history: str) -> Iterator[re.Match[str]]:
     """Yield the entries of the implementation that was refined last, newest first."""
-    for found in _entries(history):
-        if found[1] in {"REFINING REQUIREMENTS", "COMPLETED REQUIREMENTS"}:
+    for entry in _entries(history):
+        if entry[1] in {"REFINING REQUIREMENTS", "COMPLETED REQUIREMENTS"}:
             return
-        yield found
+        yield entry
 
 
 def _entries(history: str) -> Iterator[re.Match[str]]:
     """Yield the entries of the history without summaries, newest first."""
-    return (found for line in reversed(history.split("\n")) if (found := _ENTRY.match(line)))
+    for line in reversed(history.split("\n")):
+        match = _ENTRY.match(line)
+        if match is not None:
+            yield match

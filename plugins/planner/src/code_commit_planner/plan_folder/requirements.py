@@ -20,25 +20,27 @@ def with_tag(text: str) -> str:
 
 
 def to_implement(text: str) -> str:
-    """Return `text` without sections of original requirements; if nothing remains, return all of
-    it.
-    """
-    kept, original = [], False
+    """Return `text` without sections of original requirements, or all of it if nothing remains."""
+    lines = []
+    is_original = False
     for line in text.split("\n"):
-        bare = _bare(line)
-        original = bare == ORIGINAL_REQUIREMENTS or (original and bare != CURRENT_REQUIREMENTS)
-        if not original:
-            kept.append(line)
-    return "\n".join(kept) if without_tags("\n".join(kept)).strip() else text
+        tag = _bare(line)
+        if tag == ORIGINAL_REQUIREMENTS:
+            is_original = True
+        elif tag == CURRENT_REQUIREMENTS:
+            is_original = False
+        if not is_original:
+            lines.append(line)
+    current = "\n".join(lines)
+    if without_tags(current).strip():
+        return current
+    return text
 
 
 def without_tags(text: str) -> str:
     """Return `text` without tag lines."""
-    return "\n".join(
-        line
-        for line in text.split("\n")
-        if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
-    )
+    tags = {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
+    return "\n".join(line for line in text.split("\n") if _bare(line) not in tags)
 
 
 def has_heading(text: str) -> bool:
