@@ -33,16 +33,19 @@ from code_commit_workspace import StatusEntry, git_status
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
+# The table
 
 
 def reachable(start: State) -> set[State]:
-    found, new = set(), {start}
+    reached = set()
+    new = {start}
     while new:
-        found |= new
+        reached |= new
         steps = {after for (before, _), after in TABLE.items() if before in new}
-        new = (steps | ({State.QUIT, State.INPUT_ENDED} if new & ASKING else set())) - found
-    return found
+        if new & ASKING:
+            steps |= {State.QUIT, State.INPUT_ENDED}
+        new = steps - reached
+    return reached
 
 
 def test_every_state_is_reached_and_none_is_a_dead_end():
@@ -87,7 +90,7 @@ def test_the_transitions_match_the_seed():
     assert next_state(State.RECOVERY_SKIPPED, Event.DONE) is State.COMPLETE
 
 
-# --- texts of the seed ----------------------------------------------------------------------------------------------
+# Texts of the seed
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_the_tools_of_each_role():
     assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
 
 
-# --- requirements and todos -----------------------------------------------------------------------------------------
+# Requirements and todos
 
 
 def test_the_tag_is_added_once_at_the_top():
@@ -186,7 +189,7 @@ def test_todos_are_counted(text, all_of_them, open_ones):
     assert todos.done is (all_of_them > 0 and open_ones == 0)
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
+# Answers
 
 
 def test_the_end_of_input_means_quit_and_never_yes():
@@ -231,7 +234,7 @@ def test_approval_is_on_its_own_line():
         assert not approves(text)
 
 
-# --- staging --------------------------------------------------------------------------------------------------------
+# Staging
 
 
 @pytest.mark.parametrize(
@@ -302,7 +305,7 @@ def test_a_nested_repository_is_not_staged():
     assert select([StatusEntry("?", "?", "inner/")], (), "").unclear == ("inner/",)
 
 
-# --- output ---------------------------------------------------------------------------------------------------------
+# Output
 
 
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())
