@@ -47,7 +47,8 @@ def changes_since(commit: str, run: Run, limit: int) -> str:
 def _resolve(run: Run, commit: str) -> str:
     """Return the id of `commit`, or "" if it does not exist."""
     name = f"{commit}^{{commit}}"
-    return run.git("rev-parse", "--verify", "--quiet", name, check=False).decode().strip()
+    commit_id = run.git("rev-parse", "--verify", "--quiet", name, check=False)
+    return commit_id.decode().strip()
 
 
 def _tracked_changes(run: Run, base: str) -> tuple[str, ...]:
@@ -61,7 +62,8 @@ def _untracked(run: Run, base: str) -> frozenset[str]:
 
 
 def _paths(run: Run, *args: str) -> tuple[str, ...]:
-    return tuple(os.fsdecode(run.git(*args)).split("\0")[:-1])
+    listing = os.fsdecode(run.git(*args))
+    return tuple(listing.split("\0")[:-1])
 
 
 def _is_shown_as_deleted(run: Run, path: str) -> bool:
@@ -80,7 +82,7 @@ def _diffs(run: Run, base: str, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield a diff of each new file, until they exceed `limit`, which would cut the others off."""
+    """Yield a diff of each new file; beyond `limit` characters, only the name of the file."""
     shown = 0
     for path in paths:
         name = legible(path)

@@ -1,6 +1,4 @@
-"""The loop of player and coach: the player implements requirements, and the coach reviews them,
-until the coach approves.
-"""
+"""The loop in which a player implements requirements, and a coach reviews them until it approves."""
 
 from __future__ import annotations
 
@@ -88,7 +86,15 @@ def build(
     """
     head = task.head()
     guard = Guard(run, (task.file,), lambda: head)
-    loop = _Loop(run, toolbox, task, max_turns, asked=so_far.asked, guard=guard, head=head)
+    loop = _Loop(
+        run,
+        toolbox,
+        task,
+        turns=max_turns,
+        asked=so_far.asked,
+        guard=guard,
+        head=head,
+    )
     feedback = so_far.feedback
     for turn in range(1, max_turns + 1):
         with run.span("planner.turn", number=turn):
@@ -210,8 +216,9 @@ class _Loop:
         prompt: str,
         writes: tuple[str, ...] = (),
     ) -> AgentResult:
-        """Let an agent work on the requirements, which begin the prompt of all its turns, and on
-        `prompt`.
+        """Let an agent work on the requirements and `prompt`.
+
+        The requirements come first, so that all turns of an agent share the start of their prompt.
         """
         run, task = self.run, self.task
         if self.asked:
@@ -229,9 +236,10 @@ class _Loop:
         )
 
     def _failure(self, agent: str, result: AgentResult) -> str:
-        """Return what an agent changed that it may not change: checks, git's HEAD; else ""."""
+        """Return an error if an agent changed git's HEAD, or files that check the project."""
         if result.tampered:
-            return fill(messages.TAMPERED, agent=agent, paths=", ".join(result.tampered))
+            paths = ", ".join(result.tampered)
+            return fill(messages.TAMPERED, agent=agent, paths=paths)
         head = self.task.head()
         if head != self.head:
             return fill(messages.CHANGED_GIT, agent=agent, before=self.head, after=head)
@@ -239,8 +247,9 @@ class _Loop:
 
 
 def has_build(run: Run) -> bool:
-    """Return whether the project has a `build.sh`, or one that cannot be read: then
-    `Run.build_command` reports why.
+    """Return whether the project has a `build.sh`.
+
+    One that cannot be read counts as well: `Run.build_command` reports why.
     """
     try:
         return run.tree.read("build.sh", 1) is not None

@@ -92,7 +92,8 @@ def _subject(called: CalledTool) -> str:
     if called.name in _WITHOUT_SUBJECT:
         return ""
     # A server's tool.
-    return next((str(value) for value in arguments.values() if isinstance(value, str | int)), "")
+    values = [str(value) for value in arguments.values() if isinstance(value, str | int)]
+    return values[0] if values else ""
 
 
 def _one_line(text: str) -> str:

@@ -29,7 +29,12 @@ class RunningCommand:
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
         encoded = {path: b64encode(content).decode() for path, content in self.originals.items()}
-        fields = {"agent": self.agent, "head": self.head, "writes": self.writes, "kept": encoded}
+        fields = {
+            "agent": self.agent,
+            "head": self.head,
+            "writes": self.writes,
+            "kept": encoded,
+        }
         save_json(state / _FILE, fields)
 
 

@@ -20,7 +20,12 @@ _WORDS = {
     "quit": Event.QUIT,
     "exit": Event.QUIT,
 }
-_NAMES = {Event.YES: "yes", Event.NO: "no", Event.GO: "continue", Event.QUIT: "quit"}
+_NAMES = {
+    Event.YES: "yes",
+    Event.NO: "no",
+    Event.GO: "continue",
+    Event.QUIT: "quit",
+}
 
 _SHORTEST_WORD = 3  # letters; a shorter answer is a wrong key
 
@@ -41,7 +46,9 @@ def is_words(answer: str) -> bool:
     words = answer.split()
     if len(words) != 1:
         return bool(words)
-    return len(words[0]) >= _SHORTEST_WORD and not get_close_matches(words[0].casefold(), _WORDS)
+    if len(words[0]) < _SHORTEST_WORD:
+        return False
+    return not get_close_matches(words[0].casefold(), _WORDS)
 
 
 def ask_for_words(

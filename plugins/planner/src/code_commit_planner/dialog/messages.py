@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Of seed 003
+# Texts of seed 003
 
 REFINE = """\
 I will help you refine the current requirements of your project.
@@ -22,7 +22,7 @@ FOUND_TODO = "- todo.g3.md <contents>"
 
 FILE_NOT_FOUND = "File not found: <codepath>/g3-plan/new_requirements.md"
 
-# Of this plugin
+# Other texts
 
 ASK_CODEPATH = "Which codebase do you want to work in? Type the path of its folder, or 'quit'."
 NO_PATH = "The codepath is empty."

@@ -14,7 +14,7 @@ _LABEL = re.compile(
     r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*",
     re.IGNORECASE,
 )
-# This plugin adds these lines.
+# `commit_message` adds these lines.
 _ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)
 _PAIRS = "*_`\"'"
 

@@ -65,7 +65,7 @@ class Repository:
         return head.decode().strip() or None
 
     def branch_and_head(self) -> tuple[str | None, str | None]:
-        """Return both, from one git process where possible."""
+        """Return the branch and the last commit, from one git process where possible."""
         arguments = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
         match self._git("rev-parse", *arguments, check=False).split():
             case [commit, b"HEAD"]:

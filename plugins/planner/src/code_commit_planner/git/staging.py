@@ -1,4 +1,4 @@
-"""Save what planning and others have staged, so that no run loses or commits what others staged."""
+"""Save what is staged, and by whom, so that no run loses or commits what others staged."""
 
 from __future__ import annotations
 

@@ -40,5 +40,6 @@ def _todos(plan: Plan, todos: Todos) -> str:
         return plan.fill(messages.TODOS_DONE, all=str(todos.all))
     if not todos.all:
         return messages.TODOS_NONE
-    heading = plan.fill(messages.TODOS_OPEN, open=str(len(todos.open)), all=str(todos.all))
+    open_todos = str(len(todos.open))
+    heading = plan.fill(messages.TODOS_OPEN, open=open_todos, all=str(todos.all))
     return f"{heading}\n{shown_paths(todos.open)}"

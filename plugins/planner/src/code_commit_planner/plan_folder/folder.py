@@ -35,7 +35,8 @@ class PlanFolder:
         """
         example = Completed(datetime(2000, 1, 1))  # noqa: DTZ001 - a name in local time
         paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{example.requirements}")
-        refusals = self.run.check([Change(path, self._content(path)) for path in paths])
+        changes = [Change(path, self._content(path)) for path in paths]
+        refusals = self.run.check(changes)
         if refusals:
             raise NotReady(
                 f"planning cannot work in {FOLDER}: {refusals[0]}",

@@ -14,8 +14,17 @@ from code_commit_planner.plan_folder.history import now, refining
 from code_commit_planner.plan_folder.requirements import has_heading, with_tag
 from code_commit_planner.refine.planner import review
 
-_AT_PROMPT = {Event.YES: Event.GO, Event.GO: Event.GO, Event.NO: Event.NO, Event.QUIT: Event.QUIT}
-_AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}
+_AT_PROMPT = {
+    Event.YES: Event.GO,
+    Event.GO: Event.GO,
+    Event.NO: Event.NO,
+    Event.QUIT: Event.QUIT,
+}
+_AT_APPROVAL = {
+    Event.YES: Event.YES,
+    Event.NO: Event.NO,
+    Event.QUIT: Event.QUIT,
+}
 
 
 def prompt_for_requirements(plan: Plan) -> Event:
@@ -48,7 +57,8 @@ def refine(plan: Plan) -> Event:
     plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed, plan.head)
     if result.tampered:
-        message = plan.fill(messages.TAMPERED, agent="planner", paths=", ".join(result.tampered))
+        paths = ", ".join(result.tampered)
+        message = plan.fill(messages.TAMPERED, agent="planner", paths=paths)
         plan.run.emit(MessageLogged(message, level="error"))
     elif has_heading(after := plan.folder.text(NEW) or ""):
         plan.unchanged = after == tagged
@@ -77,7 +87,8 @@ def _remove_todo(plan: Plan) -> None:
     if todo is None:
         return
     copy = plan.run.keep("todo.g3.md", todo)
-    plan.say(messages.REMOVED_TODO, file=os.path.relpath(copy, plan.run.root))
+    file = os.path.relpath(copy, plan.run.root)
+    plan.say(messages.REMOVED_TODO, file=file)
     plan.run.apply([Change(TODO, None)])
 
 
