@@ -1,4 +1,4 @@
-"""The loop in which a player implements requirements, and a coach reviews them until it approves."""
+"""The loop in which a player implements requirements and a coach reviews them."""
 
 from __future__ import annotations
 
