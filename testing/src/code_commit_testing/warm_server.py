@@ -56,7 +56,7 @@ _LATE = (
         "pathspec",
     ),
     *("platformdirs", "pprint", "pygments.lexers.special", "tomllib"),
-    *("code_commit_testing.doctor", "code_commit_testing.scaffold"),
+    "code_commit_testing.scaffold",
     *("code_commit_testing.loopback_provider", "code_commit_testing.scripted_provider"),
 )
 _OF_INTERPRETER = {"sitecustomize", "usercustomize"}

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
+from code_commit.cli.wire_examination import GENERATOR, faults_of_provider
 from code_commit.config.keys import address_of
 from code_commit.config.loading import Settings
 from code_commit.models.listed_models import usable_models
@@ -38,7 +39,6 @@ from code_commit.plugins.code import CODE, collect_objects, fault_of_code, impor
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
-from code_commit_testing.wire_examination import GENERATOR, faults_of_provider
 from code_commit_workspace import describe, require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 

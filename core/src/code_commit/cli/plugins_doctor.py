@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from code_commit import __version__
 from code_commit.cli.host import CommandHost
+from code_commit.cli.plugin_examination import Problem, problems
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode, count_of, stdout_aside
 from code_commit.plugin_api.host import HOST
@@ -25,10 +26,9 @@ from code_commit.plugins.discovery import (
     wrong_groups,
 )
 from code_commit.plugins.host import interrupted_while_loading
-from code_commit_testing.examination import Problem, problems
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def plugins_doctor_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
         "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and the "
@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
-def doctor(host: CommandHost, arguments: Namespace) -> int:
+def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
     """Print versions, entry points, load times and problems; return 1 if there are problems.
 
     Raises:
