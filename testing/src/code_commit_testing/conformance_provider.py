@@ -22,6 +22,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import pkgutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from code_commit.imports import import_object
 from code_commit.plugin_api import (
     Delta,
     Finish,
@@ -129,8 +129,8 @@ class CompleteConformance:
         """Yield the provider, created as the host creates it, with an empty home folder."""
         for name, value in {"HOME": str(tmp_path), **self.environ}.items():
             monkeypatch.setenv(name, value)
-        factory = import_object(self.definition.factory)
-        config = import_object(self.definition.config).model_validate(
+        factory = pkgutil.resolve_name(self.definition.factory)
+        config = pkgutil.resolve_name(self.definition.config).model_validate(
             dict(self.settings_for(service.address))
         )
         root = {"root": tmp_path} if "root" in inspect.signature(factory).parameters else {}
@@ -168,7 +168,9 @@ class CompleteConformance:
     def test_configuration_refuses_unknown_fields(self) -> None:
         settings = self.settings_for("http://127.0.0.1:9")
         with pytest.raises(ValueError, match="no_such_field"):
-            import_object(self.definition.config).model_validate({**settings, "no_such_field": 1})
+            pkgutil.resolve_name(self.definition.config).model_validate(
+                {**settings, "no_such_field": 1}
+            )
 
     # --- replies
 

@@ -11,17 +11,14 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from code_commit import __version__
-from code_commit.cli.arguments import RESERVED
-from code_commit.cli.host import CommandHost
-from code_commit.plugin_api import ExitCode, NotReady, UsageError
-from code_commit.plugins import first_party
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -66,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def create(host: CommandHost, arguments: Namespace) -> int:
+def create(host: Host, arguments: Namespace) -> int:
     """Create the distribution; print its files.
 
     Raises:
@@ -100,7 +97,7 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
         if facts.setting
         else "",
         "GROUP": facts.group,
-        "VERSION": ".".join(__version__.split(".")[:2]),
+        "VERSION": ".".join(version("code-commit").split(".")[:2]),
         "new-name": name,
         "new_name": name.replace("-", "_"),
         "NEW_NAME": name.replace("-", "_").upper(),
@@ -116,7 +113,7 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
             yield ".gitignore" if path == "gitignore" else path, text
 
 
-def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
+def _require_free_name(host: Host, name: str, kind: str) -> None:
     module = name.replace("-", "_")
     if name.startswith("code-commit"):
         raise UsageError(
@@ -129,12 +126,7 @@ def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
             hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first, and no "
             "keyword of Python",
         )
-    registry = host.registry
-    flags = (*RESERVED, *(flag for each in registry.workflows for flag in registry.flags_of(each)))
-    taken = {*registry.providers, *registry.models, *registry.workflows, *registry.commands}
-    taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
-    taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
-    if name in taken or find_spec(f"code_commit_{module}"):
+    if name in host.registry.names_in_use() or find_spec(f"code_commit_{module}"):
         raise UsageError(
             f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name"
         )

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import StreamEvent
 from code_commit_testing.scripted_replies import Protocol
 
 Answer = Mapping[str, Any]

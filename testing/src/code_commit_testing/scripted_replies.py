@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from code_commit.plugin_api.conversation import Finish, ToolCall, Usage
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import Finish, StreamEvent, ToolCall, Usage
 
 Protocol = Literal["gemini", "openai", "anthropic"]
 Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import StreamEvent
 from code_commit_testing.scripted_events import error_event, event_bytes, events_of
 from code_commit_testing.scripted_replies import Break, Protocol, Reply, Stream, answer_of
 
