@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 
 import pytest
 
@@ -165,9 +166,11 @@ def test_endless_replies_end_with_the_server(fault):
             post(server)
 
 
-def test_a_trickle_arrives_completely(server):
-    server.script(Reply(body=b"{}", fault="trickle"))
-    assert post(server) == (200, b"{}")
+def test_a_trickle_arrives_slowly_and_completely(server):
+    server.script(Reply(body=b"1234", fault="trickle"))
+    began = time.monotonic()
+    assert post(server) == (200, b"1234")
+    assert time.monotonic() - began >= 0.15  # three pauses between four bytes
 
 
 def test_an_unsupported_finish_is_an_error():
