@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from code_commit import __version__
+from code_commit.cli.commands import add_json
 from code_commit.cli.host import CommandHost
-from code_commit.cli.plugin_examination import Problem, problems
+from code_commit.cli.plugin_examination import Problem, examined_problems
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode, count_of, stdout_aside
 from code_commit.plugin_api.host import HOST
@@ -31,10 +33,11 @@ from code_commit.plugins.host import interrupted_while_loading
 def plugins_doctor_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
-        "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and the "
-        "objects that they name and return. The exit code is 0 if there are no problems, else 1."
+        "Examine every installed plugin: versions, entry points, import times, clashes of names, "
+        "hooks and the objects that they name and return. The exit code is 0 if there are no "
+        "problems, else 1."
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(parser)
 
 
 def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
@@ -45,15 +48,10 @@ def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
     """
     sources = discover()
     seconds = load_times(sources)
-    failures = [
-        Problem(each.plugin, each.distribution, each.stage, each.error)
-        for each in unusable_dependents()
+    problems = [
+        replace(problem, error=host.out.redacted(problem.error)) for problem in find_problems(host)
     ]
-    examined = problems(host.registry, host.configuration)
-    found = [
-        Problem(each.plugin, each.distribution, each.stage, host.out.redacted(each.error))
-        for each in [*examined, *failures, *without_plugins()]
-    ]
+    unsound = {(problem.plugin, problem.distribution) for problem in problems}
     rows = [
         {
             "name": source.name,
@@ -62,30 +60,49 @@ def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
             "group": source.group,
             "entry_point": source.value,
             "load_ms": round(seconds[source] * 1000, 1),
-            "sound": not any(
-                (each.plugin, each.distribution) == (source.name, source.distribution)
-                for each in found
-            ),
+            "sound": (source.name, source.distribution) not in unsound,
         }
         for source in sources
     ]
     if arguments.json:
         versions = {"code-commit": __version__, "python": platform.python_version()}
-        host.out.document(
-            {"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]}
-        )
+        documents = [asdict(problem) for problem in problems]
+        host.out.document({"versions": versions, "plugins": rows, "problems": documents})
     else:
-        count = count_of(len(rows), "plugin")
-        host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
-        host.out.table([
-            ("  ok" if row["sound"] else "  !!", f"{row['name']}", f"{row['distribution']} {row['version']}",
-             f"{row['group']}: {row['entry_point']}", f"{row['load_ms']:.1f} ms")
-            for row in rows
-        ])  # fmt: skip
-        for each in found:
-            host.out.line(f"{each.plugin} of {each.distribution}, {each.stage}: {each.error}")
-        host.out.line("nothing is wrong" if not found else count_of(len(found), "problem"))
-    return ExitCode.NOT_REACHED if found else ExitCode.REACHED
+        print_report(host, rows, problems)
+    return ExitCode.NOT_REACHED if problems else ExitCode.REACHED
+
+
+def find_problems(host: CommandHost) -> Iterator[Problem]:
+    """Find what is wrong with plugins: loaded ones, unusable ones, and those without a plugin."""
+    yield from examined_problems(host.registry, host.configuration)
+    for failure in unusable_dependents():
+        yield Problem(failure.plugin, failure.distribution, failure.stage, failure.error)
+    yield from without_plugins()
+
+
+def print_report(
+    host: CommandHost, rows: Sequence[Mapping[str, Any]], problems: Sequence[Problem]
+) -> None:
+    """Print a line for each plugin and each problem."""
+    count = count_of(len(rows), "plugin")
+    host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
+    table = [
+        (
+            "  ok" if row["sound"] else "  !!",
+            row["name"],
+            f"{row['distribution']} {row['version']}",
+            f"{row['group']}: {row['entry_point']}",
+            f"{row['load_ms']:.1f} ms",
+        )
+        for row in rows
+    ]
+    host.out.table(table)
+    for problem in problems:
+        host.out.line(
+            f"{problem.plugin} of {problem.distribution}, {problem.stage}: {problem.error}"
+        )
+    host.out.line(count_of(len(problems), "problem") if problems else "nothing is wrong")
 
 
 def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
@@ -112,11 +129,16 @@ def without_plugins() -> Iterator[Problem]:
     """Find distributions that depend on the host and have neither a plugin nor a program of their
     own.
     """
-    for each in distributions_naming_host():
-        groups = {entry.group for entry in each.entry_points}
-        if any(required_hosts(each)) and not (
-            groups & {*GROUPS, "console_scripts"} or wrong_groups(each)
-        ):
-            error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
-            name = name_of(each) or "a distribution without a name"
-            yield Problem(name.removeprefix(f"{HOST}-"), name, "entry points", error)
+    for distribution in distributions_naming_host():
+        groups = {entry.group for entry in distribution.entry_points}
+        has_entry = groups & {*GROUPS, "console_scripts"} or wrong_groups(distribution)
+        if has_entry or not any(required_hosts(distribution)):
+            continue
+        name = name_of(distribution) or "a distribution without a name"
+        yield Problem(
+            name.removeprefix(f"{HOST}-"),
+            name,
+            "entry points",
+            f"it depends on {HOST} and registers no plugin: "
+            f"its metadata has no entry point group {GROUP}",
+        )
