@@ -141,15 +141,17 @@ def test_bytes_are_sent_for_any_path(server):
     assert [request.protocol for request in server.requests] == [None, None, None]
 
 
-@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
-def test_a_fault_breaks_the_connection(server, fault):
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("drop", http.client.RemoteDisconnected),
+        ("reset", ConnectionResetError),
+        ("half", http.client.IncompleteRead),
+    ],
+)
+def test_a_fault_breaks_the_connection(server, fault, error):
     server.script(Reply(text="some words", fault=fault))
-    expected = (
-        ConnectionResetError
-        if fault == "reset"
-        else (http.client.RemoteDisconnected, http.client.IncompleteRead)
-    )
-    with pytest.raises(expected):
+    with pytest.raises(error):
         post(server)
 
 

@@ -62,8 +62,8 @@ class StreamHttpConformance(StreamConformance):
             model_call(QUESTION, stream=True, progress=arrived.append)
         )
         assert_same(completion, streaming_wire.decode(status, headers, body), body)
-        texts = [each.text for each in arrived if isinstance(each, Delta) and each.kind == "text"]
-        assert "".join(texts) == reply.text
+        deltas = [event for event in arrived if isinstance(event, Delta)]
+        assert "".join(delta.text for delta in deltas if delta.kind == "text") == reply.text
         (request,) = server.requests
         name, template = self.definition.key_header
         sent = dict(request.headers)
@@ -95,26 +95,22 @@ class StreamHttpConformance(StreamConformance):
         streaming_wire: StreamingWire,
         server: ScriptedServer,
     ) -> None:
-        refusals = [Reply.error(400, "unknown: stream")] * (
-            2 if streaming_wire.encode_stream(QUESTION).optional else 1
-        )
+        tries = 2 if streaming_wire.encode_stream(QUESTION).optional else 1
+        refusals = [Reply.error(400, "unknown: stream")] * tries
         server.script(*map(self.as_bytes, [*refusals, Reply("one"), Reply("two")]))
         warned: list[str] = []
         call = model_call(QUESTION, stream=True, warn=warned.append)
         assert [streaming_provider.complete(call).text for _ in range(2)] == ["one", "two"]
         assert len(warned) == 1
-        whole = server.requests[-1]
-        assert json.loads(whole.body) == json.loads(
-            json.dumps(streaming_wire.encode(QUESTION).body)
-        )
+        whole = json.dumps(streaming_wire.encode(QUESTION).body)
+        assert json.loads(server.requests[-1].body) == json.loads(whole)
 
     def test_a_key_in_an_error_in_the_middle_is_removed(
         self, streaming_provider: Provider, server: ScriptedServer
     ) -> None:
         events = [*self.stream_events(Reply("hello " * 20), 5)]
-        server.script(
-            self._sent(*events[:4], self.stream_error(Reply.error(500, f"what you sent was {KEY}")))
-        )
+        error = self.stream_error(Reply.error(500, f"what you sent was {KEY}"))
+        server.script(self._sent(*events[:4], error))
         with pytest.raises(ProviderError) as caught:
             streaming_provider.complete(model_call(QUESTION, stream=True))
         assert KEY not in f"{caught.value!r} {caught.value.body}"

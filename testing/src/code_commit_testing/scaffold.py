@@ -89,13 +89,14 @@ def create(host: Host, arguments: Namespace) -> int:
 def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file."""
     facts = KINDS[kind]
-    settings = f"\n```toml\n[plugins.new-name]\n{facts.setting}\n```\n"
+    settings = ""
+    if facts.setting:
+        table = f"```toml\n[plugins.new-name]\n{facts.setting}\n```"
+        settings = f"\nIts settings are in `agent-config/config.toml`:\n\n{table}\n"
     words = {
         "KIND": facts.words,
         "USAGE": facts.usage,
-        "SETTINGS\n": f"\nIts settings are in `agent-config/config.toml`:\n{settings}"
-        if facts.setting
-        else "",
+        "SETTINGS\n": settings,
         "GROUP": facts.group,
         "VERSION": ".".join(version("code-commit").split(".")[:2]),
         "new-name": name,
@@ -104,10 +105,11 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
         "NewName": "".join(part.capitalize() for part in name.split("-")),
     }
     for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
-        for file in sorted(
-            each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"
-        ):
-            path, text = file.relative_to(folder).as_posix(), file.read_text("utf-8")
+        for file in sorted(folder.rglob("*")):
+            if not file.is_file() or file.suffix == ".pyc":
+                continue
+            path = file.relative_to(folder).as_posix()
+            text = file.read_text("utf-8")
             for placeholder, word in words.items():
                 path, text = path.replace(placeholder, word), text.replace(placeholder, word)
             yield ".gitignore" if path == "gitignore" else path, text
@@ -123,8 +125,8 @@ def _require_free_name(host: Host, name: str, kind: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or iskeyword(name):
         raise UsageError(
             f"{name!r} cannot be the name of a plugin",
-            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first, and no "
-            "keyword of Python",
+            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, "
+            "a letter first, and no keyword of Python",
         )
     if name in host.registry.names_in_use() or find_spec(f"code_commit_{module}"):
         raise UsageError(

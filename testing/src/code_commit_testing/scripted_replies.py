@@ -86,7 +86,10 @@ class Reply:
     def error(
         cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str
     ) -> Reply:
-        """Return a failure; write `headers` with underscores: `Reply.error(429, retry_after="1")`."""
+        """Return a failure.
+
+        Write `headers` with underscores: `Reply.error(429, retry_after="1")`.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls(text=message, status=status, code=code, headers=named)
 
@@ -224,11 +227,8 @@ def _anthropic_answer(reply: Reply, model: str) -> dict[str, Any]:
         "stop_sequence": None,
     }
     if reply.usage is not None:
-        fresh = (
-            (reply.usage.input or 0)
-            - (reply.usage.cache_read or 0)
-            - (reply.usage.cache_write or 0)
-        )
+        cached = (reply.usage.cache_read or 0) + (reply.usage.cache_write or 0)
+        fresh = (reply.usage.input or 0) - cached
         answer["usage"] = {
             "input_tokens": fresh,
             "output_tokens": reply.usage.output,
