@@ -76,8 +76,8 @@ class Project:
         committed = {".gitignore": gitignore, "build.sh": build, **files}
         project.write(committed)
         project._commit_start(tuple(sorted(committed.items())))
-        given = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
-        project.write({path: text for path, text in given.items() if text is not None})
+        inputs = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
+        project.write({path: text for path, text in inputs.items() if text is not None})
         return project
 
     def _commit_start(self, files: tuple[tuple[str, str], ...]) -> None:
@@ -158,13 +158,13 @@ class Project:
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment without the user's own variables, plus `environ`."""
-        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         home = {
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
             "GIT_CONFIG_NOSYSTEM": "1",
         }
-        return {**kept, **home, **(environ or {})}
+        return {**inherited, **home, **(environ or {})}
 
     def command(
         self,
