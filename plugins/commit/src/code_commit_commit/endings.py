@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from code_commit.plugin_api import Change, Run
+    from code_commit_commit.attempt import Attempt
     from code_commit_commit.git_commit import GitCommit
 
 
@@ -76,38 +77,46 @@ def tampered(build: ProcessResult) -> Result:
     return Result(Outcome.NOT_REACHED, summary, {"tampered": list(build.tampered)})
 
 
-def failed(
-    run: Run,
-    attempts: int,
-    unusable: ResponseRefused | None,
-    red: ProcessResult | None,
-    *,
-    cannot_run: str,
-    changed: bool,
-    repeated: str,
-) -> Result:
+def failed(run: Run, attempt: Attempt, replacements: Replacements, repeated: str) -> Result:
     """End the run after its last attempt.
 
-    `cannot_run` is why the last build could not run, `changed` whether a response changed files.
     `repeated` is how the last response repeats another one.
 
     Raises:
         ResponseRefused: no response was applied.
     """
-    after = f"after {count_of(attempts, 'attempt')}"
-    same = f"; {repeated}" if repeated else ""
-    state = build_state(red, cannot_run)
-    refused = unusable.message.rstrip(".") if unusable else ""
-    reason = f"; {refused}" if refused else ""
-    if isinstance(unusable, UnusableResponse):
-        text = f"no response can be applied {after}: {refused if same else unusable.message}"
-        reason = f"; the last response cannot be applied: {refused}"
-        unusable = ResponseRefused(text + same, hint=unusable.hint)
-    if unusable and not state:
-        raise unusable
-    summary = f"the build is red: {state} {after}{reason}{same}"
-    before = _red_before(run, red) if changed else "; no response changed a file"
-    return Result(Outcome.NOT_REACHED, summary + before)
+    after = f"after {count_of(attempt.number, 'attempt')}"
+    repetition = f"; {repeated}" if repeated else ""
+    if attempt.refused and not attempt.build_state:
+        raise _refused(attempt.refused, after, repetition)
+    reason = _reason(attempt.refused) if attempt.refused else ""
+    before = "; no response changed a file"
+    if replacements.latest:
+        before = _red_before(run, attempt.build)
+    return Result(
+        Outcome.NOT_REACHED,
+        f"the build is red: {attempt.build_state} {after}{reason}{repetition}{before}",
+    )
+
+
+def _refused(refused: ResponseRefused, after: str, repetition: str) -> ResponseRefused:
+    """Return the error of a run without any response that can be applied."""
+    if not isinstance(refused, UnusableResponse):
+        return refused
+    reason = refused.message
+    if repetition:
+        reason = reason.rstrip(".")
+    return ResponseRefused(
+        f"no response can be applied {after}: {reason}{repetition}", hint=refused.hint
+    )
+
+
+def _reason(refused: ResponseRefused) -> str:
+    """Return why the last response was not applied, as the end of a sentence."""
+    reason = refused.message.rstrip(".")
+    if isinstance(refused, UnusableResponse):
+        return f"; the last response cannot be applied: {reason}"
+    return f"; {reason}"
 
 
 def _red_before(run: Run, red: ProcessResult | None) -> str:
@@ -127,8 +136,3 @@ def _red_before(run: Run, red: ProcessResult | None) -> str:
     if before.passed or before.tampered:
         return ""
     return f"; it was red before the run, too: {build_end(before)} on the original files"
-
-
-def build_state(red: ProcessResult | None, cannot_run: str) -> str:
-    """Return how the latest build ended, or why it cannot run; an empty text before the first one."""
-    return cannot_run or (build_end(red) if red else "")
