@@ -15,7 +15,7 @@ from typing import Any
 
 from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
-from code_commit.cli.workflow import INIT, require_known_names
+from code_commit.cli.run_plan import INIT, require_known_names
 from code_commit.config.keys import address_of
 from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.models.context_window import listed_window

@@ -206,7 +206,7 @@ class CommandHost:
         self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
     ) -> RunSummary:
         """Run a workflow and return how it ended."""
-        from code_commit.cli.workflow import plan_run
+        from code_commit.cli.run_plan import plan_run
         from code_commit.run.session import run_session
 
         invocation = replace(invocation, quiet=quiet or invocation.quiet)
