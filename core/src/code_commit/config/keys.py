@@ -18,9 +18,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from code_commit.config.proxy import is_this_machine
 from code_commit.config.sources import (
-    KEY_FIELDS,
     PROJECT_FILE,
     VARIABLE,
+    ProviderConfig,
     Source,
     sources,
     user_file,
@@ -114,16 +114,15 @@ class KeyStore:
             self._redact(self._key_file, name)
         for variable in variables:
             self._redact(self._variable, variable)
-        for source, *config, table in self._configs_with_keys:
-            for name in KEY_FIELDS & table.keys():
-                self._redact(self._own_key, source, (*config, name), table[name])
+        for config in self._configs_with_keys:
+            for field_name in config.key_fields:
+                self._redact(self._own_key, config, field_name)
 
     def variables_with_keys(self) -> frozenset[str]:
         """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
+        labels = [config.source.label for config in self._configs_with_keys]
         return frozenset(
-            source.label.removeprefix(VARIABLE)
-            for source, *_ in self._configs_with_keys
-            if source.label.startswith(VARIABLE)
+            label.removeprefix(VARIABLE) for label in labels if label.startswith(VARIABLE)
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
@@ -139,12 +138,12 @@ class KeyStore:
         return (user_file().parent, user_file(), *named)
 
     @cached_property
-    def _configs_with_keys(self) -> list[tuple[Source, str, str, Mapping[str, Any]]]:
+    def _configs_with_keys(self) -> list[ProviderConfig]:
         return [
-            (source, provider, config, table)
+            config
             for source in sources(self._root, self._environ)
-            for provider, config, table in source.provider_configs()
-            if KEY_FIELDS & table.keys()
+            for config in source.provider_configs()
+            if config.key_fields
         ]
 
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
@@ -154,34 +153,36 @@ class KeyStore:
 
     def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
         """Return the first key that a source holds, the strongest source first."""
-        for source, provider, config, table in self._configs_with_keys:
-            if (provider, config) == (definition.name, config_name):
-                return self._configured(source, provider, config, table)
+        for config in self._configs_with_keys:
+            if (config.provider, config.name) == (definition.name, config_name):
+                return self._configured(config)
         if config_name != "default":
             return None
-        found = self._key_file(f"{definition.name}{_KEY_FILE}")
-        return found or (
-            self._variable(definition.key_variable) if definition.key_variable else None
-        )
+        if key := self._key_file(f"{definition.name}{_KEY_FILE}"):
+            return key
+        if definition.key_variable is None:
+            return None
+        return self._variable(definition.key_variable)
 
-    def _configured(
-        self, source: Source, provider: str, config: str, table: Mapping[str, Any]
-    ) -> FoundKey:
+    def _configured(self, config: ProviderConfig) -> FoundKey:
         """Return the key that a config's own table sets."""
-        names = sorted(KEY_FIELDS & table.keys())
+        names = config.key_fields
         if len(names) > 1:
-            where = f"[providers.{provider}.{config}] in {source.label}"
-            raise NotReady(f"{where} sets both {' and '.join(names)}", hint="remove one of them")
-        return self._own_key(source, (provider, config, names[0]), table[names[0]])
+            raise NotReady(
+                f"{config.label} in {config.source.label} sets both {' and '.join(names)}",
+                hint="remove one of them",
+            )
+        return self._own_key(config, names[0])
 
-    def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey:
-        """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
-        where = f"{source.label} [providers.{name[0]}.{name[1]}] {name[2]}"
+    def _own_key(self, config: ProviderConfig, field_name: str) -> FoundKey:
+        """Return the key in a field of a config, its `api_key` or its `api_key_file`."""
+        where = f"{config.source.label} {config.label} {field_name}"
+        value = config.table[field_name]
         if not isinstance(value, str):
             raise NotReady(f"{where} is not a string")
-        if name[2] == "api_key":
+        if field_name == "api_key":
             return FoundKey(parse_key(value, where), where)
-        path = self._checked_key_path(source.folder, value, where)
+        path = self._checked_key_path(config.source.folder, value, where)
         content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
             raise NotReady(
@@ -251,9 +252,11 @@ class KeyStore:
 
 def named_key_files(source: Source) -> Iterator[Path]:
     """Yield the path of each `api_key_file` in a source, existing or not."""
-    for _, _, table in source.provider_configs():
-        if isinstance(table.get("api_key_file"), str):
-            yield source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
+    for config in source.provider_configs():
+        name = config.table.get("api_key_file")
+        if isinstance(name, str):
+            # `Path.expanduser` raises for unknown users.
+            yield source.folder / os.path.expanduser(name)  # noqa: PTH111
 
 
 def _key_in(content: bytes, where: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,21 +55,46 @@ class Source:
             here = here[part]
         return True
 
-    def provider_configs(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """Yield (provider, config name, table) for each named config in this source."""
-        providers = self.tables.get("providers")
-        for provider, configs in providers.items() if isinstance(providers, Mapping) else ():
-            for config, table in configs.items() if isinstance(configs, Mapping) else ():
+    def provider_configs(self) -> Iterator[ProviderConfig]:
+        """Yield each named config in this source."""
+        for provider, configs in _members(self.tables.get("providers")):
+            for name, table in _members(configs):
                 if isinstance(table, Mapping):
-                    yield provider, config, table
+                    yield ProviderConfig(provider, name, table, source=self)
 
     def without_keys(self) -> Source:
         """Return a copy in which the `api_key` of each named config is redacted."""
         redacted = replace(self, tables=copy.deepcopy(self.tables))
-        for _provider, _config, table in redacted.provider_configs():
+        for config in redacted.provider_configs():
+            table = config.table
             if isinstance(table, dict) and "api_key" in table:
                 table["api_key"] = redacted_value(table["api_key"])
         return redacted
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """A named config of a provider, as one source has it: `[providers.PROVIDER.NAME]`."""
+
+    provider: str
+    name: str
+    table: Mapping[str, Any] = field(repr=False)
+    source: Source
+
+    @property
+    def key_fields(self) -> list[str]:
+        """The fields of the table that set a key, sorted."""
+        return sorted(KEY_FIELDS & self.table.keys())
+
+    @property
+    def label(self) -> str:
+        """The name of the table, for messages."""
+        return f"[providers.{self.provider}.{self.name}]"
+
+
+def _members(table: object) -> Iterable[tuple[str, Any]]:
+    """Return the members of a table; none if it is something else."""
+    return table.items() if isinstance(table, Mapping) else ()
 
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
