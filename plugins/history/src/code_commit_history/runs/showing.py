@@ -11,7 +11,7 @@ from dataclasses import asdict
 from code_commit.plugin_api import ExitCode, Host, find_run
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
-from code_commit_history.runs.listing import row_of
+from code_commit_history.runs.listing import document_of
 from code_commit_history.story import Call, Process, Story, read_story
 
 
@@ -34,7 +34,7 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
             "folder": str(summary.folder),
             "files": files,
         }
-        host.out.document(row_of(summary) | details | {"data": summary.document.get("data")})
+        host.out.document(document_of(summary) | details | {"data": summary.document.get("data")})
         return ExitCode.REACHED
     for line in _head(summary, story):
         host.out.line(line)
