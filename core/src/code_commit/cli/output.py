@@ -86,7 +86,9 @@ class CommandOutput:
         from code_commit.plugin_api.event import Record, RunFinished
 
         data = {"hint": self.redacted(hint)} if hint else {}
-        end = RunFinished(exit_code.outcome, int(exit_code), self.redacted(summary), data)
+        end = RunFinished(
+            exit_code.outcome, int(exit_code), summary=self.redacted(summary), data=data
+        )
         record = Record(
             seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end)
         )

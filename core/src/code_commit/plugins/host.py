@@ -153,8 +153,15 @@ class PluginHost:
             else describe(error, longest=_LONGEST_ERROR, with_hint=True)
         )
         text += f" is claimed by {' and '.join(claimants)}" * bool(claimants)
-        who = (plugin.name, plugin.distribution, plugin.version)
-        failure = PluginFailure(*who, stage, text, plugin.guards_paths, tuple(claimants))
+        failure = PluginFailure(
+            plugin.name,
+            plugin.distribution,
+            plugin.version,
+            stage=stage,
+            error=text,
+            guards_paths=plugin.guards_paths,
+            claimants=tuple(claimants),
+        )
         if failure not in self.failures:
             self.failures.append(failure)
             if isinstance(error, BaseException):
