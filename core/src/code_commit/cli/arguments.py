@@ -24,10 +24,12 @@ from code_commit_workspace.words import printable
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
-    Flag(("--model", "-m"), "use this model: an id or alias, provider/any-id, a named config, or replay/RUN", "NAME"),
+    Flag(("--model", "-m"), "use this model: an id or alias, provider/any-id, a named config, "
+                            "or replay/RUN", "NAME"),
     Flag(("--max-cost",), "end the run before it can cost more than this", "USD"),
     Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
-    Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, or never (default auto)",
+    Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, "
+                         "or never (default auto)",
          "auto|require|off"),
 )  # fmt: skip
 _DISABLE = Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")
@@ -234,14 +236,20 @@ def _epilog(registry: Registry) -> str:
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
-        return f"The default workflow is not installed. Install it:\n  {installation('code-commit-commit')}\n{failed}"
+        return (
+            "The default workflow is not installed. Install it:\n  "
+            f"{installation('code-commit-commit')}\n{failed}"
+        )
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
     lines += [
         'code-commit --query "Rename the module util to text"',
         "git diff | code-commit --query-file - --dry-run",
     ]
     examples = "".join(f"  {line}\n" for line in lines)
-    end = "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached."
+    end = (
+        "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was "
+        "reached."
+    )
     return f"examples:\n{examples}\n{end}\n{failed}"
 
 

@@ -35,10 +35,10 @@ from code_commit_workspace import Git, Workspace, check_private_folder, describe
 from code_commit_workspace.words import count_of
 
 _DESCRIPTION = (
-    "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
-    "plugins, build.sh, and the code for the model. It also lists what the end of a reply means. "
-    "Services are not called. The exit code is 3 if a run could not start or could not succeed. "
-    "For plugin authors, there is also `code-commit plugins doctor`."
+    "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, "
+    "address, sandbox, plugins, build.sh, and the code for the model. It also lists what the end "
+    "of a reply means. Services are not called. The exit code is 3 if a run could not start or "
+    "could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
 )
 _ENDINGS: Mapping[Finish, tuple[str, list[str]]] = {
     Finish.STOP: ("whole", ["no reason"]),

@@ -92,8 +92,14 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 
 def redo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `redo`."""
-    parser.description = "Bring back what was put back last: by `code-commit undo`, by a run that restored its files, or after a trial."
-    run = "a folder in logs, a unique prefix of its name, or latest (default: the run whose files were put back last)"
+    parser.description = (
+        "Bring back what was put back last: by `code-commit undo`, "
+        "by a run that restored its files, or after a trial."
+    )
+    run = (
+        "a folder in logs, a unique prefix of its name, or latest (default: "
+        "the run whose files were put back last)"
+    )
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     add_json(parser)
 

@@ -309,7 +309,8 @@ def address_of(
         and table.get("allow_http") is not True
     ):
         raise NotReady(
-            f"the address in {source} is plain http to another machine, which would send the key unencrypted",
+            f"the address in {source} is plain http to another machine, "
+            "which would send the key unencrypted",
             hint=f"use https, or set allow_http = true in {where} for a network that you trust",
         )
     return Address(url.rstrip("/"), own=_origin(parts) == _origin(urlsplit(definition.base_url)))

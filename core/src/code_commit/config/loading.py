@@ -214,7 +214,10 @@ def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> Non
             else ""
         )
         if origin and not origin.startswith(_SHARED):
-            fault = f"{'.'.join((*where, name))} only works in your own configuration, not in that of a project"
+            fault = (
+                f"{'.'.join((*where, name))} only works in your own configuration, "
+                "not in that of a project"
+            )
             raise NotReady(f"{origin}: {fault}", hint=f"move it to {user_file()}")
 
 

@@ -45,7 +45,8 @@ class BuildSettings(_Table):
     )
     output_limit: Count = Field(
         default=256 * 1024,
-        description="Bytes of the output of a process that a workflow gets; of longer output, the head and the tail.",
+        description="Bytes of the output of a process that a workflow gets; of longer output, "
+        "the head and the tail.",
     )
 
 
@@ -67,7 +68,8 @@ class SandboxTable(_Table):
     )
     readable: list[Path] = Field(
         default=[],
-        description="Files and folders that they may see although hidden, but no sockets; likewise.",
+        description="Files and folders that they may see although hidden, but no sockets; "
+        "likewise.",
         json_schema_extra={"user_file_only": True},
     )
 
@@ -77,11 +79,13 @@ class CheckpointSettings(_Table):
 
     max_file: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_FILE)] = Field(
         default=_LIMITS.max_file,
-        description="Bytes of the largest file that is saved for `undo`; holes of sparse files count.",
+        description="Bytes of the largest file that is saved for `undo`; "
+        "holes of sparse files count.",
     )
     max_total: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_TOTAL)] = Field(
         default=_LIMITS.max_total,
-        description="Bytes of all files that are saved and that git does not have; the largest are left out first.",
+        description="Bytes of all files that are saved and that git does not have; "
+        "the largest are left out first.",
     )
 
 

@@ -102,8 +102,8 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
     elif all(definition.free for _, definition in registry.providers.values()):
         hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
     if "/" in name:  # the hint has no part of the name, which may be a key
-        hints.append("for Ollama and other servers with OpenAI's protocol: set base_url and model in "
-                     "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
+        hints.append("for Ollama and other servers with OpenAI's protocol: set base_url and model "
+                     "in [providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
     hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
     return UsageError(

@@ -303,9 +303,15 @@ def _fault_of(record: type[Any], definition: Any) -> str:
                 if isinstance(value, tuple)
                 else ()
             )
-            return f"`{field.name}` must be {kind}{', or None' * bool(optional)}, not {wrong or value!r:.100}"
+            return (
+                f"`{field.name}` must be {kind}{', or None' * bool(optional)}, "
+                f"not {wrong or value!r:.100}"
+            )
     if record is not Flag:
         count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)
         if not all(map(_WORD.fullmatch, definition.name.split(" ", most - 1))):
-            return f"`name` must be {count}lower-case letters, digits, - and _, not {definition.name!r:.100}"
+            return (
+                f"`name` must be {count}lower-case letters, digits, - and _, "
+                f"not {definition.name!r:.100}"
+            )
     return ""

@@ -121,7 +121,10 @@ def _size(tokens: int, model: str, window: int | None) -> Check:
     costs = [cost_of(model, Usage(tokens, reply)) for reply in (0, _REPLY)] if model else []
     match costs:
         case [float(cost), float(whole)]:
-            text += f"; a call costs about ${cost:.4f}, and ${whole - cost:.4f} for {_REPLY:,} tokens of reply"
+            text += (
+                f"; a call costs about ${cost:.4f}, and ${whole - cost:.4f} for {_REPLY:,} "
+                "tokens of reply"
+            )
             data |= {"cost": cost, "reply_cost": whole - cost}
     return Check("ok", text, data=data)
 

@@ -36,7 +36,10 @@ class CurrentCode:
     rollup: Rollup
 
     def __str__(self) -> str:
-        return f"{count_of(len(self.rollup.files), 'file')}, about {count_of(self.rollup.tokens, 'token')}"
+        return (
+            f"{count_of(len(self.rollup.files), 'file')}, about "
+            f"{count_of(self.rollup.tokens, 'token')}"
+        )
 
 
 def new_files(source: Source, rolled_up: RolledUp) -> list[str]:

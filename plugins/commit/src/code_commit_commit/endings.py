@@ -47,7 +47,10 @@ def preview(run: Run, changes: Sequence[Change]) -> Result:
 def passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
     changes = replacements.net
     if not replacements.latest:
-        summary = "nothing to change: every file already has the content of the response, and the build passes"
+        summary = (
+            "nothing to change: every file already has the content of the response, "
+            "and the build passes"
+        )
         return Result(Outcome.REACHED, summary, {**paths(changes), "nothing_to_change": True})
     if not changes:
         return Result(

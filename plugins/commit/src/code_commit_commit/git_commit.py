@@ -28,7 +28,10 @@ _MOST_LINES = 20  # of the body
 _MOST_PATHS = 10  # in a command for people
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace")
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
-_AUTHOR = 'run `git config --global user.name "Your Name"` and `git config --global user.email you@example.com`'
+_AUTHOR = (
+    'run `git config --global user.name "Your Name"` and `git config --global user.email '
+    "you@example.com`"
+)
 
 
 class GitCommit:
@@ -58,7 +61,10 @@ class GitCommit:
             )
         self._before = frozenset(entry.path for entry in before)
         if not self._hooks and (skipped := skipped_by_commit(self._git)):
-            text = f"the commit will skip {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
+            text = (
+                f"the commit will skip {join_paths(skipped)}: commit_hooks is off in "
+                "[plugins.commit]"
+            )
             run.emit(MessageLogged(text))
 
     def make(self, changes: Sequence[Change]) -> str:
@@ -128,7 +134,10 @@ class GitCommit:
             )
             raise
         if altered := [change.path for change in changes if differs(change, self._run.tree)]:
-            text = f"committed as they are on disk, which is not what the responses wrote: {join_paths(altered)}"
+            text = (
+                "committed as they are on disk, which is not what the responses wrote: "
+                f"{join_paths(altered)}"
+            )
             self._run.emit(MessageLogged(text, level="warning"))
         if others := sorted(status.keys() - self._before - set(ours)):
             text = f"not committed, because no response changed them: {join_paths(others, 5)}"
@@ -139,7 +148,10 @@ class GitCommit:
         flags = overlooked_by_git(self._git)
         if overlooked := [path for path in paths if path in flags]:
             path, flag = overlooked[0].removeprefix(self._prefix), flags[overlooked[0]]
-            hint = f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, then commit by hand"
+            hint = (
+                f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, "
+                "then commit by hand"
+            )
             raise NotReady(
                 f"git is told to overlook changes of {join_paths(overlooked)}", hint=hint
             )

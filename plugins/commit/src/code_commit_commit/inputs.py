@@ -178,7 +178,10 @@ def warn_of_uncommitted_changes(run: Run) -> None:
     # Without a commit, nothing is listed.
     listed = run.git("diff", *options, "HEAD", "--", check=False)
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only those of this run"
+        text = (
+            f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only "
+            "those of this run"
+        )
         run.emit(MessageLogged(text))
 
 
@@ -192,7 +195,8 @@ def require_build(project: Run | Workspace) -> tuple[str, ...]:
     if _is_missing(project.tree, "build.sh"):
         raise NotReady(
             "there is no build.sh here",
-            hint="`code-commit init` writes one; it must exit with 0 only if the project builds and its tests pass",
+            hint="`code-commit init` writes one; it must exit with 0 only if the project builds "
+            "and its tests pass",
         )
     return project.build_command()
 

@@ -100,7 +100,8 @@ def file_replacements(replacements: Iterable[Change]) -> str:
             shown.append(f"--- FILE REMOVED {change.path} ---\n")
         else:
             shown.append(
-                f"--- FILE REPLACEMENT {change.path} ---\n{_ended(change.content.decode('utf-8', 'replace'))}"
+                f"--- FILE REPLACEMENT {change.path} ---\n"
+                f"{_ended(change.content.decode('utf-8', 'replace'))}"
             )
     return "".join(shown)
 
@@ -117,7 +118,8 @@ def failure_text(
     pieces = []
     if unusable:
         pieces.append(
-            f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n"
+            "The last response could not be applied, and build.sh was not run. "
+            f"The reason:\n{unusable}\n"
         )
     if returned:
         pieces.append(returned)

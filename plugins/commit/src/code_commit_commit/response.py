@@ -150,7 +150,8 @@ class ResponseParser:
             if not (fence.line == END and start == self._after_delete):
                 if len(self._blocks) == self._max_files:
                     raise TooManyFiles(
-                        f"the response changes more than {self._max_files:,} files, which is the limit; change fewer"
+                        f"the response changes more than {self._max_files:,} files, "
+                        "which is the limit; change fewer"
                     )
                 self._opened = (_path_of(fence), fence.number, self.position)
             return
@@ -171,7 +172,8 @@ class ResponseParser:
                     f"close the block with `{END}`; a title is underlined with at least four carets"
                 )
             raise MalformedResponse(
-                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; {follows}"
+                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; "
+                f"{follows}"
             )
         self._opened = None
 
@@ -233,5 +235,6 @@ def _encoded(text: str, what: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise MalformedResponse(
-            f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), which is not valid UTF-8"
+            f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), "
+            "which is not valid UTF-8"
         ) from None

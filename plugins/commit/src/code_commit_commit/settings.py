@@ -24,18 +24,20 @@ class CommitSettings(BaseModel):
     )
     changed_since_rollup: Literal["refresh", "stop", "protect", "ignore"] = Field(
         "refresh",
-        description="The reaction to files that changed or are new since `code-commit rollup`: collect the code again, "
-        "stop before the first call, or only if a response changes one of them.",
+        description="The reaction to files that changed or are new since `code-commit rollup`: "
+        "collect the code again, stop before the first call, "
+        "or only if a response changes one of them.",
     )
     unseen_file: Literal["repair", "stop", "allow"] = Field(
         "repair",
-        description="What to do if a response replaces or deletes a file that the model has not seen: send it back "
-        "with the file's text, end the run, or let it pass.",
+        description="What to do if a response replaces or deletes a file that the model has not "
+        "seen: send it back with the file's text, end the run, or let it pass.",
     )
     build_untouched: Literal["after", "before", "never"] = Field(
         "after",
-        description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
-        "say whether it was red before; before the first call, which a red build prevents; or never.",
+        description="When to run build.sh on the files from before the run: after a run whose "
+        "last build is red, to say whether it was red before; before the first call, "
+        "which a red build prevents; or never.",
     )
     prompt_order: Literal["standard", "cached"] = Field(
         "standard",

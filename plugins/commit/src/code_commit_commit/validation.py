@@ -215,4 +215,7 @@ def _hint(refusal: Refusal) -> str:
     if refusal.then == "repair":
         return _HINT_FORMAT
     path = shlex.quote(refusal.path)
-    return f"change the query so that it needs only allowed files; `code-commit check {path}` checks a path"
+    return (
+        f"change the query so that it needs only allowed files; `code-commit check {path}` "
+        "checks a path"
+    )

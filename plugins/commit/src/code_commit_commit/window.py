@@ -155,5 +155,8 @@ def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: in
         for folder, share in largest
     ]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
-    hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
+    hint = (
+        f"leave code out, for example with `code-commit rollup --exclude {pattern}`, "
+        "or choose another model"
+    )
     return f"{hint}; most of it is in {', '.join(named)}" if named else hint

@@ -161,7 +161,8 @@ def _require_green(run: Run) -> None:
     if not build.passed:
         raise NotReady(
             f"the build is red before any change: {build_end(build)}",
-            hint="fix it first, or remove the setting build_untouched if the query describes the fix",
+            hint="fix it first, or remove the setting build_untouched if the query describes the "
+            "fix",
         )
 
 

@@ -23,9 +23,9 @@ _QUERY, _CODE = "input-query.txt", "input-codeRollup.txt"  # in the run folder
 _HEAD = re.compile(rb"^--- (.+) ---\n", re.MULTILINE)  # of a file in the code
 _BLANK = re.compile(rb"\n*")
 _DESCRIPTION = (
-    "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is called. The exit code is "
-    "that of a run; `code-commit undo` reverts the changes. If a file that the model saw has changed since, it is "
-    "named, and nothing is applied (exit code 3)."
+    "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is "
+    "called. The exit code is that of a run; `code-commit undo` reverts the changes. If a file "
+    "that the model saw has changed since, it is named, and nothing is applied (exit code 3)."
 )
 
 Redact = Callable[[bytes], bytes]

@@ -115,7 +115,8 @@ def require_whole(run: PastRun) -> None:
     """
     if _REFUSED_KEY in run.summary:
         raise NotReady(
-            f"{run.run} was refused because {run.summary}: the log does not have the key, so it cannot be replayed",
+            f"{run.run} was refused because {run.summary}: the log does not have the key, "
+            "so it cannot be replayed",
             hint=f"`code-commit runs show {run.run}` shows the run",
         )
 

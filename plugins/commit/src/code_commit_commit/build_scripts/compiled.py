@@ -62,7 +62,10 @@ def maven(folder: Folder) -> Part | None:
     if not folder.has("pom.xml"):
         return None
     wrapper = folder.has("mvnw")
-    verify = f"{'sh mvnw' if wrapper else 'mvn'} --batch-mode --no-transfer-progress -Dstyle.color=never verify"
+    verify = (
+        f"{'sh mvnw' if wrapper else 'mvn'} --batch-mode --no-transfer-progress "
+        "-Dstyle.color=never verify"
+    )
     tests = if_tests(_JVM_TESTS, f"run_tests 'Tests run: [1-9]' {verify}", verify)
     return Part("Java", f"need {'java' if wrapper else 'mvn'}\n{tests}", ("target/",))
 

@@ -99,7 +99,10 @@ def _tests(folder: Folder, install: str) -> str:
         missing = (
             f'fail "$python has no pytest. Install the project with its tests: {_quoted(install)}"'
         )
-        run = f"if ! $python -c 'import pytest' 2>/dev/null; then\n{_other_runner(folder)}  {missing}\nfi\n"
+        run = (
+            f"if ! $python -c 'import pytest' 2>/dev/null; then\n{_other_runner(folder)}  "
+            f"{missing}\nfi\n"
+        )
         no_tests = "|| [ $? -eq 5 ] # 5: there are no tests yet\n"
         return f"{run}$python -m pytest{'' if tests else ' ' + no_tests}" + "\n" * bool(tests)
     if folder.has("manage.py"):

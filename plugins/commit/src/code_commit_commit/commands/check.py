@@ -10,8 +10,8 @@ from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
 from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
 _DESCRIPTION = (
-    "Check whether a response may change each path, and show why not. Rules of plugins judge content, so they are not "
-    "asked. The exit code is 0 if all are allowed, else 1."
+    "Check whether a response may change each path, and show why not. Rules of plugins judge "
+    "content, so they are not asked. The exit code is 0 if all are allowed, else 1."
 )
 
 

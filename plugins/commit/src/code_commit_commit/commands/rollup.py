@@ -17,9 +17,9 @@ _SHOWN_REASONS = 10
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `rollup`."""
     parser.description = (
-        "Collect the text files that a model may read in agent-config/codeRollup.txt. Lock files, generated files, "
-        "copies of other projects and files that may contain secrets are left out and named. "
-        "PATTERN has the syntax of a line in .gitignore."
+        "Collect the text files that a model may read in agent-config/codeRollup.txt. Lock files, "
+        "generated files, copies of other projects and files that may contain secrets are left "
+        "out and named. PATTERN has the syntax of a line in .gitignore."
     )
     parser.add_argument(
         "--include",

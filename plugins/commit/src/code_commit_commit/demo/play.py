@@ -19,8 +19,9 @@ from code_commit_workspace import Git, python_command, python_environment
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
 _DESCRIPTION = (
-    "Replay a recorded run in a small project: the first response breaks the build, the second repairs it. "
-    "The demo needs no key, no provider and no network, and keeps the project for you to look at."
+    "Replay a recorded run in a small project: the first response breaks the build, the second "
+    "repairs it. The demo needs no key, no provider and no network, "
+    "and keeps the project for you to look at."
 )
 BEFORE = """\
 This is a recorded run: it replays stored responses, calls no model and

@@ -83,13 +83,18 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     yield f"  outcome   {words.outcome(summary)}" + (
         f": {summary.summary}" if summary.summary else ""
     )
-    yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
+    yield (
+        f"  started   {document.get('started') or '?'}, took "
+        f"{words.duration(words.total_seconds(document))}"
+    )
     yield f"  model     {', '.join(words.models(document)) or '-'}"
     yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
     yield f"  cost      {story.cost}"
     yield f"  commit    {document.get('commit') or '-'}"
     argv = document.get("argv")
-    yield f"  command   code-commit {shlex.join(map(str, argv)) if isinstance(argv, list) else ''}".rstrip()
+    yield (
+        f"  command   code-commit {shlex.join(map(str, argv)) if isinstance(argv, list) else ''}"
+    ).rstrip()
     for message in story.messages:
         yield f"  message   {message}"
 
