@@ -55,14 +55,14 @@ def apply(host: Host, arguments: Namespace) -> int:
     recorded = named_run(host.root, arguments.run)
     require_whole(recorded)
     answers = [call for call in read_story(recorded.folder).calls if call.finish]
-    if recorded.workflow != _WORKFLOW or not answers:
-        what = (
-            "has no answer of a model"
-            if recorded.workflow == _WORKFLOW
-            else f"is a run of {recorded.workflow}"
-        )
+    reason = ""
+    if recorded.workflow != _WORKFLOW:
+        reason = f"is a run of {recorded.workflow}"
+    elif not answers:
+        reason = "has no answer of a model"
+    if reason:
         raise NotReady(
-            f"{recorded.run} {what}, so it cannot be applied",
+            f"{recorded.run} {reason}, so it cannot be applied",
             hint="`code-commit runs` lists the runs",
         )
     with host.workspace() as workspace:
@@ -74,14 +74,8 @@ def apply(host: Host, arguments: Namespace) -> int:
         )
     query = str((recorded.folder / _QUERY).relative_to(host.root))
     # Each attempt takes the next answer.
-    argv = [
-        "--model",
-        f"replay/{recorded.run}",
-        "--query-file",
-        query,
-        "--repairs",
-        str(len(answers) - 1),
-    ]
+    argv = ["--model", f"replay/{recorded.run}", "--query-file", query]
+    argv += ["--repairs", str(len(answers) - 1)]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     return host.run(host.parse(argv))
 
