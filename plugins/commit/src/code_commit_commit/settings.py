@@ -41,8 +41,8 @@ class CommitSettings(BaseModel):
     )
     prompt_order: Literal["standard", "cached"] = Field(
         "standard",
-        description='The order of a prompt: "cached" puts the query and the code before what changes in a repair, so '
-        "that the service reads them from its cache.",
+        description='The order of a prompt: "cached" puts the query and the code before what '
+        "changes in a repair, so that the service reads them from its cache.",
     )
     auto_commit: bool = Field(False, description="Commit after each success, as with --commit.")
     commit_hooks: bool = Field(
@@ -67,7 +67,8 @@ class CommitOptions(BaseModel):
     def _fit_together(self) -> Self:
         if self.query is not None and self.query_file is not None:
             raise ValueError("--query cannot be used with --query-file")
-        for other in ("dry_run", "no_commit"):
-            if self.commit and getattr(self, other):
-                raise ValueError(f"--commit cannot be used with --{other.replace('_', '-')}")
+        if self.commit and self.dry_run:
+            raise ValueError("--commit cannot be used with --dry-run")
+        if self.commit and self.no_commit:
+            raise ValueError("--commit cannot be used with --no-commit")
         return self
