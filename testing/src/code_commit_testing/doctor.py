@@ -13,11 +13,8 @@ from code_commit.cli.host import CommandHost
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode, count_of, stdout_aside
 from code_commit.plugin_api.host import HOST
-from code_commit.plugins.discovery import (
-    GROUP,
-    GROUPS,
-    PluginSource,
-    discover,
+from code_commit.plugins.discovery import GROUP, GROUPS, PluginSource, discover
+from code_commit.plugins.distributions import (
     distributions_naming_host,
     name_of,
     required_hosts,

@@ -23,9 +23,9 @@ def code_commit_commands() -> list[CommandDefinition]:
     commands = [
         ("undo", "undo", "restore the files that a run changed"),
         ("undo", "redo", "bring back what was put back last"),
-        ("commands", "plugins", "list the installed plugins, and what failed"),
-        ("commands", "models", "list the models of the installed providers"),
-        ("commands", "config", "print every setting and where it comes from"),
+        ("plugins", "plugins", "list the installed plugins, and what failed"),
+        ("models", "models", "list the models of the installed providers"),
+        ("config", "config", "print every setting and where it comes from"),
         ("doctor", "doctor", "check everything that a run needs"),
         ("completion", "completion", "print a completion script for your shell"),
     ]

@@ -1,4 +1,4 @@
-"""Parse the command line, and format its help.
+"""Parse the command line.
 
 The flags of workflows come from the installed plugins.
 """
@@ -6,21 +6,14 @@ The flags of workflows come from the installed plugins.
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
-from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit.terminal.screen import align_columns, may_color, terminal_columns
-from code_commit.terminal.streams import write_stdout
-from code_commit_workspace.words import printable
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
@@ -202,121 +195,3 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     return UsageError(
         f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`"
     )
-
-
-# --- help -------------------------------------------------------------------------------------------------------------
-
-_DESCRIPTION = """\
-Change a codebase through a language model, and let the project's own build decide whether the change is good. \
-Without a command, code-commit runs a workflow: committing-code, unless a flag selects another one.
-
-commands:
-"""
-_WIDEST = 100  # longer lines are hard to read
-_COLUMN = 30  # of the explanations, at most
-_HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
-# The first words of an indented line: flags with their values, a command, or a placeholder.
-_NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
-
-
-def print_workflow_help(registry: Registry) -> None:
-    """Print the help of `workflow_parser` with the list of commands and examples."""
-    parser = workflow_parser(registry)
-    commands = [(f"  {name}", command.help) for name, (_, command) in registry.commands.items()]
-    parser.description = _DESCRIPTION + align_columns(commands)
-    parser.epilog = _epilog(registry)
-    parser.print_help()
-
-
-def _epilog(registry: Registry) -> str:
-    """Show examples with the commands that are installed; without the default workflow, how to
-    install it.
-    """
-    from code_commit.plugins.missing import failed_plugins
-
-    failed = failed_plugins(registry.plugin_host)
-    if DEFAULT_WORKFLOW not in registry.workflows:
-        return (
-            "The default workflow is not installed. Install it:\n  "
-            f"{installation('code-commit-commit')}\n{failed}"
-        )
-    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
-    lines += [
-        'code-commit --query "Rename the module util to text"',
-        "git diff | code-commit --query-file - --dry-run",
-    ]
-    examples = "".join(f"  {line}\n" for line in lines)
-    end = (
-        "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was "
-        "reached."
-    )
-    return f"examples:\n{examples}\n{end}\n{failed}"
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats a help text, as wide as the terminal.
-
-    Indented lines of descriptions are not wrapped.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(
-            prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST)
-        )
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
-
-        lines = (
-            line
-            if line.startswith(" ")
-            else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
-            for line in text.splitlines()
-        )
-        return textwrap.indent("\n".join(lines), indent)
-
-    def _expand_help(self, action: argparse.Action) -> str:
-        with suppress(KeyError, TypeError, ValueError):  # a text of a plugin with a bare %
-            return super()._expand_help(action)
-        return action.help or ""
-
-
-class _OneValue(argparse.Action):
-    """Stores the value of a flag, and refuses a second one: the first would be lost."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        before = getattr(namespace, self.dest, self.default)
-        if option_string and before is not self.default and before != values:
-            parser.error(f"{option_string} is given twice, with different values")
-        setattr(namespace, self.dest, values)
-
-
-class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options
-        )
-        self.color = False  # the colors of Python 3.14 would be escaped
-        self._positionals.title, self._optionals.title = "arguments", "flags"
-        for name in (None, "store"):  # how argparse calls the action of a flag with one value
-            self.register("action", name, _OneValue)
-        self.add_argument("--help", "-h", action="help", help="show this help")
-
-    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
-        """Print the help on stdout. Texts of plugins are escaped before colors are added."""
-        text = printable(self.format_help())
-        if may_color(sys.stdout, os.environ):  # headings are bold, names cyan
-            text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", _HEADING.sub("\x1b[1m\\1\x1b[0m", text))
-        write_stdout(sys.stdout, text)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting."""
-        raise UsageError(message, hint=f"`{self.prog} --help` lists the commands and flags")

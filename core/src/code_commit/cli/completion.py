@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 
-from code_commit.cli.arguments import Parser, workflow_parser
+from code_commit.cli.arguments import workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.terminal.streams import write_stdout
 

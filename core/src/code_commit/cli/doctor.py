@@ -13,10 +13,11 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from code_commit.cli.commands import add_json, key_of_model
+from code_commit.cli.config import key_of_model
 from code_commit.cli.host import CommandHost
+from code_commit.cli.parser import add_json
 from code_commit.cli.run_plan import INIT, require_known_names
-from code_commit.config.keys import address_of
+from code_commit.config.addresses import address_of
 from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.models.context_window import listed_window
 from code_commit.models.listed_models import window_of
@@ -27,7 +28,7 @@ from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.reply import FINISH_WORDS
 from code_commit.plugins.code import checked_result, import_code
-from code_commit.plugins.discovery import unusable_dependents
+from code_commit.plugins.distributions import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW

@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.arguments import BUILTIN, Parser, load_registry, parse_invocation
+from code_commit.cli.arguments import BUILTIN, load_registry, parse_invocation
 from code_commit.cli.output import CommandOutput
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party

@@ -41,12 +41,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
         write_stdout(sys.stdout, f"code-commit {__version__}\n")
         return lambda: ExitCode.REACHED
     argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
-    from code_commit.cli.arguments import (
-        load_registry,
-        parse_invocation,
-        print_workflow_help,
-        split_command,
-    )
+    from code_commit.cli.arguments import load_registry, parse_invocation, split_command
 
     command, following, disabled = split_command(argv)
     if command:
@@ -56,6 +51,8 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     registry = load_registry(disabled)
     out.registries.append(registry)
     if {"--help", "-h"} & set(_flags_in(argv)):
+        from code_commit.cli.help import print_workflow_help
+
         print_workflow_help(registry)
         return lambda: ExitCode.REACHED
     invocation = parse_invocation(argv, registry)

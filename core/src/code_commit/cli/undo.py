@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit.cli.commands import add_json
 from code_commit.cli.host import CommandHost
+from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker

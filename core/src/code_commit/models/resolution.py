@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.config.keys import KeyStore, address_of
+from code_commit.config.addresses import address_of
+from code_commit.config.keys import KeyStore
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property
 from typing import Any, Literal
 
 from code_commit.plugin_api.definitions import (
     CommandDefinition,
-    Flag,
     ProviderDefinition,
     WorkflowDefinition,
 )
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
+from code_commit.plugins.definition_fields import fault_of
 from code_commit.plugins.host import PluginHost
 
 DEFAULT_WORKFLOW = "committing-code"
@@ -27,8 +26,6 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = re.compile("[a-z0-9][a-z0-9_-]*")
-_FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
 
 
@@ -134,7 +131,7 @@ class Registry:
             if not isinstance(item, record):
                 fault = f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
                 self.plugin_host.reject(plugin, kind, fault)
-            elif fault := _fault_of(record, item):
+            elif fault := fault_of(record, item):
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
                 offers.append((plugin, item))
@@ -235,83 +232,3 @@ def _owner(distributions: Collection[str]) -> str | None:
         if len(distributions) == 1 or first_party.keeps_its_names(each)
     ]
     return keepers[0] if len(keepers) == 1 else None
-
-
-# --- the fields of definitions, which plugins may get wrong -----------------------------------------------------------
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
-
-
-def _are_flags(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(
-        isinstance(each, Flag)
-        and not _fault_of(Flag, each)
-        and each.names
-        and all(map(_FLAG.fullmatch, each.names))
-        for each in value
-    )
-
-
-def _are_models(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and all(map(_is_text, value))
-        and all(map(_are_texts, value.values()))
-    )
-
-
-def _is_header(value: Any) -> bool:
-    try:
-        return _are_texts(value) and len(value) == 2 and bool(value[1].format(key="k"))  # noqa: PLR2004 - name and template
-    except (ValueError, LookupError, AttributeError):
-        return False
-
-
-# What the annotations of definitions stand for.
-_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "str": (_is_text, "a text"),
-    "tuple[str, ...]": (_are_texts, "a tuple of texts"),
-    "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
-    "tuple[Flag, ...]": (
-        _are_flags,
-        "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None",
-    ),
-    "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
-    "Mapping[str, int]": (
-        lambda value: isinstance(value, Mapping),
-        "a mapping of model ids to numbers of tokens",
-    ),
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-}
-
-
-def _fault_of(record: type[Any], definition: Any) -> str:
-    """Return which field of a `record` has the wrong type, or an empty text."""
-    for field in fields(record):
-        needed, optional, _ = str(field.type).partition(" | None")
-        is_valid, kind = _TYPES[needed]
-        value = getattr(definition, field.name)
-        if not (is_valid(value) or (optional and value is None)):
-            wrong = (
-                tuple(each for each in value if not is_valid([each]))
-                if isinstance(value, tuple)
-                else ()
-            )
-            return (
-                f"`{field.name}` must be {kind}{', or None' * bool(optional)}, "
-                f"not {wrong or value!r:.100}"
-            )
-    if record is not Flag:
-        count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)
-        if not all(map(_WORD.fullmatch, definition.name.split(" ", most - 1))):
-            return (
-                f"`name` must be {count}lower-case letters, digits, - and _, "
-                f"not {definition.name!r:.100}"
-            )
-    return ""

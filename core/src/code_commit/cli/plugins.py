@@ -1,0 +1,85 @@
+"""`code-commit plugins`: list the installed plugins."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from code_commit.cli.host import CommandHost
+from code_commit.cli.parser import add_json
+from code_commit.plugin_api.errors import ExitCode
+
+if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
+    pass
+
+
+def plugins_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `plugins`."""
+    parser.description = (
+        "List the installed plugins: what is loaded, and what failed and why. For plugin authors, "
+        "code-commit-testing adds `code-commit plugins doctor` and `code-commit plugins new`."
+    )
+    add_json(parser)
+
+
+def plugins(host: CommandHost, arguments: Namespace) -> int:
+    """List plugins, their offers and their failures."""
+    from code_commit.plugins.distributions import unusable_dependents
+
+    registry = host.registry
+    offers = {
+        "providers": registry.providers,
+        "workflows": registry.workflows,
+        "commands": registry.commands,
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "name": plugin.name,
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+            "guards_paths": plugin.guards_paths,
+            **{
+                kind: [name for name, (owner, _) in known.items() if owner is plugin]
+                for kind, known in offers.items()
+            },
+            "hooks": registry.plugin_host.hooks_of(plugin),
+        }
+        for plugin in host.plugins
+    ]
+    failed = dict.fromkeys([*host.failures, *unusable_dependents(registry.plugin_host.disabled)])
+    failures = [
+        {**asdict(failure), "error": host.out.redacted(failure.error)} for failure in failed
+    ]
+    if arguments.json:
+        host.out.document(
+            {
+                "plugins": rows,
+                "failures": failures,
+                "disabled": sorted(registry.plugin_host.disabled),
+            }
+        )
+        return ExitCode.REACHED
+    table = [
+        (row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows
+    ]
+    table += [
+        (
+            each["plugin"],
+            each["distribution"],
+            each["version"],
+            f"FAILED at {each['stage']}: {each['error']}",
+        )
+        for each in failures
+    ]
+    host.out.table(table)
+    return ExitCode.REACHED
+
+
+def _offers(row: Mapping[str, Any]) -> Iterator[str]:
+    for kind in ("provider", "workflow", "command"):
+        yield from (f"{kind} {name}" for name in row[f"{kind}s"])
+    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
+        if f"code_commit_{hook}" in row["hooks"]:
+            yield hook.replace("_", " ")
