@@ -17,14 +17,23 @@ from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
-    Flag(("--model", "-m"), "use this model: an id or alias, provider/any-id, a named config, "
-                            "or replay/RUN", "NAME"),
+    Flag(
+        ("--model", "-m"),
+        "use this model: an id or alias, provider/any-id, a named config, or replay/RUN",
+        "NAME",
+    ),
     Flag(("--max-cost",), "end the run before it can cost more than this", "USD"),
-    Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
-    Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, "
-                         "or never (default auto)",
-         "auto|require|off"),
-)  # fmt: skip
+    Flag(
+        ("--on-failure",),
+        "keep or restore the files if the goal is not reached (default keep)",
+        "keep|restore",
+    ),
+    Flag(
+        ("--sandbox",),
+        "isolate builds with bubblewrap: if it works, always, or never (default auto)",
+        "auto|require|off",
+    ),
+)
 _DISABLE = Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")
 HOST_FLAGS = (
     *SETTING_FLAGS,
@@ -56,30 +65,28 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
             whose plugin is not installed.
     """
     parser = workflow_parser(registry)
-    known, extra = parser.parse_known_args(argv)
+    arguments, extra = parser.parse_known_args(argv)
     if extra:
         raise _unknown(extra[0], parser, registry)
     values = {
         name: value
-        for name, value in vars(known).items()
+        for name, value in vars(arguments).items()
         if value is not None and value is not False
     }
     workflow = _selected_workflow(values, registry)
-    own, settings, host = (
-        {field_of(flag.names[0]) for flag in flags}
-        for flags in (workflow.flags, SETTING_FLAGS, HOST_FLAGS)
-    )
-    accepted = own | host | {field_of(name) for name in workflow.ignores}
+    own = _fields(workflow.flags)
+    settings = _fields(SETTING_FLAGS)
+    accepted = own | _fields(HOST_FLAGS) | {field_of(name) for name in workflow.ignores}
     if foreign := [name for name in values if name not in accepted]:
         raise _foreign_flag(foreign[0], workflow, registry)
     return Invocation(
         workflow,
-        {name: value for name, value in values.items() if name in own},
-        {name: value for name, value in values.items() if name in settings},
-        tuple(argv),
-        as_json=known.json,
-        quiet=known.quiet,
-        debug=known.debug,
+        flags={name: value for name, value in values.items() if name in own},
+        settings={name: value for name, value in values.items() if name in settings},
+        argv=tuple(argv),
+        as_json=arguments.json,
+        quiet=arguments.quiet,
+        debug=arguments.debug,
     )
 
 
@@ -95,22 +102,19 @@ def workflow_parser(registry: Registry) -> Parser:
     for flag in HOST_FLAGS:
         _add(parser, flag)
     added: set[str] = set()
-    ordered = sorted(
-        registry.workflows.values(),
-        key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name),
-    )
-    for _, workflow in ordered:
+    workflows = [workflow for _, workflow in registry.workflows.values()]
+    workflows.sort(key=lambda workflow: (workflow.name != DEFAULT_WORKFLOW, workflow.name))
+    for workflow in workflows:
         group = parser.add_argument_group(f"workflow {workflow.name}", workflow.help)
         for flag in workflow.flags:
-            if flag.names[0] not in added:  # workflows of one distribution may share a flag
-                added.update(flag.names)
-                also = [
-                    other.name
-                    for _, other in ordered
-                    if other is not workflow and flag in other.flags
-                ]
-                _add(group, flag, f"; also for {' and '.join(also)}" if also else "")
-    for _, workflow in ordered:
+            if flag.names[0] in added:
+                continue
+            added.update(flag.names)
+            # Workflows of one distribution may share a flag.
+            owners = [owner.name for owner in workflows if flag in owner.flags]
+            owners.remove(workflow.name)
+            _add(group, flag, f"; also for {' and '.join(owners)}" if owners else "")
+    for workflow in workflows:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
                 added.add(name)
@@ -123,14 +127,16 @@ def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, .
 
     Also return what `--disable-plugin` names before `--`.
     """
-    disabled, words, rest = [], [], iter(argv)
-    for word in rest:
+    disabled: list[str] = []
+    words: list[str] = []
+    following = iter(argv)
+    for word in following:
         if word == "--":  # names of files may follow
-            words += ["--", *rest]
+            words += ["--", *following]
             break
         flag, is_joined, name = word.partition("=")
         if flag == "--disable-plugin":
-            disabled.append(name if is_joined else next(rest, ""))
+            disabled.append(name if is_joined else next(following, ""))
         else:
             words.append(word)
     command = words[0] if words and not words[0].startswith("-") else ""
@@ -142,10 +148,16 @@ def field_of(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
 
 
+def _fields(flags: Sequence[Flag]) -> set[str]:
+    return {field_of(flag.names[0]) for flag in flags}
+
+
 def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
-    options: dict[str, Any] = (
-        {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
-    )
+    options: dict[str, Any] = {}
+    if flag.metavar is None:
+        options["action"] = "store_true"
+    else:
+        options["metavar"] = flag.metavar
     if flag is _DISABLE:
         options["action"] = "append"
     target.add_argument(
@@ -157,16 +169,15 @@ def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None
 
 
 def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
-    selected = {
-        workflow.name: name
-        for _, workflow in registry.workflows.values()
-        for name in (field_of(flag.names[0]) for flag in workflow.flags if flag.selects)
-        if name in values
-    }
+    selected: dict[str, str] = {}  # the flag of each workflow
+    for _, workflow in registry.workflows.values():
+        for flag in workflow.flags:
+            if flag.selects and field_of(flag.names[0]) in values:
+                selected[workflow.name] = field_of(flag.names[0])
     ignored = {field_of(flag) for name in selected for flag in registry.workflows[name][1].ignores}
-    selected = {name: flag for name, flag in selected.items() if flag not in ignored}
+    selected = {name: field for name, field in selected.items() if field not in ignored}
     if len(selected) > 1:
-        flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in selected.values())
         raise UsageError(f"{flags} cannot be used together: a run has one workflow")
     return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 

@@ -47,12 +47,8 @@ def config(host: CommandHost, arguments: Namespace) -> int:
             for row in rows
         ]
         name = f"key of {key['config']}" if key["config"] else "key"
-        host.out.table(
-            [
-                *table,
-                (name, json.dumps(key["key"]), key["source"] or key["problem"] or "none is needed"),
-            ]
-        )
+        source = key["source"] or key["problem"] or "none is needed"
+        host.out.table([*table, (name, json.dumps(key["key"]), source)])
     return ExitCode.REACHED
 
 
@@ -69,7 +65,7 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
 
     _, resolved = resolve(host.registry, host.configuration, "default")
     definition = resolved.provider
-    found: dict[str, str | None] = {
+    row: dict[str, str | None] = {
         "config": f"{definition.name}.{resolved.config}",
         "key": None,
         "source": None,
@@ -77,8 +73,8 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
     if definition.base_url:
         table = host.configuration.connection(definition.name, resolved.config)
         if key := host.keys_for(host.redactor).key_for(definition, resolved.config, table):
-            found |= {"key": redacted_value(key.value), "source": key.source}
-    return found
+            row |= {"key": redacted_value(key.value), "source": key.source}
+    return row
 
 
 def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, Any]]:
@@ -125,11 +121,10 @@ def _display(name: Sequence[str], value: Any) -> Any:
         return value if isinstance(value, bool) else redacted_value(value)
     match value:
         case str():
-            return re.sub(
-                r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value)
-            )
+            without_user = re.sub(r"(?<=//)[^/\s]*@", "***@", value)
+            return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", without_user)
         case Mapping():
-            return {part: _display((*name, part), one) for part, one in value.items()}
+            return {part: _display((*name, part), member) for part, member in value.items()}
         case list():
-            return [_display(name, one) for one in value]
+            return [_display(name, element) for element in value]
     return value

@@ -8,8 +8,9 @@ from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.terminal.screen import align_columns
 
 _DESCRIPTION = """\
-Change a codebase through a language model, and let the project's own build decide whether the change is good. \
-Without a command, code-commit runs a workflow: committing-code, unless a flag selects another one.
+Change a codebase through a language model, and let the project's own build decide whether the \
+change is good. Without a command, code-commit runs a workflow: committing-code, unless a flag \
+selects another one.
 
 commands:
 """
@@ -32,10 +33,8 @@ def _epilog(registry: Registry) -> str:
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
-        return (
-            "The default workflow is not installed. Install it:\n  "
-            f"{installation('code-commit-commit')}\n{failed}"
-        )
+        how = installation("code-commit-commit")
+        return f"The default workflow is not installed. Install it:\n  {how}\n{failed}"
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
     lines += [
         'code-commit --query "Rename the module util to text"',

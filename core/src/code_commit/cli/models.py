@@ -53,10 +53,9 @@ def models(host: CommandHost, arguments: Namespace) -> int:
     if not services:
         from code_commit.plugins.first_party import installation, offers
 
+        providers_to_install = [name for name, offer in offers().items() if "model" in offer]
         host.out.line("no provider is installed. Install one:")
-        host.out.table(
-            [("", installation(name)) for name, offered in offers().items() if "model" in offered]
-        )
+        host.out.table([("", installation(name)) for name in providers_to_install])
     return code
 
 
@@ -69,25 +68,30 @@ def _refresh(host: CommandHost) -> int:
     from code_commit.models.resolution import ResolvedModel, Services
     from code_commit.plugin_api.conversation import ProviderError
 
-    redactor, code, listed = host.redactor, ExitCode.NOT_READY, listed_models()
+    redactor = host.redactor
+    code = ExitCode.NOT_READY
+    listed = listed_models()
     services = Services(
         host.registry,
         host.configuration,
         host.keys_for(redactor),
-        redactor,
-        host.environ,
-        host.root,
+        redactor=redactor,
+        environ=host.environ,
+        root=host.root,
     )
     for name, (plugin, definition) in sorted(host.registry.providers.items()):
+        if not definition.base_url:
+            continue
         try:
-            if definition.base_url:
-                ask: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
-                new = usable_models(ask.models())
-                listed[name] = {
-                    each: new[each] for each in new if redactor.text(each) == each
-                } or listed.get(name, {})
-                host.out.note(f"{name} lists {count_of(len(new), 'model')}")
-                code = ExitCode.REACHED if code is ExitCode.NOT_READY else code
+            provider: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
+            windows = usable_models(provider.models())
+            without_keys = {
+                model: windows[model] for model in windows if redactor.text(model) == model
+            }
+            listed[name] = without_keys or listed.get(name, {})
+            host.out.note(f"{name} lists {count_of(len(windows), 'model')}")
+            if code is ExitCode.NOT_READY:
+                code = ExitCode.REACHED
         except NotReady as error:
             host.out.note(f"{name} was not asked: {error.message}")
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything

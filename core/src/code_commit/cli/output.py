@@ -35,19 +35,16 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        write_stdout(
-            sys.stdout, printable(self._known_keys.text(text).rstrip(), newlines=False) + "\n"
-        )
+        line = printable(self._known_keys.text(text).rstrip(), newlines=False)
+        write_stdout(sys.stdout, f"{line}\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
-        shown = [
+        cells = [
             [printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows
         ]
-        write_stdout(
-            sys.stdout,
-            align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0),
-        )
+        columns = terminal_columns(os.environ) if sys.stdout.isatty() else 0
+        write_stdout(sys.stdout, align_columns(cells, columns))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
@@ -74,7 +71,9 @@ class CommandOutput:
     ) -> None:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
-        lines += [f"hint: {hint}"] * bool(hint) + list(figures)
+        if hint:
+            lines.append(f"hint: {hint}")
+        lines += figures
         # Indented, a further line of a message cannot look like one of ours.
         SafeStream(sys.stderr).print(
             self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines))

@@ -35,12 +35,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         import textwrap
 
-        lines = (
-            line
-            if line.startswith(" ")
-            else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
-            for line in text.splitlines()
-        )
+        lines = text.splitlines()
+        for index, line in enumerate(lines):
+            if not line.startswith(" "):
+                lines[index] = textwrap.fill(line, width - len(indent), break_on_hyphens=False)
         return textwrap.indent("\n".join(lines), indent)
 
     def _expand_help(self, action: argparse.Action) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.host import Plugin
+from code_commit.plugins.registry import Registry
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     pass
@@ -29,28 +31,12 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
     from code_commit.plugins.distributions import unusable_dependents
 
     registry = host.registry
-    offers = {
-        "providers": registry.providers,
-        "workflows": registry.workflows,
-        "commands": registry.commands,
-    }
-    rows: list[dict[str, Any]] = [
-        {
-            "name": plugin.name,
-            "distribution": plugin.distribution,
-            "version": plugin.version,
-            "guards_paths": plugin.guards_paths,
-            **{
-                kind: [name for name, (owner, _) in known.items() if owner is plugin]
-                for kind, known in offers.items()
-            },
-            "hooks": registry.plugin_host.hooks_of(plugin),
-        }
-        for plugin in host.plugins
-    ]
-    failed = dict.fromkeys([*host.failures, *unusable_dependents(registry.plugin_host.disabled)])
+    rows = [_row(plugin, registry) for plugin in host.plugins]
     failures = [
-        {**asdict(failure), "error": host.out.redacted(failure.error)} for failure in failed
+        {**asdict(failure), "error": host.out.redacted(failure.error)}
+        for failure in dict.fromkeys(
+            [*host.failures, *unusable_dependents(registry.plugin_host.disabled)]
+        )
     ]
     if arguments.json:
         host.out.document(
@@ -64,17 +50,27 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
     table = [
         (row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows
     ]
-    table += [
-        (
-            each["plugin"],
-            each["distribution"],
-            each["version"],
-            f"FAILED at {each['stage']}: {each['error']}",
-        )
-        for each in failures
-    ]
+    for failure in failures:
+        ending = f"FAILED at {failure['stage']}: {failure['error']}"
+        table.append((failure["plugin"], failure["distribution"], failure["version"], ending))
     host.out.table(table)
     return ExitCode.REACHED
+
+
+def _row(plugin: Plugin, registry: Registry) -> dict[str, Any]:
+    def names(offers: Mapping[str, tuple[Plugin, Any]]) -> list[str]:
+        return [name for name, (owner, _) in offers.items() if owner is plugin]
+
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "guards_paths": plugin.guards_paths,
+        "providers": names(registry.providers),
+        "workflows": names(registry.workflows),
+        "commands": names(registry.commands),
+        "hooks": registry.plugin_host.hooks_of(plugin),
+    }
 
 
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:

@@ -72,8 +72,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             except NotReady as error:
                 if not undone:
                     raise
-                done = ", ".join(run for run, _ in undone)
-                raise NotReady(error.message, hint=f"undone before that: {done}") from error
+                before = ", ".join(run for run, _ in undone)
+                raise NotReady(error.message, hint=f"undone before that: {before}") from error
             undone.append((run, put_back))
             if not arguments.json:
                 _print(host, run, put_back)
@@ -136,7 +136,9 @@ def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
 
 
 def _how_to_revert(restored: Sequence[str]) -> str:
-    add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
+    add = "git add"
+    if len(restored) <= _SHOWN_PATHS:
+        add = f"git add -A -- {shlex.join(restored)}"
     return (
         f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
     )

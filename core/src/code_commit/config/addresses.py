@@ -42,18 +42,13 @@ def address_of(
     if "base_url" in table:
         url, source = table["base_url"], f"base_url of {where}"
     elif config_name == "default" and variable and environ.get(variable):
-        url, source = (
-            environ[variable].rstrip("/") + definition.base_url_suffix,
-            f"variable {variable}",
-        )
+        url = environ[variable].rstrip("/") + definition.base_url_suffix
+        source = f"variable {variable}"
     else:
         url, source = definition.base_url, f"plugin of {definition.name}"
     parts = _parsed(url, source)
-    if (
-        parts.scheme == "http"
-        and not is_this_machine(parts.hostname or "")
-        and table.get("allow_http") is not True
-    ):
+    is_allowed = table.get("allow_http") is True
+    if parts.scheme == "http" and not is_this_machine(parts.hostname or "") and not is_allowed:
         raise NotReady(
             f"the address in {source} is plain http to another machine, "
             "which would send the key unencrypted",
@@ -92,4 +87,5 @@ def _parsed(url: object, source: str) -> SplitResult:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
-    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    usual_port = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname, parts.port or usual_port

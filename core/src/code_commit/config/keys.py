@@ -78,9 +78,9 @@ class KeyStore:
         Raises:
             NotReady: a key cannot be read or is invalid, or the service's own address needs one.
         """
-        if found := self._find(definition, config_name):
-            self._redact_key(found.value)
-            return found
+        if key := self._find(definition, config_name):
+            self._redact_key(key.value)
+            return key
         address = address_of(definition, config_name, table, self._environ)
         if address.own and definition.key_variable is not None:
             raise self._missing(definition, config_name, address.url)
@@ -92,10 +92,11 @@ class KeyStore:
         Raises:
             NotReady: the value cannot be redacted.
         """
-        found = self._variable(variable)
-        if found:
-            self._redact_key(found.value)
-        return found.value if found else None
+        secret = self._variable(variable)
+        if secret is None:
+            return None
+        self._redact_key(secret.value)
+        return secret.value
 
     def redact_all(self, variables: Iterable[str]) -> None:
         """Redact every configured key, the passwords of proxies, and the values of `variables`;
@@ -117,7 +118,7 @@ class KeyStore:
                 self._redact(self._own_key, config, field_name)
 
     def variables_with_keys(self) -> frozenset[str]:
-        """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
+        """Return the environment variables that set a key field of a named config."""
         labels = [config.source.label for config in self._configs_with_keys]
         return frozenset(
             label.removeprefix(VARIABLE) for label in labels if label.startswith(VARIABLE)
@@ -146,8 +147,8 @@ class KeyStore:
 
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
-            if found := read(*arguments):
-                self._redact_key(found.value)
+            if key := read(*arguments):
+                self._redact_key(key.value)
 
     def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
         """Return the first key that a source holds, the strongest source first."""
@@ -197,9 +198,8 @@ class KeyStore:
             raise NotReady(f"{where} is not a path that can be resolved") from None
         root = self._root.resolve()
         # Every place on the way: a link that leads out again could be replaced.
-        if not all(
-            place.is_relative_to(root / "agent-config") for place in replaceable_places(path, root)
-        ):
+        places = replaceable_places(path, root)
+        if not all(place.is_relative_to(root / "agent-config") for place in places):
             raise NotReady(
                 f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
@@ -219,7 +219,8 @@ class KeyStore:
             ProjectTree(self._root) as tree,
             tree.parent("agent-config/x") as (folder, _),
         ):
-            return [name for name in os.listdir(folder) if name.endswith(_KEY_FILE)]  # noqa: PTH208 - a descriptor
+            names = os.listdir(folder)  # noqa: PTH208 - a descriptor
+            return [name for name in names if name.endswith(_KEY_FILE)]
         return []
 
     def _variable(self, name: str) -> FoundKey | None:
@@ -228,11 +229,14 @@ class KeyStore:
         An empty one counts as not set: CI sets that for a missing secret.
         """
         value = self._environ.get(name)
-        return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}") if value else None
+        if not value:
+            return None
+        return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}")
 
     def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
-        key_file, variable = f"{definition.name}{_KEY_FILE}", definition.key_variable
+        key_file = f"{definition.name}{_KEY_FILE}"
+        variable = definition.key_variable
         in_file = f"in {self._root / PROJECT_FILE} or {user_file()}"
         if config_name == "default":
             empty = " (it is empty now)" if variable in self._environ else ""
@@ -242,9 +246,9 @@ class KeyStore:
             )
         else:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
-        check = "; `code-commit doctor` checks it"
         return NotReady(
-            f"no key for {definition.name}.{config_name} at {address}", hint=hint + check
+            f"no key for {definition.name}.{config_name} at {address}",
+            hint=f"{hint}; `code-commit doctor` checks it",
         )
 
 

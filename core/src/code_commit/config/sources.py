@@ -123,18 +123,26 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     variable for a part of a table comes before one for the whole table.
     """
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
-    for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
-        name, value = (
-            tuple(variable.removeprefix(PREFIX).lower().split("__")),
-            _decoded(environ[variable]),
-        )
-        is_short = name[0] == "plugins" and not name[2:] and isinstance(value, str)
-        if is_short or not all(name) or name[0].startswith(("plugins_", "providers_")):
-            found = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
-            plugin, setting = found.groups() if found else ("COMMIT", "REPAIRS")
-            hint = f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}"
-            raise NotReady(f"variable {variable} does not name a setting", hint=hint)
+    variables.sort(key=lambda variable: (-variable.count("__"), variable))
+    for variable in variables:
+        name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
+        value = _decoded(environ[variable])
+        is_short = name[0] == "plugins" and not name[2:]
+        if is_short and isinstance(value, str):
+            raise _not_a_setting(variable)
+        if not all(name) or name[0].startswith(("plugins_", "providers_")):
+            raise _not_a_setting(variable)
         yield Source(VARIABLE + variable, nested(name, value), root)
+
+
+def _not_a_setting(variable: str) -> NotReady:
+    """Return the error for a variable whose underscores do not name a setting."""
+    match = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
+    plugin, setting = match.groups() if match else ("COMMIT", "REPAIRS")
+    return NotReady(
+        f"variable {variable} does not name a setting",
+        hint=f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}",
+    )
 
 
 def nested(name: Name, value: Any) -> Any:
@@ -166,8 +174,11 @@ def redacted_value(value: object) -> str:
     A redacted value stays as it is.
     """
     text = value.strip() if isinstance(value, str) else ""
-    is_redacted = text.startswith("***") and len(text) <= len("***xx")
-    return text if is_redacted else f"***{text[-2:]}" if len(text) >= _SHORTEST_KEY else "***"
+    if text.startswith("***") and len(text) <= len("***xx"):
+        return text
+    if len(text) < _SHORTEST_KEY:
+        return "***"
+    return f"***{text[-2:]}"
 
 
 def _decoded(text: str) -> Any:

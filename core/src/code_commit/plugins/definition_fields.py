@@ -25,27 +25,26 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_flags(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(
-        isinstance(each, Flag)
-        and not fault_of(Flag, each)
-        and each.names
-        and all(map(_FLAG.fullmatch, each.names))
-        for each in value
-    )
+    return isinstance(value, tuple | list) and all(map(_is_flag, value))
+
+
+def _is_flag(value: Any) -> bool:
+    if not isinstance(value, Flag) or fault_of(Flag, value):
+        return False
+    return bool(value.names) and all(map(_FLAG.fullmatch, value.names))
 
 
 def _are_models(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and all(map(_is_text, value))
-        and all(map(_are_texts, value.values()))
-    )
+    if not isinstance(value, Mapping) or not all(map(_is_text, value)):
+        return False
+    return all(map(_are_texts, value.values()))
 
 
 def _is_header(value: Any) -> bool:
     try:
-        return _are_texts(value) and len(value) == 2 and bool(value[1].format(key="k"))  # noqa: PLR2004 - name and template
-    except (ValueError, LookupError, AttributeError):
+        _, template = value
+        return _are_texts(value) and bool(template.format(key="k"))
+    except (ValueError, LookupError, AttributeError, TypeError):
         return False
 
 
@@ -73,21 +72,21 @@ def fault_of(record: type[Any], definition: Any) -> str:
         needed, optional, _ = str(field.type).partition(" | None")
         is_valid, kind = _TYPES[needed]
         value = getattr(definition, field.name)
-        if not (is_valid(value) or (optional and value is None)):
-            wrong = (
-                tuple(each for each in value if not is_valid([each]))
-                if isinstance(value, tuple)
-                else ()
-            )
-            return (
-                f"`{field.name}` must be {kind}{', or None' * bool(optional)}, "
-                f"not {wrong or value!r:.100}"
-            )
-    if record is not Flag:
-        count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)
-        if not all(map(_WORD.fullmatch, definition.name.split(" ", most - 1))):
-            return (
-                f"`name` must be {count}lower-case letters, digits, - and _, "
-                f"not {definition.name!r:.100}"
-            )
-    return ""
+        if is_valid(value) or (optional and value is None):
+            continue
+        wrong = value
+        if isinstance(value, tuple):
+            wrong = tuple(part for part in value if not is_valid([part])) or value
+        if optional:
+            kind += ", or None"
+        return f"`{field.name}` must be {kind}, not {wrong!r:.100}"
+    return "" if record is Flag else _fault_of_name(record, definition.name)
+
+
+def _fault_of_name(record: type[Any], name: str) -> str:
+    words, count = [name], ""
+    if record is CommandDefinition:
+        words, count = name.split(" ", 1), "one word or two, of "
+    if all(map(_WORD.fullmatch, words)):
+        return ""
+    return f"`name` must be {count}lower-case letters, digits, - and _, not {name!r:.100}"

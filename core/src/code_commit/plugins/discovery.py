@@ -46,15 +46,15 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for
     imports.
     """
-    found: set[PluginSource] = set()
+    plugin_sources: set[PluginSource] = set()
     seen: set[str] = set()
     for folder in dict.fromkeys(sys.path if path is None else path):
         for distribution, version, text in _in_folder(folder or "."):
             normal = re.sub(r"[-_.]+", "-", distribution).lower()
             if normal not in seen:
                 seen.add(normal)
-                found.update(_sources(distribution, version, text))
-    return tuple(sorted(found))
+                plugin_sources.update(_sources(distribution, version, text))
+    return tuple(sorted(plugin_sources))
 
 
 def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:

@@ -28,16 +28,21 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
 
     It is slow: no start does it.
     """
-    for each in distributions_naming_host():
-        plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
-        owner = name_of(each)
+    for distribution in distributions_naming_host():
+        plugins = [entry for entry in distribution.entry_points if entry.group in GROUPS]
+        owner = name_of(distribution)
         name = plugins[0].name if plugins else owner.removeprefix(f"{HOST}-")
-        guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
-        if not {name, owner}.intersection(disabled):
-            for stage, error in _faults_of(each):
-                yield PluginFailure(
-                    name, owner, each.version, stage, error, guards_paths=guards_paths
-                )
+        if {name, owner}.intersection(disabled):
+            continue
+        for stage, error in _faults_of(distribution):
+            yield PluginFailure(
+                name,
+                owner,
+                distribution.version,
+                stage=stage,
+                error=error,
+                guards_paths=any(entry.group == PATH_RULES_GROUP for entry in plugins),
+            )
 
 
 def name_of(distribution: Distribution) -> str:
@@ -53,13 +58,11 @@ def distributions_naming_host() -> Iterator[Distribution]:
     """
     from importlib.metadata import distributions
 
-    for each in distributions():
+    for distribution in distributions():
         with suppress(ValueError):
-            if (
-                any(_NAME.search(each.read_text(file) or "") for file in _METADATA)
-                and each.entry_points is not None
-            ):
-                yield each
+            texts = (distribution.read_text(file) or "" for file in _METADATA)
+            if any(map(_NAME.search, texts)) and distribution.entry_points is not None:
+                yield distribution
 
 
 def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
@@ -81,16 +84,15 @@ def wrong_groups(distribution: Distribution) -> list[str]:
 
 
 def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
-    for each in required_hosts(distribution):
-        if isinstance(each, str):
-            yield "version", f"its requirement {each!r} is malformed"
-        elif not each.specifier.contains(__version__, prereleases=True) and (
-            each.marker is None or each.marker.evaluate({"extra": ""})
-        ):
-            yield (
-                "version",
-                f"it needs code-commit {each.specifier}, and {__version__} is installed",
-            )
+    for requirement in required_hosts(distribution):
+        if isinstance(requirement, str):
+            yield "version", f"its requirement {requirement!r} is malformed"
+            continue
+        marker, specifier = requirement.marker, requirement.specifier
+        if specifier.contains(__version__, prereleases=True):
+            continue
+        if marker is None or marker.evaluate({"extra": ""}):
+            yield "version", f"it needs code-commit {specifier}, and {__version__} is installed"
     for group in wrong_groups(distribution):
         meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
         yield "entry points", f"there is no group {group}{meant}"

@@ -44,7 +44,7 @@ class Registry:
         self.models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
             "model",
             self.providers.values(),
-            lambda each: [name for kind, name in _names(each) if kind == "model"],
+            lambda definition: [name for kind, name in _names(definition) if kind == "model"],
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
         self._drop_flag_clashes(frozenset(reserved_flags))
@@ -84,7 +84,8 @@ class Registry:
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         """Return the names of all flags of the workflow `name`."""
-        return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
+        _, workflow = self.workflows[name]
+        return tuple(spelling for flag in workflow.flags for spelling in flag.names)
 
     def secret_variables(self) -> frozenset[str]:
         """Return the environment variables that hold secrets: keys of providers, installed or not,
@@ -103,12 +104,10 @@ class Registry:
 
         The offers of such a plugin are unknown, so an unknown name may be correct.
         """
-        facts = first_party.offers()
-        first = {
-            name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))
-        }
+        offers = first_party.offers()
+        names = {*offers.keys(), *first_party.names("plugin")}
         failed = {failure.distribution for failure in self.plugin_host.failures}
-        if self.plugin_host.disabled - first or failed - facts.keys():
+        if self.plugin_host.disabled - names or failed - offers.keys():
             return None
         return first_party.names("provider").union(self.providers)
 
@@ -126,16 +125,17 @@ class Registry:
 
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
         """Return the definitions of one kind, without malformed and clashing ones."""
-        record, offers = _RECORDS[kind], []
-        for plugin, item in self.plugin_host.collect(f"code_commit_{kind}s"):
-            if not isinstance(item, record):
-                fault = f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
+        record = _RECORDS[kind]
+        offers: list[_Offer] = []
+        for plugin, definition in self.plugin_host.collect(f"code_commit_{kind}s"):
+            if not isinstance(definition, record):
+                fault = f"a {kind} must be a {record.__name__}, not a {type(definition).__name__}"
                 self.plugin_host.reject(plugin, kind, fault)
-            elif fault := fault_of(record, item):
-                self._leave_out(kind, (plugin, item), fault, _names(item))
+            elif fault := fault_of(record, definition):
+                self._leave_out(kind, (plugin, definition), fault, _names(definition))
             else:
-                offers.append((plugin, item))
-        return self._assign_names(kind, offers, lambda each: [each.name])
+                offers.append((plugin, definition))
+        return self._assign_names(kind, offers, lambda definition: [definition.name])
 
     def _assign_names(
         self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
@@ -145,9 +145,9 @@ class Registry:
         Report the other claimants; the error for the name lists all of them.
         """
         claims: dict[str, list[_Offer]] = {}
-        for plugin, item in offers:
-            for name in dict.fromkeys(names_of(item)):
-                claims.setdefault(name, []).append((plugin, item))
+        for plugin, definition in offers:
+            for name in dict.fromkeys(names_of(definition)):
+                claims.setdefault(name, []).append((plugin, definition))
         assigned = {}
         for name, claimed in sorted(claims.items()):
             claimants = sorted({plugin.distribution for plugin, _ in claimed})
@@ -163,28 +163,25 @@ class Registry:
     def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:
         """Leave out workflows with a flag of the host or of another distribution."""
         owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
-        for name, offer in self.workflows.items():
+        for name, (plugin, _) in self.workflows.items():
             for flag in self.flags_of(name):
-                owners.setdefault(flag, set()).add(offer[0].distribution)
-        kept = {}
+                owners.setdefault(flag, set()).add(plugin.distribution)
+        workflows = {}
         for name, offer in self.workflows.items():
-            flags, names = self.flags_of(name), _names(offer[1])
-            taken = [flag for flag in flags if flag in reserved]
-            shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
-            if taken:
-                self._leave_out(
-                    "workflow",
-                    offer,
-                    f"the flag {taken[0]} of {name!r} is a flag of the host",
-                    names,
-                )
+            plugin, workflow = offer
+            flags = self.flags_of(name)
+            of_host = [flag for flag in flags if flag in reserved]
+            shared = [flag for flag in flags if _owner(owners[flag]) != plugin.distribution]
+            if of_host:
+                reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
+                self._leave_out("workflow", offer, reason, _names(workflow))
             elif shared:
-                self._leave_out(
-                    "workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]])
-                )
+                reason = f"the flag {shared[0]}"
+                claimants = sorted(owners[shared[0]])
+                self._leave_out("workflow", offer, reason, _names(workflow), claimants)
             else:
-                kept[name] = offer
-        self.workflows = kept
+                workflows[name] = offer
+        self.workflows = workflows
 
     def _leave_out(
         self,
@@ -204,31 +201,26 @@ class Registry:
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
     """Return the names that a definition claims; of a malformed one, those that can be read."""
-    found: list[tuple[Kind, Any]] = []
+    names: list[tuple[Kind, Any]] = []
     try:
         match definition:
             case ProviderDefinition():
-                found.append(("provider", definition.name))
-                found += [
-                    ("model", name)
-                    for model, aliases in definition.models.items()
-                    for name in (model, *aliases)
-                ]
+                names.append(("provider", definition.name))
+                for model, aliases in definition.models.items():
+                    names += [("model", name) for name in (model, *aliases)]
             case WorkflowDefinition():
-                found.append(("workflow", definition.name))
-                found += [("flag", name) for flag in definition.flags for name in flag.names]
+                names.append(("workflow", definition.name))
+                names += [("flag", name) for flag in definition.flags for name in flag.names]
             case CommandDefinition():
-                found.append(("command", definition.name))
+                names.append(("command", definition.name))
     except (AttributeError, TypeError):
         pass  # a field has the wrong type
-    return [(kind, name) for kind, name in found if isinstance(name, str)]
+    return [(kind, name) for kind, name in names if isinstance(name, str)]
 
 
 def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
-    keepers = [
-        each
-        for each in distributions
-        if len(distributions) == 1 or first_party.keeps_its_names(each)
-    ]
-    return keepers[0] if len(keepers) == 1 else None
+    owners = list(distributions)
+    if len(owners) > 1:
+        owners = [name for name in owners if first_party.keeps_its_names(name)]
+    return owners[0] if len(owners) == 1 else None

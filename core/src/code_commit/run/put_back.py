@@ -49,9 +49,8 @@ def take_killed_trials(workspace: Workspace) -> Iterator[str]:
     for marker in sorted(workspace.state("trial").iterdir()):
         with suppress(OSError):
             marker.unlink()
-            reason = (
-                "was killed while the original files were built, so its changes are not in place"
-            )
             yield (
-                f"the run {marker.name} {reason}; `code-commit redo {marker.name}` brings them back"
+                f"the run {marker.name} was killed while the original files were built, "
+                "so its changes are not in place; "
+                f"`code-commit redo {marker.name}` brings them back"
             )
