@@ -34,7 +34,7 @@ def config_arguments(parser: ArgumentParser) -> None:
 def config(host: CommandHost, arguments: Namespace) -> int:
     """Print the settings of a run in this folder."""
     rows = setting_rows(host.configuration, host.registry.plugin_host)
-    key: dict[str, str | None] = {"config": None, "key": None, "source": None, "problem": None}
+    key: dict[str, str | None] = dict.fromkeys(("config", "key", "source", "problem"))
     try:
         key |= key_of_model(host)
     except CodeCommitError as error:
@@ -42,13 +42,14 @@ def config(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"settings": rows, "key": key})
     else:
-        table = [
-            (row["name"], json.dumps(row["value"], ensure_ascii=False), row["origin"])
-            for row in rows
-        ]
+        table = []
+        for row in rows:
+            value = json.dumps(row["value"], ensure_ascii=False)
+            table.append((row["name"], value, row["origin"]))
         name = f"key of {key['config']}" if key["config"] else "key"
         source = key["source"] or key["problem"] or "none is needed"
-        host.out.table([*table, (name, json.dumps(key["key"]), source)])
+        table.append((name, json.dumps(key["key"]), source))
+        host.out.table(table)
     return ExitCode.REACHED
 
 

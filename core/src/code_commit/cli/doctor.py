@@ -89,13 +89,12 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
 
 def _definitions(host: CommandHost) -> Iterator[tuple[Plugin, CheckDefinition]]:
     plugin_host = host.registry.plugin_host
-    for plugin, item in plugin_host.collect(CHECKS):
-        if isinstance(item, CheckDefinition):
-            yield plugin, item
+    for plugin, definition in plugin_host.collect(CHECKS):
+        if isinstance(definition, CheckDefinition):
+            yield plugin, definition
         else:
-            plugin_host.reject(
-                plugin, CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}"
-            )
+            error = f"a check must be a CheckDefinition, not {definition!r:.100}"
+            plugin_host.reject(plugin, CHECKS, error)
 
 
 def _run(

@@ -47,7 +47,7 @@ def models(host: CommandHost, arguments: Namespace) -> int:
         host.out.document({"models": rows})
         return code
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
-    services = [name for name, (_, definition) in sorted(providers.items()) if not definition.free]
+    services = sorted(name for name, (_, provider) in providers.items() if not provider.free)
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
     host.out.table(table)
     if not services:

@@ -35,22 +35,23 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        line = printable(self._known_keys.text(text).rstrip(), newlines=False)
-        write_stdout(sys.stdout, f"{line}\n")
+        write_stdout(sys.stdout, f"{self._in_one_line(text.rstrip())}\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
-        cells = [
-            [printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows
-        ]
+        cells = [[self._in_one_line(cell) for cell in row] for row in rows]
         columns = terminal_columns(os.environ) if sys.stdout.isatty() else 0
         write_stdout(sys.stdout, align_columns(cells, columns))
+
+    def _in_one_line(self, text: str) -> str:
+        return printable(self._known_keys.text(text), newlines=False)
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
         import json
 
-        write_stdout(sys.stdout, json.dumps(self._known_keys.json(document), indent=2) + "\n")
+        text = json.dumps(self._known_keys.json(document), indent=2)
+        write_stdout(sys.stdout, f"{text}\n")
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
@@ -89,7 +90,13 @@ class CommandOutput:
             exit_code.outcome, int(exit_code), summary=self.redacted(summary), data=data
         )
         record = Record(
-            seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end)
+            seq=1,
+            time=time.time(),
+            run="",
+            span=0,
+            parent=None,
+            kind=end.kind,
+            data=data_of(end),
         )
         with suppress(OSError):  # the exit code tells it too
             JsonLines(sys.stdout).receive(record)

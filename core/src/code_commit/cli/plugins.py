@@ -47,9 +47,10 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
             }
         )
         return ExitCode.REACHED
-    table = [
-        (row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows
-    ]
+    table = []
+    for row in rows:
+        offers = ", ".join(_offers(row))
+        table.append((row["name"], row["distribution"], row["version"], offers))
     for failure in failures:
         ending = f"FAILED at {failure['stage']}: {failure['error']}"
         table.append((failure["plugin"], failure["distribution"], failure["version"], ending))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -88,9 +88,9 @@ class _Flags:
     section_model: type[BaseModel] | None
 
     @property
-    def settings(self) -> Collection[str]:
+    def settings(self) -> frozenset[str]:
         """The names of the plugin's settings."""
-        return self.section_model.model_fields if self.section_model else ()
+        return frozenset(self.section_model.model_fields if self.section_model else ())
 
 
 def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
@@ -108,11 +108,8 @@ def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
     options = model.model_fields if model else {}
     # A flag that only selects the workflow needs no option.
     selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}
-    values = {
-        name: value
-        for name, value in invocation.flags.items()
-        if name in options or name not in selectors
-    }
+    selectors.difference_update(options)
+    values = {name: value for name, value in invocation.flags.items() if name not in selectors}
     section_model = settings_model(registry.plugin_host, plugin)
     flags = _Flags(plugin, workflow, values, options_model=model, section_model=section_model)
     settable = {field_of(flag.names[0]) for flag in workflow.flags}.union(flags.settings)
@@ -147,12 +144,11 @@ def _load_settings(
         raise NotReady(f"there is no folder {root}")
     # Before any setting is read.
     check_private_folder(root, hint=INIT if "init" in registry.commands else "")
-    own_settings = {
-        f"plugins.{flags.plugin.name}.{name}": value
-        for name, value in flags.values.items()
-        if name in flags.settings
-    }
-    settings = load_settings(root, flags={**invocation.settings, **own_settings}, environ=environ)
+    values = dict(invocation.settings)
+    for name, value in flags.values.items():
+        if name in flags.settings:
+            values[f"plugins.{flags.plugin.name}.{name}"] = value
+    settings = load_settings(root, flags=values, environ=environ)
     require_known_names(settings, registry)
     return settings
 
@@ -203,9 +199,10 @@ def _options(flags: _Flags, section: BaseModel | None = None) -> Any:
     if model is None:
         return None
     values = dict(flags.values)
-    may_be_missing = flags.settings if section is None else ()
-    for name in model.model_fields:
-        if section is not None and name in flags.settings:
+    may_be_missing = flags.settings
+    if section is not None:
+        may_be_missing = frozenset()
+        for name in flags.settings & model.model_fields.keys():
             values[name] = getattr(section, name)
     try:
         return model.model_validate(values)

@@ -20,9 +20,9 @@ _HINTS: Mapping[Kind, str] = {
 
 
 def explain_missing(
-    registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()
+    registry: Registry, kind: Kind, name: str, names: Iterable[str] = ()
 ) -> UsageError:
-    """Return the error for an unknown name. `known` are the flags, for a flag."""
+    """Return the error for an unknown name. `names` are the flags, for a flag."""
     if kind == "model":
         return _broken_model(registry, name) or _unknown_model(registry, name)
     if error := _broken(registry, kind, name):
@@ -33,13 +33,13 @@ def explain_missing(
         return UsageError(f"{subject} needs the plugin {owner}", hint=hint)
     quoted = name
     if kind == "workflow":
-        known, quoted = registry.workflows, repr(name)
+        names, quoted = registry.workflows, repr(name)
     elif kind != "flag":
-        known = registry.commands
+        names = registry.commands
     hint = _HINTS.get(kind, "")
-    if kind == "command" and (close := closest(name, known)):
+    if kind == "command" and (close := closest(name, names)):
         hint = f"`code-commit {close} --help`"
-    cause = did_you_mean(name, known) + _possible_causes(registry)
+    cause = did_you_mean(name, names) + _possible_causes(registry)
     return UsageError(f"there is no {kind} {quoted}{cause}", hint=hint)
 
 

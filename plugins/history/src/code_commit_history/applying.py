@@ -120,7 +120,10 @@ def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
         content = _content(tree, _path(head))
         end = None if content is None else _end(code, head.end(), content, redact)
         seen[_path(head)] = end is not None
-        head = _next_head(code, head.end(), tree) if end is None else _HEAD.match(code, end)
+        if end is None:
+            head = _next_head(code, head.end(), tree)
+        else:
+            head = _HEAD.match(code, end)
     return seen
 
 
@@ -128,10 +131,10 @@ def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
     """Return the head after a file that changed: nobody knows where its old content ends, which may
     look like heads.
     """
-    return next(
-        (head for head in _HEAD.finditer(code, start) if _content(tree, _path(head)) is not None),
-        None,
-    )
+    for head in _HEAD.finditer(code, start):
+        if _content(tree, _path(head)) is not None:
+            return head
+    return None
 
 
 def _path(head: re.Match[bytes]) -> str:
@@ -143,11 +146,12 @@ def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
     keys.
     """
     for form in (content, redact(content)):
-        if code.startswith(form, start):
-            blank = _BLANK.match(code, start + len(form))
-            end = blank.end() if blank else start
-            if end == len(code) or _HEAD.match(code, end):
-                return end
+        if not code.startswith(form, start):
+            continue
+        blank = _BLANK.match(code, start + len(form))
+        end = blank.end() if blank else start
+        if end == len(code) or _HEAD.match(code, end):
+            return end
     return None
 
 

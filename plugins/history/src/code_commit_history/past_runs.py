@@ -96,7 +96,9 @@ def _finished_document(folder: Path) -> dict[str, Any] | None:
         json.dumps(document, allow_nan=False)  # refuses NaN and infinite numbers
     except (OSError, ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) and document.get("state") == "finished" else None
+    if not isinstance(document, dict) or document.get("state") != "finished":
+        return None
+    return document
 
 
 def _replay_events(folder: Path) -> dict[str, Any]:
