@@ -77,7 +77,7 @@ class Runner:
         **given: str,
     ) -> Job:
         job = Job()
-        inputs = {name: each.get("default", "") for name, each in action()["inputs"].items()}
+        inputs = {name: field.get("default", "") for name, field in action()["inputs"].items()}
         inputs |= {"python": str(self.python)} | {
             name.replace("_", "-"): value for name, value in given.items()
         }
@@ -118,7 +118,7 @@ class Runner:
             **self.environ,
         }
         environ |= {name: _filled(text, inputs, job) for name, text in step["env"].items()}
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
             cwd=project.root / _filled(step.get("working-directory", "."), inputs, job),
             env=environ,
@@ -128,8 +128,8 @@ class Runner:
             check=False,
             pass_fds=self.sockets,
         )
-        job.exit_code = done.returncode
-        job.log += done.stdout
+        job.exit_code = completed.returncode
+        job.log += completed.stdout
         job.summary += summary.read_text("utf-8")
         job.outputs |= dict(line.split("=", 1) for line in output.read_text("utf-8").splitlines())
 
@@ -138,17 +138,17 @@ def _filled(text: str, inputs: Mapping[str, str], job: Job) -> str:
     """Replace expressions by their values; an unknown one is an error."""
     values = {f"inputs.{name}": value for name, value in inputs.items()}
     values |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
-    return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], str(text))
+    return re.sub(r"\$\{\{ (\S+) \}\}", lambda match: values[match[1]], str(text))
 
 
 def _true(condition: str, inputs: Mapping[str, str], job: Job) -> bool:
     """Evaluate `always() && A != '' && …`; an output that was not set is empty."""
     always, *clauses = condition.removeprefix("${{ ").removesuffix(" }}").split(" && ")
     assert always == "always()"
-    known = {f"inputs.{name}": value for name, value in inputs.items()}
-    known |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
+    context = {f"inputs.{name}": value for name, value in inputs.items()}
+    context |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
     assert all(clause.endswith(" != ''") for clause in clauses)
-    return all(known.get(clause.removesuffix(" != ''"), "") for clause in clauses)
+    return all(context.get(clause.removesuffix(" != ''"), "") for clause in clauses)
 
 
 @pytest.fixture(scope="session")
@@ -160,20 +160,20 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
         PYTHON.format(python=sys.executable, packages=sysconfig.get_path("purelib")), "utf-8"
     )
     python.chmod(0o755)
-    made = Runner(folder, python)
+    runner = Runner(folder, python)
     project = Project.create(folder / "nothing")
     project.write(
         {"venv.py": "raise SystemExit('imported')", "pip.py": "raise SystemExit('imported')"}
     )
-    job = made.run(
+    job = runner.run(
         project,
         steps=action()["runs"]["steps"][:1],
         provider="openai",
         plugins="gemini, truncation",
     )
     assert job.exit_code == 0, job.log
-    start_faster(made)
-    return made
+    start_faster(runner)
+    return runner
 
 
 def start_faster(runner: Runner) -> None:
@@ -184,12 +184,12 @@ def start_faster(runner: Runner) -> None:
     installed = bin_folder / "code-commit"
     subprocess.run([installed, "--version"], stdout=subprocess.DEVNULL, check=True)
     # Where the test tools are editable, its environment does not find them.
-    found = subprocess.run(
+    syntax = subprocess.run(
         [bin_folder / "python", "-c", "import code_commit_testing"],
         capture_output=True,
         check=False,
     )
-    if hasattr(os, "pidfd_open") and found.returncode == 0:
+    if hasattr(os, "pidfd_open") and syntax.returncode == 0:
         server = WarmServer({"LANG": "C.UTF-8"}, str(bin_folder / "python"))
         runner.sockets.append(server.descriptor)
         cold = installed.rename(bin_folder / "code-commit-run")
@@ -206,5 +206,5 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as made:
-        yield made
+    with ScriptedServer() as server:
+        yield server
