@@ -95,7 +95,6 @@ def test_the_owner_of_a_name_is_found(kind, name, distribution):
         ("model", "replay/latest", "history"),
         ("command", "rollup", "commit"),
         ("command", "plugins new", "testing"),
-        ("command", "plugins doctor", "testing"),
     ],
 )
 def test_a_missing_plugin_shows_how_to_install_it(kind, name, extra):

@@ -37,7 +37,7 @@ def kill_while_applying(project):
     for _ in range(20):
         with (
             ScriptedServer([response]) as server,
-            project.start("--model", "gpt-5", environ=environ(server)) as process,
+            project.start("--model", "gpt-5", environ=environ(server), cold=True) as process,
         ):
             while process.poll() is None:
                 if (project.root / JOURNAL).exists() and (

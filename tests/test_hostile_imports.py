@@ -163,8 +163,8 @@ OTHERS = {
     "core/src/code_commit/cli/doctor.py": "--model",
     "plugins/fleet/src/code_commit_fleet/exporting.py": "git commit-tree",
     "testing/src/code_commit_testing/command.py": "git commit",
-    "testing/src/code_commit_testing/warm_python.py": "plays an interpreter",
     "testing/src/code_commit_testing/warm_server.py": "plays an interpreter",
+    "testing/src/code_commit_testing/warm_start.py": "plays an interpreter",
 }
 
 

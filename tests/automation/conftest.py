@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -17,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from code_commit_testing import Project, ScriptedServer, warm_client
-from code_commit_testing.warm_start import WarmServer
+from code_commit_testing import Project, ScriptedServer
+from code_commit_testing.warm_start import start_server, warm_command
 
 ROOT = Path(__file__).parents[2]
 # Passes when `a.txt` contains "good".
@@ -67,7 +68,6 @@ class Runner:
     temp: Path
     python: Path
     environ: Mapping[str, str] = field(default_factory=dict)
-    sockets: list[int] = field(default_factory=list)
 
     def run(
         self,
@@ -126,7 +126,6 @@ class Runner:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            pass_fds=self.sockets,
         )
         job.exit_code = completed.returncode
         job.log += completed.stdout
@@ -190,10 +189,10 @@ def start_faster(runner: Runner) -> None:
         check=False,
     )
     if hasattr(os, "pidfd_open") and syntax.returncode == 0:
-        server = WarmServer({"LANG": "C.UTF-8"}, str(bin_folder / "python"))
-        runner.sockets.append(server.descriptor)
+        python = str(bin_folder / "python")
+        address = start_server({"LANG": "C.UTF-8"}, python)
         cold = installed.rename(bin_folder / "code-commit-run")
-        ask = f"'{bin_folder}/python' -I -S '{warm_client.__file__}' {server.descriptor} -P -m code_commit"
+        ask = shlex.join(warm_command(address, (python, "-P", "-m", "code_commit")))
         script = f'#!/bin/sh\ncase "$1" in rollup | runs) exec {ask} "$@" ;; esac\nexec \'{cold}\' "$@"\n'
         installed.write_text(script, "utf-8")
         installed.chmod(0o755)

@@ -28,8 +28,9 @@ from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer, warm_client
-from code_commit_testing.warm_start import shared_server
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
+from code_commit_testing.warm_start import warm_address, warm_command
+from code_commit_workspace import python_command
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (
@@ -154,7 +155,7 @@ exec {python!r} "$@"
 """
 COMMAND = """\
 #!/bin/sh
-exec {python!r} {start} "$@"{answers}
+exec {start} "$@"{answers}
 """
 
 
@@ -201,7 +202,6 @@ class Stage:
     environ: dict[str, str]
     stdin: str
     instead: dict[str, str]
-    sockets: list[int]
 
     def run(self, block: str) -> subprocess.CompletedProcess[str]:
         script = block
@@ -217,7 +217,6 @@ class Stage:
             text=True,
             timeout=120,
             check=False,
-            pass_fds=self.sockets,
         )
 
 
@@ -242,11 +241,10 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
-    warm_server = shared_server(project.environment())
-    start = "-P -m code_commit"
-    if warm_server:
-        start = f"-I -S {warm_client.__file__} {warm_server.descriptor} {start}"
-    scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
+    start = python_command("code_commit")
+    if address := warm_address(project.environment()):
+        start = warm_command(address, start)
+    scripts["code-commit"] = COMMAND.format(start=shlex.join(start), answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():
         (bin_folder / name).write_text(text, "utf-8")
@@ -267,9 +265,8 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         "PARROT_BASE_URL": server.address,
         "PARROT_API_KEY": "a key for a test",
     }
-    sockets = [warm_server.descriptor] if warm_server else []
     instead = {"/tmp/": f"{folder}/", "http://localhost:4318": server.address, "…": "0123456789"}
-    return Stage(project, calls, environ, scene.stdin, instead, sockets)
+    return Stage(project, calls, environ, scene.stdin, instead)
 
 
 def installed(example: str, folder: Path) -> Path:

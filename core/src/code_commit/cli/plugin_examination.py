@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
+from code_commit.cli.wire_examination import GENERATOR, faults_of_provider
 from code_commit.config.addresses import address_of
 from code_commit.config.loading import Settings
 from code_commit.models.listed_models import usable_models
@@ -38,7 +39,6 @@ from code_commit.plugins.code import CODE, collect_objects, fault_of_code, impor
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
-from code_commit_testing.wire_examination import GENERATOR, faults_of_provider
 from code_commit_workspace import describe, require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 
@@ -56,15 +56,17 @@ class Problem:
     error: str
 
 
-def problems(registry: Registry, settings: Settings) -> list[Problem]:
+def examined_problems(registry: Registry, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
     plugin_host = registry.plugin_host
     registry.secret_variables()  # reports invalid names of variables
-    found: list[Problem] = []
+    problems: list[Problem] = []
     section_of = partial(plugin_section, settings, plugin_host)
     secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
     arguments = {"settings": section_of, "secret": secret_of}
-    for plugin in [each for each in plugin_host.plugins if each.distribution != HOST]:
+    for plugin in plugin_host.plugins:
+        if plugin.distribution == HOST:
+            continue
         for check in (
             _settings(plugin_host, plugin, settings),
             _offers(registry, plugin, settings),
@@ -73,12 +75,12 @@ def problems(registry: Registry, settings: Settings) -> list[Problem]:
             _own_hooks(plugin_host, plugin),
             _events(plugin),
         ):
-            found += _run_check(plugin, check)
+            problems += _run_check(plugin, check)
     failures = [
-        Problem(each.plugin, each.distribution, each.stage, each.error)
-        for each in plugin_host.failures
+        Problem(failure.plugin, failure.distribution, failure.stage, failure.error)
+        for failure in plugin_host.failures
     ]
-    return list(dict.fromkeys([*failures, *found]))
+    return list(dict.fromkeys([*failures, *problems]))
 
 
 def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
@@ -94,7 +96,7 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
 
 
 def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _Findings:
-    """Check that the plugin's settings model exists, is a pydantic model, and accepts the section."""
+    """Check that the plugin's settings model is a pydantic model, and accepts the section."""
     try:
         settings.plugin(plugin.name, settings_model(plugin_host, plugin))
     except CodeCommitError as error:
@@ -106,7 +108,7 @@ def _section_model(plugin_host: PluginHost, plugin: Plugin) -> Any:
         return settings_model(plugin_host, plugin)
 
 
-# --- definitions ------------------------------------------------------------------------------------------------------
+# --- definitions
 
 
 def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
@@ -118,14 +120,14 @@ def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings
     for kind in examine:
         for owner, definition in getattr(registry, f"{kind}s").values():
             if owner is plugin:
-                yield from (
-                    (f"{kind} {definition.name}", error) for error in examine[kind](definition)
-                )
+                for error in examine[kind](definition):
+                    yield f"{kind} {definition.name}", error
 
 
 def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the code that a definition names by field, and what is wrong with the rest."""
-    code, faults = {}, []
+    code = {}
+    faults = []
     for field in CODE[type(definition)]:
         try:
             code[field] = import_code(definition, field)
@@ -164,33 +166,33 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
 def _faults_of_factory(
     settings: Settings, definition: ProviderDefinition, config: Any, factory: Any
 ) -> Iterator[str]:
-    """Check what the factory makes, with the default config.
+    """Check what the factory returns, with the default config.
 
     Without one that is valid, check a class by itself.
     """
-    made: Any = factory if inspect.isclass(factory) else None
+    provider: Any = factory if inspect.isclass(factory) else None
     try:
         table = dict(settings.connection(definition.name, "default"))
         section = {name: value for name, value in table.items() if name in config.model_fields}
         section.setdefault("model", next(iter(definition.models), "model"))
-        given = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
-        made = require_sync(factory(config.model_validate(section), **given))
-    except (
-        ValidationError,
-        CodeCommitError,
-    ):  # the config needs more, or the provider cannot start
-        pass
+        root = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
+        provider = require_sync(factory(config.model_validate(section), **root))
+    except (ValidationError, CodeCommitError):
+        pass  # the config needs more, or the provider cannot start
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         yield f"factory {definition.factory!r} failed: {describe(error)}"
         return
-    if made is None:
+    if provider is None:
         return
-    name = made.__name__ if inspect.isclass(made) else type(made).__name__
-    is_wire = callable(getattr(made, "encode", None))
-    if not is_wire and not callable(getattr(made, "complete", None)):
-        yield f"factory {definition.factory!r} makes {name}, which has neither `encode` nor `complete`"
+    name = provider.__name__ if inspect.isclass(provider) else type(provider).__name__
+    is_wire = callable(getattr(provider, "encode", None))
+    if not is_wire and not callable(getattr(provider, "complete", None)):
+        yield (
+            f"factory {definition.factory!r} makes {name}, "
+            "which has neither `encode` nor `complete`"
+        )
         return
-    yield from faults_of_provider(made)
+    yield from faults_of_provider(provider)
     if is_wire and not _HEADER.fullmatch(definition.key_header[0]):
         yield f"key_header names no valid header: {definition.key_header[0]!r}"
     if not is_wire and definition.base_url:
@@ -208,9 +210,8 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
         if name not in fields and not is_selector(flag):
             where = definition.options or "`options`, which the definition does not name"
             yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
-    settable = {field_of(flag.names[0]) for flag in definition.flags} | getattr(
-        section, "model_fields", {}
-    ).keys()
+    settable = {field_of(flag.names[0]) for flag in definition.flags}
+    settable |= getattr(section, "model_fields", {}).keys()
     for name, field in dict(fields).items():
         if field.is_required() and name not in settable:
             yield f"the field {name!r} of {definition.options} is required, but no flag sets it"
@@ -221,23 +222,23 @@ def _misfits(section: Any, options: Any) -> Iterator[str]:
     """Find settings whose default is no value of the option of the same name: no run starts without
     the flag.
     """
-    fields = {
-        name: each
-        for name, each in getattr(section, "model_fields", {}).items()
-        if not each.is_required()
-    }
-    shared = [name for name in getattr(options, "model_fields", ()) if name in fields]
-    defaults = {name: fields[name].get_default(call_default_factory=True) for name in shared}
+    flags = getattr(options, "model_fields", ())
+    defaults = {}
+    for name, field in getattr(section, "model_fields", {}).items():
+        if name in flags and not field.is_required():
+            defaults[name] = field.get_default(call_default_factory=True)
     if not defaults:
         return
     try:
         options.model_validate(defaults)
     except ValidationError as error:
-        for name, wrong in (
-            (str(each["loc"][0]), each["msg"]) for each in error.errors() if each["loc"]
-        ):
+        for detail in error.errors():
+            name = str(detail["loc"][0]) if detail["loc"] else ""
             if name in defaults:
-                yield f"the default {defaults[name]!r:.100} of the setting {name!r} does not fit its flag: {wrong}"
+                yield (
+                    f"the default {defaults[name]!r:.100} of the setting {name!r} "
+                    f"does not fit its flag: {detail['msg']}"
+                )
 
 
 def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
@@ -247,7 +248,7 @@ def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
         command_parser(plugin, definition)
 
 
-# --- hooks and events -------------------------------------------------------------------------------------------------
+# --- hooks and events
 
 
 def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings:
@@ -256,17 +257,17 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     The host reports what is wrong with their items.
     """
     hooks = plugin_host.hooks_of(plugin)
-    for hook in [each for each in hooks if each in CODE]:
-        given = list(collect_objects(plugin_host, hook, arguments, only=plugin))
-        yield from (
-            (hook, fault) for fault in _faults_of_methods(hook, [each for _, each in given], plugin)
-        )
-        if hook == PATH_RULES and not any(
-            each.plugin == plugin.name for each in plugin_host.failures
-        ):
-            for _, rule in given:
-                yield from ((hook, fault) for fault in _faults_of_judging(rule))
-    failed = [each.stage for each in plugin_host.failures if each.plugin == plugin.name]
+    for hook in hooks:
+        if hook not in CODE:
+            continue
+        objects = [item for _, item in collect_objects(plugin_host, hook, arguments, only=plugin)]
+        for fault in _faults_of_methods(hook, objects, plugin):
+            yield hook, fault
+        if hook == PATH_RULES and not _failed_stages(plugin_host, plugin):
+            for rule in objects:
+                for fault in _faults_of_judging(rule):
+                    yield hook, fault
+    failed = _failed_stages(plugin_host, plugin)
     if not hooks and not failed:
         yield "import", "it implements no hook: check what its entry point names"
     for hook in hooks:
@@ -274,50 +275,55 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
             yield hook, "it is async; use a plain function"
 
 
+def _failed_stages(plugin_host: PluginHost, plugin: Plugin) -> list[str]:
+    return [failure.stage for failure in plugin_host.failures if failure.plugin == plugin.name]
+
+
 def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
     """Check that the checks of `code-commit doctor` can be imported. They are not run."""
-    for _, item in plugin_host.collect(CHECKS, only=plugin):
-        if not isinstance(item, CheckDefinition):
-            yield CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}"
+    for _, definition in plugin_host.collect(CHECKS, only=plugin):
+        if not isinstance(definition, CheckDefinition):
+            yield CHECKS, f"a check must be a CheckDefinition, not {definition!r:.100}"
             continue
-        yield from ((f"check {item.name}", fault) for fault in _import_all(item)[1])
+        _, faults = _import_all(definition)
+        for fault in faults:
+            yield f"check {definition.name}", fault
 
 
-def _faults_of_methods(hook: str, given: Sequence[Any], plugin: Plugin) -> Iterator[str]:
+def _faults_of_methods(hook: str, objects: Sequence[Any], plugin: Plugin) -> Iterator[str]:
     """Find methods that do nothing when called.
 
     If the hook gave no objects, such as no sink without a file, look at the plugin's classes that
     have its methods.
     """
     if "__call__" in CODE[hook]:
-        functions = [each if inspect.isfunction(each) else type(each).__call__ for each in given]
-        yield from (
-            f"{each.__qualname__} {GENERATOR}"
-            for each in functions
-            if inspect.isgeneratorfunction(each)
-        )
+        for item in objects:
+            function = item if inspect.isfunction(item) else type(item).__call__
+            if inspect.isgeneratorfunction(function):
+                yield f"{function.__qualname__} {GENERATOR}"
         return
     methods = {name: int(count or 0) for name, count in CODE[hook].items()}
-    unmade = _classes_of(plugin) if methods and not given else []
-    classes = [each for each in unmade if methods.keys() <= vars(each).keys()]
-    for each in classes:
+    unused_classes = []
+    if methods and not objects:
+        unused_classes = [cls for cls in _classes_of(plugin) if methods.keys() <= vars(cls).keys()]
+    for cls in unused_classes:
         for name, count in methods.items():
-            if fault := fault_of_code(MethodType(vars(each)[name], each), count):
-                yield f"{each.__name__}.{name} {fault}"
-    for each in classes or map(type, given):
+            if fault := fault_of_code(MethodType(vars(cls)[name], cls), count):
+                yield f"{cls.__name__}.{name} {fault}"
+    for cls in unused_classes or map(type, objects):
         for name in methods.keys() - {"judge"}:  # which may yield refusals
-            if inspect.isgeneratorfunction(getattr(each, name, None)):
-                yield f"{each.__name__}.{name} {GENERATOR}"
+            if inspect.isgeneratorfunction(getattr(cls, name, None)):
+                yield f"{cls.__name__}.{name} {GENERATOR}"
 
 
 def _classes_of(plugin: Plugin) -> list[type]:
     """Return the classes in the plugin's package, of those modules that are imported by now."""
     package = _package_of(plugin)
-    modules = [
-        each for name, each in sorted(sys.modules.items()) if name.partition(".")[0] == package
-    ]
-    found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
-    return [each for each in dict.fromkeys(found) if each.__module__.partition(".")[0] == package]
+    classes: dict[type, None] = {}  # each once, in order
+    for name, module in sorted(sys.modules.items()):
+        if name.partition(".")[0] == package:
+            classes |= dict.fromkeys(filter(inspect.isclass, vars(module).values()))
+    return [cls for cls in classes if cls.__module__.partition(".")[0] == package]
 
 
 _TREE = {"plugins-doctor-old.txt": b"an old file\n"}
@@ -357,27 +363,23 @@ def _faults_of_judging(rule: Any) -> Iterator[str]:
     name = f"{type(rule).__name__}.judge"
     if rule.name == "":
         yield f"the `name` of {type(rule).__name__} is empty"
-    for what, changes in _CHANGES.items():
+    for words, changes in _CHANGES.items():
+        paths = {change.path for change in changes}
         try:
-            list(
-                checked_refusals(
-                    rule.judge(changes, _SmallTree()), {each.path for each in changes}, ""
-                )
-            )
+            list(checked_refusals(rule.judge(changes, _SmallTree()), paths, ""))
         except WrongAnswer as error:
             yield f"{name} must return Refusals of changed paths, but it {error}"
+            return
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            yield f"{name} failed for {what}: {describe(error)}"
-        else:
-            continue
-        return
+            yield f"{name} failed for {words}: {describe(error)}"
+            return
 
 
 def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
     """Check the hooks that the plugin specifies: their names and arguments."""
-    if ADDHOOKS not in plugin_host.hooks_of(plugin) or any(
-        each.stage == ADDHOOKS for each in plugin_host.failures
-    ):
+    if ADDHOOKS not in plugin_host.hooks_of(plugin):
+        return
+    if any(failure.stage == ADDHOOKS for failure in plugin_host.failures):
         return
     manager = pluggy.PluginManager("code_commit")
     getattr(plugin.code, ADDHOOKS)(manager)
@@ -386,24 +388,20 @@ def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
             continue
         if not name.startswith(PREFIX):
             yield ADDHOOKS, f"the name of the hook {name} must begin with {PREFIX}"
-        if wrong := [each for each in caller.spec.argnames if each != "settings"]:
-            yield (
-                ADDHOOKS,
-                f"the hook {name} gets no {' and no '.join(wrong)}: its only argument is `settings`",
-            )
+        if wrong := [argument for argument in caller.spec.argnames if argument != "settings"]:
+            words = " and no ".join(wrong)
+            yield ADDHOOKS, f"the hook {name} gets no {words}: its only argument is `settings`"
 
 
 def _events(plugin: Plugin) -> _Findings:
     """Check the events in the plugin's package, of those modules that are imported by now."""
     package = _package_of(plugin)
-    own = [each for each in _subclasses(Event) if each.__module__.partition(".")[0] == package]
-    for name in sorted(
-        {each.__qualname__ for each in own if "__dataclass_params__" not in vars(each)}
-    ):
+    events = [cls for cls in _subclasses(Event) if cls.__module__.partition(".")[0] == package]
+    plain = {cls.__qualname__ for cls in events if "__dataclass_params__" not in vars(cls)}
+    for name in sorted(plain):
         yield f"event {name}", "it must be a frozen dataclass: the fields are its data"
-    for name, kind in sorted(
-        {(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}
-    ):
+    kinds = {(cls.__qualname__, cls.kind) for cls in events if not cls.__subclasses__()}
+    for name, kind in sorted(kinds):
         if not kind.startswith(f"{plugin.name}."):
             yield f"event {name}", f"its kind must be `{plugin.name}.<what>`, not {kind!r}"
 
@@ -414,6 +412,6 @@ def _package_of(plugin: Plugin) -> str:
 
 
 def _subclasses(parent: type[Event]) -> Iterator[type[Event]]:
-    for each in parent.__subclasses__():
-        yield each
-        yield from _subclasses(each)
+    for child in parent.__subclasses__():
+        yield child
+        yield from _subclasses(child)

@@ -1,4 +1,6 @@
-"""Examine what the factory of a provider makes, as `plugins doctor` does: a `Wire` or a `Provider`."""
+"""Examine what the factory of a provider returns, as `plugins doctor` does: a `Wire` or a
+`Provider`.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +25,31 @@ _PROVIDER = {"complete": 1, "close": 0}
 _REQUEST = Request((Message("user", (Text("a question"),)),), system="Be brief.")
 
 
-def faults_of_provider(made: Any) -> Iterator[str]:
+def faults_of_provider(provider: Any) -> Iterator[str]:
     """Find functions that the host cannot call, and pure ones whose result it cannot use.
 
-    `made` may be a class.
+    `provider` is a `Wire` or a `Provider`, or a class of them.
     """
-    if not callable(getattr(made, "encode", None)):
-        yield from _faults_of_methods(made, _PROVIDER)
+    if not callable(getattr(provider, "encode", None)):
+        yield from _faults_of_methods(provider, _PROVIDER)
         return
     methods = dict(_WIRE)
     for pair in _PAIRS:
-        methods |= pair if any(hasattr(made, each) for each in pair) else {}
-    faults = list(_faults_of_methods(made, methods))
+        if any(hasattr(provider, method) for method in pair):
+            methods |= pair
+    faults = list(_faults_of_methods(provider, methods))
     yield from faults
-    if faults or inspect.isclass(made):
+    if faults or inspect.isclass(provider):
         return
     for method in methods:
         if method.startswith("encode"):
-            yield from _faults_of_encoding(made, method)
+            yield from _faults_of_encoding(provider, method)
     if "stream" in methods:
-        decoder = made.stream()
+        decoder = provider.stream()
         if not hasattr(decoder, "feed"):
-            yield f"{type(made).__name__}.stream must return a StreamDecoder, but it returned {type(decoder).__name__}"
+            function = f"{type(provider).__name__}.stream"
+            returned = type(decoder).__name__
+            yield f"{function} must return a StreamDecoder, but it returned {returned}"
             return
         yield from _faults_of_methods(decoder, _DECODER)
 
