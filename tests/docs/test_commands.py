@@ -21,8 +21,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.cli.arguments import RESERVED, Parser, parse_invocation
+from code_commit.cli.arguments import RESERVED, parse_invocation
 from code_commit.cli.host import CommandHost, command_parser
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
 from code_commit.cli.wire_examination import GENERATOR, faults_of_provider
-from code_commit.config.keys import address_of
+from code_commit.config.addresses import address_of
 from code_commit.config.loading import Settings
 from code_commit.models.listed_models import usable_models
 from code_commit.plugin_api import (

@@ -127,7 +127,9 @@ class RunLog:
         except OSError as error:
             self._files.close()
             raise NotReady(f"cannot write {self.folder / EVENTS}: {error.strerror}") from error
-        started = RunStarted(workflow, str(root), f"{LOGS}/{self.run}", token, pid=os.getpid())
+        started = RunStarted(
+            workflow, str(root), folder=f"{LOGS}/{self.run}", token=token, pid=os.getpid()
+        )
         self._append_event(
             replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit)
         )
@@ -198,10 +200,12 @@ class RunLog:
             kind, data = read()
             self._append(kind, data)
         except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
-            self._append_event(
-                PluginFailed(*self.sender.get(), stage="emit", error=describe(error))
-            )
+            self._append_event(self._failure_of_sender("emit", error))
         self._sinks.deliver()
+
+    def _failure_of_sender(self, stage: str, error: Exception) -> PluginFailed:
+        plugin, distribution = self.sender.get()
+        return PluginFailed(plugin, distribution, stage=stage, error=describe(error))
 
     def _append_event(self, event: Event) -> None:
         self._append(event.kind, data_of(event))
@@ -233,7 +237,9 @@ class RunLog:
             return
         self._reported_files.add(name)
         if self._has_ended:  # `run.finished` stays the last event
-            self.late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
+            self.late_failures.append(
+                PluginFailed(name, "code-commit", stage="log", error=describe(error))
+            )
         else:
             self._append_event(
                 MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning")
@@ -354,9 +360,7 @@ class RunLog:
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
-            self._append_event(
-                PluginFailed(*self.sender.get(), stage="result", error=describe(error))
-            )
+            self._append_event(self._failure_of_sender("result", error))
             self._append_event(end)
 
     def _report(self, failure: PluginFailed) -> None:

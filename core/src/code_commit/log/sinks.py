@@ -97,7 +97,11 @@ class Sinks:
             return str(error)
 
     def _fail(self, outlet: _Outlet, stage: str, error: str) -> None:
-        self._report(PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error))
+        self._report(
+            PluginFailed(
+                outlet.plugin, outlet.distribution, stage=f"log sink: {stage}", error=error
+            )
+        )
 
     def _run_safely(self, outlet: _Outlet, method: str) -> str:
         self._delivering.now = True

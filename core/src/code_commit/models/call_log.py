@@ -93,9 +93,16 @@ class CallLog:
         try:
             self._log.write(files.request, request_text(call.request))
             with self._log.nested():
-                of_call = (call.number, call.label, call.provider, call.model)
                 self._log.emit(
-                    CallStarted(*of_call, service.address, service.key_source, files.request)
+                    CallStarted(
+                        number=call.number,
+                        label=call.label,
+                        provider=call.provider,
+                        model=call.model,
+                        address=service.address,
+                        key_source=service.key_source,
+                        request=files.request,
+                    )
                 )
                 started, finished = time.monotonic(), None
                 try:
@@ -129,7 +136,7 @@ class CallLog:
         Keep what arrived of it.
         """
         self.running[call.number].begin_next_try()
-        self._log.emit(CallRetried(call.number, number, wait, reason))
+        self._log.emit(CallRetried(call.number, number, wait=wait, reason=reason))
 
     def _failed(
         self, call: ModelCall, error: BaseException, seconds: float, paid: CallFinished | None
@@ -159,9 +166,17 @@ class CallLog:
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         spent = reply.spent or [(Usage(0, 0), 0.0) if unsent else (Usage(), None)]
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        ended = (call.number, call.label, call.model, None, "", round(seconds, 3))
         return CallFinished(
-            *ended, **_sums(spent), response=reply.files.response, error=message, error_kind=kind
+            number=call.number,
+            label=call.label,
+            model=call.model,
+            finish=None,
+            finish_detail="",
+            seconds=round(seconds, 3),
+            response=reply.files.response,
+            error=message,
+            error_kind=kind,
+            **_sums(spent),
         )
 
     def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
@@ -188,17 +203,16 @@ class CallLog:
         spent = reply.spent or [
             (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
         ]
-        of_call, how = (
-            (call.number, call.label, completion.model),
-            (completion.finish.value, completion.finish_detail),
-        )
         return CallFinished(
-            *of_call,
-            *how,
-            round(took, 3),
-            **_sums(spent),
+            number=call.number,
+            label=call.label,
+            model=completion.model,
+            finish=completion.finish.value,
+            finish_detail=completion.finish_detail,
+            seconds=round(took, 3),
             response=reply.files.response,
             parts=parts,
+            **_sums(spent),
         )
 
 

@@ -160,8 +160,19 @@ class ChainedModel:
         stream = self.service.stream == "always" or (
             self.service.stream == "auto" and models.watched
         )
-        of_run = (services.root, math.inf, models.wait, models.log.warn)
-        return ModelCall(request, label, self.role, provider, self.name, number, *of_run, stream)
+        return ModelCall(
+            request=request,
+            label=label,
+            role=self.role,
+            provider=provider,
+            model=self.name,
+            number=number,
+            root=services.root,
+            deadline=math.inf,
+            wait=models.wait,
+            warn=models.log.warn,
+            stream=stream,
+        )
 
 
 def _require_request(request: object) -> None:

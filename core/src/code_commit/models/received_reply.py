@@ -67,7 +67,8 @@ class ReceivedReply:
         self._watched, self._shown = ThinkingFilter(), ThinkingFilter()
         self._decides = self._watch() if self._watch else None
         self._answers = len(self.spent)
-        self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
+        self._began = self._reported = 0.0
+        self._tokens = self._characters = 0
         self._kind = self._file = self._line = self._printed = self._half = ""
 
     def take(self, item: StreamEvent | Delta) -> None:
@@ -139,8 +140,15 @@ class ReceivedReply:
         printing = self._print is not None and bool(text or is_text)  # text may have been held back
         if not printing:  # end the line of the words before the status line comes back
             self._print_piece(piece)
-        so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
-        event = CallProgress(*so_far, is_thinking, self._file or None, printing)
+        event = CallProgress(
+            number=self._number,
+            tokens=self._tokens,
+            characters=self._characters,
+            seconds=round(now - self._began, 3),
+            thinking=is_thinking,
+            file=self._file or None,
+            printed=printing,
+        )
         is_due = now - self._reported >= _EVENT_SECONDS
         self._reported = now if is_due else self._reported
         (self._log.emit if is_due else self._log.show)(event)

@@ -6,11 +6,12 @@ import inspect
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.config.keys import KeyStore, address_of
+from code_commit.config.addresses import address_of
+from code_commit.config.keys import KeyStore
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
@@ -113,17 +114,20 @@ def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> Res
     if ("model", name) not in registry.denied:
         provider, _, model = name.partition("/")
         if model and provider in registry.providers:
-            return ResolvedModel(*registry.providers[provider], model)
+            plugin, definition = registry.providers[provider]
+            return ResolvedModel(plugin, definition, model)
         provider, _, config = name.partition(".")
         if provider in registry.providers and not unresolved(name, configs):
-            return ResolvedModel(*registry.providers[provider], None, config)
+            plugin, definition = registry.providers[provider]
+            return ResolvedModel(plugin, definition, model=None, config=config)
         listing = [
-            each
-            for each, models in listed_models().items()
-            if name in models and each in registry.providers
+            provider
+            for provider, models in listed_models().items()
+            if name in models and provider in registry.providers
         ]
         if len(listing) == 1:
-            return ResolvedModel(*registry.providers[listing[0]], name)
+            plugin, definition = registry.providers[listing[0]]
+            return ResolvedModel(plugin, definition, name)
     raise registry.missing("model", name)
 
 
@@ -164,29 +168,48 @@ class Services:
 
     def connected(self, resolved: ResolvedModel) -> Service:
         """Return a new service for a model. Raises as `of`."""
-        definition, distribution = resolved.provider, resolved.plugin.distribution
+        definition = resolved.provider
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        options = (
-            token,
-            getattr(config, "max_tokens", None),
-            table.get("stream", self.settings.stream),
+        is_wire = hasattr(built, "encode")
+        model = getattr(built, "model", None)
+        if is_wire or not isinstance(model, str):
+            model = config.model
+        service = Service(
+            provider=built,
+            definition=definition,
+            distribution=resolved.plugin.distribution,
+            model=model,
+            token=token,
+            max_tokens=getattr(config, "max_tokens", None),
+            stream=table.get("stream", self.settings.stream),
         )
-        if hasattr(built, "encode"):
-            address = address_of(definition, resolved.config, table, self.environ).url
-            key = self.keys.key_for(definition, resolved.config, table)
-            value, source = (key.value, key.source) if key else (None, NO_KEY)
-            timeouts = (self.settings.http.timeout_seconds, self.settings.http.stall_seconds)
-            endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
-            provider = HttpProvider(definition, endpoint, built)
-            price = getattr(built, "cache_write_price", None)
-            return Service(
-                provider, definition, distribution, config.model, *options, address, source, price
+        if is_wire:
+            endpoint = self._endpoint(definition, resolved.config, table)
+            return replace(
+                service,
+                provider=HttpProvider(definition, endpoint, built),
+                address=endpoint.base_url,
+                key_source=endpoint.key_source,
+                write_price=getattr(built, "cache_write_price", None),
             )
         _require_no_address(definition, table, _section_name(resolved))
-        exact = getattr(built, "model", None)
-        model = exact if isinstance(exact, str) else config.model
-        return Service(built, definition, distribution, model, *options)
+        return service
+
+    def _endpoint(
+        self, definition: ProviderDefinition, config: str, table: Mapping[str, Any]
+    ) -> Endpoint:
+        """Return the address and the key of a provider's config. Raises as `of`."""
+        address = address_of(definition, config, table, self.environ)
+        key = self.keys.key_for(definition, config, table)
+        return Endpoint(
+            address.url,
+            key=key.value if key else None,
+            key_source=key.source if key else NO_KEY,
+            read_timeout=self.settings.http.timeout_seconds,
+            stall_timeout=self.settings.http.stall_seconds,
+            redactor=self.redactor,
+        )
 
 
 def make_provider(

@@ -299,7 +299,7 @@ class ProjectRun:
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))
             yield
-            self.emit(events.ChangesApplied(written, deleted, self._keep_diff(name, diff)))
+            self.emit(events.ChangesApplied(written, deleted, diff=self._keep_diff(name, diff)))
             self.changes.add(changes)
             for text in self.workspace.executed(written):
                 self.log.add_warning(text)
@@ -348,7 +348,7 @@ class ProjectRun:
         # The integrity check of an unisolated process covers the host's own state: nothing else may
         # write it meanwhile.
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
-            self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
+            self.emit(events.ProcessStarted(tuple(argv), sandbox, log=log.name))
             started = time.monotonic()
             self.changes.running.add(log.name)
             try:
@@ -363,17 +363,21 @@ class ProjectRun:
                 self.changes.note_process()
                 self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
-            finished = events.ProcessFinished(
-                argv=tuple(argv),
-                exit_code=result.exit_code,
-                seconds=seconds,
-                timed_out=result.timed_out,
-                tampered=result.tampered,
-                log=log.name,
-                last_lines="" if result.passed or not is_build(argv) else result.last_lines(),
-                ending=result.ending,
+            last_lines = ""
+            if is_build(argv) and not result.passed:
+                last_lines = result.last_lines()
+            self.emit(
+                events.ProcessFinished(
+                    argv=tuple(argv),
+                    exit_code=result.exit_code,
+                    seconds=seconds,
+                    timed_out=result.timed_out,
+                    tampered=result.tampered,
+                    log=log.name,
+                    last_lines=last_lines,
+                    ending=result.ending,
+                )
             )
-            self.emit(finished)
             if result.advice:
                 self.log.add_warning(result.advice)
         if self.writes:

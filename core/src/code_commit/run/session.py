@@ -278,7 +278,9 @@ def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str,
         # A plugin that did not load declares no variable of its key: redact whatever looks like
         # one.
         error = Redactor(likely_keys(environ)).text(failure.error)
-        log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
+        log.emit(
+            PluginFailed(failure.plugin, failure.distribution, stage=failure.stage, error=error)
+        )
 
     plugin_host.on_failure = report
     for failure in plugin_host.failures:

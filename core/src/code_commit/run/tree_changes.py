@@ -160,7 +160,9 @@ class TreeChanges:
                 put_back = self.put_back("restore")
                 self._wrote = False
                 self._log.emit(
-                    ChangesUndone(put_back.paths, reason, put_back.edited, put_back.unclaimed)
+                    ChangesUndone(
+                        put_back.paths, reason, edited=put_back.edited, unclaimed=put_back.unclaimed
+                    )
                 )
                 self.report(put_back)
 
