@@ -80,13 +80,15 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     try:
         return choice, find_model(choice.name, registry, settings.providers)
     except UsageError as error:
-        services = [
-            each for _, each in registry.providers.values() if each.models and not each.free
+        providers = [
+            provider
+            for _, provider in registry.providers.values()
+            if provider.models and not provider.free
         ]
-        if choice.reason == "model, default" and len(services) == 1:
-            choice = ModelChoice(
-                next(iter(services[0].models)), f"the first model of {services[0].name}"
-            )
+        if choice.reason == "model, default" and len(providers) == 1:
+            [provider] = providers
+            first_model = next(iter(provider.models))
+            choice = ModelChoice(first_model, f"the first model of {provider.name}")
             return choice, find_model(choice.name, registry, settings.providers)
         if "[providers]" not in choice.reason:
             raise
@@ -96,8 +98,10 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
 
 
 def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
-    """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config
-    `provider.name`, or a model that one service listed. `configs` is the table `[providers]`.
+    """Return what `name` stands for.
+
+    It is a model id or alias, `provider/any-id`, a named config `provider.name`, or a model that
+    one service listed. `configs` is the table `[providers]`.
 
     Raises:
         UsageError: the name is unknown. The error names similar models, installed providers, and
@@ -171,10 +175,12 @@ class Services:
         definition = resolved.provider
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        is_wire = hasattr(built, "encode")
-        model = getattr(built, "model", None)
-        if is_wire or not isinstance(model, str):
-            model = config.model
+        model = config.model
+        if not hasattr(built, "encode"):  # it is a whole provider
+            _require_no_address(definition, table, _section_name(resolved))
+            own_model = getattr(built, "model", None)
+            if isinstance(own_model, str):
+                model = own_model
         service = Service(
             provider=built,
             definition=definition,
@@ -184,30 +190,27 @@ class Services:
             max_tokens=getattr(config, "max_tokens", None),
             stream=table.get("stream", self.settings.stream),
         )
-        if is_wire:
-            endpoint = self._endpoint(definition, resolved.config, table)
-            return replace(
-                service,
-                provider=HttpProvider(definition, endpoint, built),
-                address=endpoint.base_url,
-                key_source=endpoint.key_source,
-                write_price=getattr(built, "cache_write_price", None),
-            )
-        _require_no_address(definition, table, _section_name(resolved))
-        return service
+        if not hasattr(built, "encode"):
+            return service
+        endpoint = self._endpoint(resolved, table)
+        return replace(
+            service,
+            provider=HttpProvider(definition, endpoint, built),
+            address=endpoint.base_url,
+            key_source=endpoint.key_source,
+            write_price=getattr(built, "cache_write_price", None),
+        )
 
-    def _endpoint(
-        self, definition: ProviderDefinition, config: str, table: Mapping[str, Any]
-    ) -> Endpoint:
-        """Return the address and the key of a provider's config. Raises as `of`."""
-        address = address_of(definition, config, table, self.environ)
-        key = self.keys.key_for(definition, config, table)
+    def _endpoint(self, resolved: ResolvedModel, table: Mapping[str, Any]) -> Endpoint:
+        """Return the address of a model, with its key."""
+        key = self.keys.key_for(resolved.provider, resolved.config, table)
+        http = self.settings.http
         return Endpoint(
-            address.url,
+            base_url=address_of(resolved.provider, resolved.config, table, self.environ).url,
             key=key.value if key else None,
             key_source=key.source if key else NO_KEY,
-            read_timeout=self.settings.http.timeout_seconds,
-            stall_timeout=self.settings.http.stall_seconds,
+            read_timeout=http.timeout_seconds,
+            stall_timeout=http.stall_seconds,
             redactor=self.redactor,
         )
 
@@ -215,8 +218,9 @@ class Services:
 def make_provider(
     resolved: ResolvedModel, settings: Settings, root: Path, environ: Mapping[str, str]
 ) -> tuple[Any, Any, str | None]:
-    """Return the validated config, the provider or wire made from it, and the token of the run that
-    it replays.
+    """Return the validated config of a model, its provider or wire, and a token.
+
+    The token is that of the run that it replays, or None.
 
     Raises:
         NotReady: the config is wrong, or the plugin is broken.
@@ -225,10 +229,8 @@ def make_provider(
 
     definition = resolved.provider
     table = settings.connection(definition.name, resolved.config)
-    where, origin = (
-        _section_name(resolved),
-        settings.origins("providers", definition.name, resolved.config),
-    )
+    where = _section_name(resolved)
+    origin = settings.origins("providers", definition.name, resolved.config)
     validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, where, origin)
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
@@ -241,16 +243,14 @@ def make_provider(
             import_object(definition.config), section, where, origin, HOST_FIELDS | KEY_FIELDS
         )
         factory = import_object(definition.factory)
-        given: dict[str, Any] = {"root": root}
+        arguments: dict[str, Any] = {"root": root}
         with suppress(NotReady):  # a wrong address is reported where it is used
-            given["own_address"] = address_of(definition, resolved.config, table, environ).own
-        taken = given.keys() & inspect.signature(factory).parameters.keys()
-        built = require_sync(factory(config, **{name: given[name] for name in taken}))
-        token = (
-            import_object(definition.run_token)(config.model, root)
-            if definition.run_token
-            else None
-        )
+            arguments["own_address"] = address_of(definition, resolved.config, table, environ).own
+        names = arguments.keys() & inspect.signature(factory).parameters.keys()
+        built = require_sync(factory(config, **{name: arguments[name] for name in names}))
+        token = None
+        if definition.run_token:
+            token = import_object(definition.run_token)(config.model, root)
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
