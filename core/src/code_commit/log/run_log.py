@@ -127,14 +127,20 @@ class RunLog:
         except OSError as error:
             self._files.close()
             raise NotReady(f"cannot write {self.folder / EVENTS}: {error.strerror}") from error
-        started = RunStarted(
-            workflow, str(root), folder=f"{LOGS}/{self.run}", token=token, pid=os.getpid()
-        )
         self._append_event(
-            replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit)
+            RunStarted(
+                workflow=workflow,
+                root=str(root),
+                folder=f"{LOGS}/{self.run}",
+                token=token,
+                pid=os.getpid(),
+                versions=dict(versions or {}),
+                argv=tuple(argv),
+                commit=commit,
+            )
         )
 
-    # --- events ---------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
         """Log an event and pass it to the sinks.
@@ -151,16 +157,24 @@ class RunLog:
         self.emit(MessageLogged(text, level="warning"))
 
     def show(self, event: Event) -> None:
-        """Pass an event without keys to the sinks that show what happens now, without logging it."""
-        self._sinks.put(
-            Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True
+        """Pass an event without keys to the sinks that show what happens now; do not log it."""
+        record = Record(
+            seq=0,
+            time=self._clock(),
+            run=self.run,
+            span=0,
+            parent=None,
+            kind=event.kind,
+            data=data_of(event),
         )
+        self._sinks.put(record, live=True)
         self._sinks.deliver()
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
-        """Nest the events of the block between `<kind>.started`, with `data`, and
-        `<kind>.finished`.
+        """Nest the events of the block between `<kind>.started` and `<kind>.finished`.
+
+        The first one has `data`.
         """
         with self.nested():
             started = self._clock()
@@ -245,7 +259,7 @@ class RunLog:
                 MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning")
             )
 
-    # --- files ----------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------
 
     def call_files(self, number: int | None, label: str) -> CallFiles:
         """Reserve the names of the files of a call; a label used before gets `-2`.
@@ -272,9 +286,8 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._write_file(
-            name, self._redacted(content), self._files.replace if replaces else self._files.write
-        )
+        put = self._files.replace if replaces else self._files.write
+        return self._write_file(name, self._redacted(content), put)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
@@ -322,7 +335,7 @@ class RunLog:
             ) from error
         return self.folder / name
 
-    # --- sinks and the end ----------------------------------------------------------------------------------------
+    # --- sinks and the end ------------------------------------------------------------------
 
     def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
         """Add a sink, which receives all records of this run from the first one."""

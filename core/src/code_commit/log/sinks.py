@@ -17,7 +17,8 @@ from code_commit.plugin_api.host import HOST
 from code_commit.threads import Worker
 from code_commit_workspace import describe, require_sync, traceback_of
 
-_RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
+_RECEIVE_SECONDS = 15.0  # for one call of a plugin's sink
+_CLOSE_SECONDS = 90.0
 _BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
 
 
