@@ -37,9 +37,10 @@ _TRIED, _TRIED_AGAIN = 8, 32
 class EventRedactor:
     """Redacts JSON texts, called events.
 
-    No key can be put together from the strings in several of them. It joins the strings of the same member name, and the texts that `add_text` groups. An event
-    that holds a piece of a key becomes a JSON string with the mark of the key. An event that may
-    hold one is held back until that is decided.
+    No key can be put together from the strings in several of them. It joins the strings of the same
+    member name, and the texts that `add_text` groups. An event that holds a piece of a key becomes
+    a JSON string with the mark of the key. An event that may hold one is held back until that is
+    decided.
     """
 
     def __init__(self, redactor: Redactor) -> None:

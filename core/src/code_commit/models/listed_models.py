@@ -24,7 +24,8 @@ _LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
 def listed_models() -> dict[str, dict[str, int]]:
     """Return the models that services listed when they were last asked.
 
-    They are sorted by provider, each with its window or 0. A file that is missing or broken lists none: anything may have written it.
+    They are sorted by provider, each with its window or 0. A file that is missing or broken lists
+    none: anything may have written it.
     """
     listed: Any = {}
     with suppress(NotReady, ValueError, RecursionError):
@@ -76,7 +77,8 @@ def window_of(
 ) -> int | None:
     """Return the most tokens that a model reads, or None if nobody says.
 
-    Its plugin says it, or its service. `listed` is what `listed_models` returns; without, it is read if it is needed.
+    Its plugin says it, or its service. `listed` is what `listed_models` returns; without, it is
+    read if it is needed.
     """
     if window := usable_models({model: definition.windows.get(model)}).get(model):
         return window

@@ -26,7 +26,8 @@ def provider_error(
 ) -> ProviderError:
     """Return `error` with the name and address of the service, without the key.
 
-    It gets the service's `Retry-After` and its reply, too. Only a bug of the wire becomes the cause of the result: other exceptions may quote the key.
+    It gets the service's `Retry-After` and its reply, too. Only a bug of the wire becomes the cause
+    of the result: other exceptions may quote the key.
 
     Raises:
         Exception: `error` itself, if it is a bug elsewhere.
@@ -93,8 +94,9 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds a service asks to wait, or None.
 
-    It says so by `Retry-After-Ms`, or by `Retry-After` in seconds or as a date. Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is
-    compared with the service's own `Date`, so that a wrong clock on this machine does no harm.
+    It says so by `Retry-After-Ms`, or by `Retry-After` in seconds or as a date. Anything else, or a
+    negative number, is None. Names in `headers` are in lower case. A date is compared with the
+    service's own `Date`, so that a wrong clock on this machine does no harm.
     """
     milliseconds = _duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
