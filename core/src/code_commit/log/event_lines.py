@@ -10,7 +10,7 @@ from typing import Any
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
 from code_commit.plugin_api.run_files import LOGS
-from code_commit_workspace.words import count_of, join_paths
+from code_commit_workspace.words import count_of, join_paths, shorten
 
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
@@ -164,9 +164,7 @@ def _process(data: Mapping[str, Any]) -> str:
     if is_build(data.get("argv")):
         return "build"
     command = shlex.join(str(word) for word in data.get("argv") or ())
-    if len(command) > _SHOWN_COMMAND:
-        command = command[: _SHOWN_COMMAND - 3] + "..."
-    return command
+    return shorten(command, _SHOWN_COMMAND)
 
 
 def _state_entered(data: Mapping[str, Any]) -> Sequence[Line]:

@@ -246,6 +246,4 @@ def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     words = " ".join(redactor.text(visible_text(completion.text)).split())
     if not words:
         return f"{completion.model} refused {call}"
-    if len(words) > _QUOTED:
-        words = words[:_QUOTED] + "…"
-    return f'{completion.model} refused {call}: "{words}"'
+    return f'{completion.model} refused {call}: "{shorten(words, _QUOTED)}"'

@@ -17,6 +17,7 @@ from code_commit_workspace.words import count_of
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
+_MINUTE = 60  # seconds
 _DIRECTIONS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
 _OF_END = ("outcome", "exit_code", "summary", "data")
