@@ -42,7 +42,7 @@ _PUBLIC = {
     "interruption": ("call_on_interruption", "uninterrupted"),
     "process.own_python": ("isolated_python", "python_command", "python_environment"),
     "process.parent_death": ("signalled_at_our_end",),
-    "git.private_folder": ("check_private_folder", "require_gitignore_line"),
+    "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
     "process.terminal_text": ("as_on_terminal",),

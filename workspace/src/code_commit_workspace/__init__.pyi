@@ -34,9 +34,9 @@ from .git.committing import overlooked_by_git as overlooked_by_git
 from .git.committing import require_settled as require_settled
 from .git.committing import skipped_by_commit as skipped_by_commit
 from .git.committing import unknown_author as unknown_author
-from .git.private_folder import check_private_folder as check_private_folder
-from .git.private_folder import require_gitignore_line as require_gitignore_line
 from .git.reading import may_write_files as may_write_files
+from .guard.private_folder import check_private_folder as check_private_folder
+from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .keys.redaction import RedactingStream as RedactingStream

@@ -42,7 +42,7 @@ from code_commit_workspace.transaction.recover import recover
 # Imported on first use: a command that only reads starts no process and checks no changes.
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint import Checkpoints
-    from code_commit_workspace.guard import Guard, VisibleTree
+    from code_commit_workspace.guard.guard import Guard, VisibleTree
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
@@ -437,7 +437,7 @@ class Workspace:
 
     @cached_property
     def _guard(self) -> Guard:
-        from code_commit_workspace.guard import Guard
+        from code_commit_workspace.guard.guard import Guard
 
         private = Protected(
             self.private_folder, f"anything in the {self.private_folder} folder", readable=False

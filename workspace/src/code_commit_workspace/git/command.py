@@ -12,6 +12,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import lexists
+from code_commit_workspace.files.programs import require_program, trusted_path
 from code_commit_workspace.git.config_file import Entry, parse_config
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import (
@@ -31,7 +32,6 @@ from code_commit_workspace.git.process import (
 )
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
-from code_commit_workspace.process.programs import require_program, trusted_path
 
 # Where git finds programs and the user's configuration, how far it searches for a repository, and
 # who commits.
