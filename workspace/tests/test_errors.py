@@ -8,7 +8,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from code_commit_workspace import require_sync
-from code_commit_workspace.errors import NotReady, closest, describe, did_you_mean, no_room
+from code_commit_workspace.errors import NotReady, no_room
+from code_commit_workspace.words import (
+    closest,
+    describe,
+    did_you_mean,
+)
 
 
 class _Broken(Exception):  # noqa: N818 - a plugin's own

@@ -21,11 +21,6 @@ _PUBLIC = {
         "CodeCommitError",
         "Interrupted",
         "NotReady",
-        "closest",
-        "describe",
-        "did_you_mean",
-        "no_room",
-        "traceback_of",
     ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": (

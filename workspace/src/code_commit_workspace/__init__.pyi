@@ -5,11 +5,6 @@ from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
-from .errors import closest as closest
-from .errors import describe as describe
-from .errors import did_you_mean as did_you_mean
-from .errors import no_room as no_room
-from .errors import traceback_of as traceback_of
 from .files.project_text import decode_text as decode_text
 from .files.project_text import read_text as read_text
 from .files.project_tree import ProjectTree as ProjectTree

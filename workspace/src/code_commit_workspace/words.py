@@ -1,4 +1,4 @@
-"""Words for people: numbers, paths, and text that a terminal shows safely."""
+"""Words for people: numbers, paths, errors, misspelled names, and text that a terminal shows safely."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
+
+from code_commit_workspace.errors import CodeCommitError
 
 # Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
 # U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
@@ -50,6 +52,47 @@ def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
         yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
+
+
+def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
+    """Return the type and message of an error on one line, even if its `__str__` fails.
+
+    Cut the message to `longest` characters. `with_hint` adds the hint of a `CodeCommitError`.
+    """
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
+        words = ""
+    if longest is not None and len(words) > longest:
+        words = words[:longest] + "…"
+    if with_hint and isinstance(error, CodeCommitError) and error.hint:
+        words += f" (hint: {error.hint})"
+    name = type(error).__name__
+    return f"{name}: {words}" if words else name
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of an error, as Python prints it."""
+    from traceback import format_exception  # slow to import
+
+    return "".join(format_exception(error))
+
+
+def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1),
+    or None.
+    """
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, 1, similarity)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""
 
 
 @cache

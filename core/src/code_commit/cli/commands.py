@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
-from code_commit_workspace import describe
-from code_commit_workspace.words import count_of
+from code_commit_workspace.words import count_of, describe
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings

@@ -31,8 +31,13 @@ from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
-from code_commit_workspace import Git, Workspace, check_private_folder, describe, require_sync
-from code_commit_workspace.words import count_of
+from code_commit_workspace import (
+    Git,
+    Workspace,
+    check_private_folder,
+    require_sync,
+)
+from code_commit_workspace.words import count_of, describe
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "

@@ -22,7 +22,8 @@ from code_commit.plugins.code import collect_objects, import_code, naming, notin
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import did_you_mean, python_command, require_sync
+from code_commit_workspace import python_command, require_sync
+from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

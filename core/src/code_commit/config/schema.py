@@ -12,8 +12,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import CheckpointLimits, closest
+from code_commit_workspace import CheckpointLimits
 from code_commit_workspace.records import LEAST_FILE, LEAST_TOTAL
+from code_commit_workspace.words import closest
 
 
 def _not_a_switch(value: object) -> object:

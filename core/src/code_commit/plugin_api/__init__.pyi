@@ -123,9 +123,14 @@ from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
+from .words import closest as closest
 from .words import count_of as count_of
+from .words import describe as describe
+from .words import did_you_mean as did_you_mean
 from .words import join_paths as join_paths
+from .words import no_room as no_room
 from .words import printable as printable
+from .words import traceback_of as traceback_of
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

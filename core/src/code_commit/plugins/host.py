@@ -23,7 +23,12 @@ from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.terminal.streams import stdout_aside
-from code_commit_workspace import describe, did_you_mean, require_sync, signaled, traceback_of
+from code_commit_workspace import require_sync, signaled
+from code_commit_workspace.words import (
+    describe,
+    did_you_mean,
+    traceback_of,
+)
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
