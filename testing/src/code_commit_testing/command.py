@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from code_commit.plugin_api import python_command
 from code_commit_testing.warm_start import ChildProcess, fastest_start
-from code_commit_workspace import python_command
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 

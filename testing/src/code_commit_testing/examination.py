@@ -33,6 +33,7 @@ from code_commit.plugin_api import (
     UsageError,
     WorkflowDefinition,
     describe,
+    require_sync,
 )
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
@@ -40,7 +41,6 @@ from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, Plugi
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
 from code_commit_testing.wire_examination import GENERATOR, faults_of_provider
-from code_commit_workspace import require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from code_commit.plugin_api import isolated_python
 from code_commit_testing import warm_client
 from code_commit_testing.warm_start import WarmServer, shared_server
-from code_commit_workspace import isolated_python
 
 _SCRIPT = """\
 #!/bin/sh

@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from code_commit_workspace import python_command
+from code_commit.plugin_api import python_command
 
 # What the interpreter reads at its start, and only then.
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")

@@ -6,13 +6,9 @@ from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
 from .files.project_text import decode_text as decode_text
-from .files.project_text import read_text as read_text
 from .files.project_tree import ProjectTree as ProjectTree
 from .files.project_tree import normalise_path as normalise_path
 from .files.project_tree import open_regular as open_regular
-from .files.small_file import is_locked as is_locked
-from .files.small_file import parse_toml as parse_toml
-from .files.small_file import read_anywhere as read_anywhere
 from .files.small_file import read_in_project as read_in_project
 from .files.small_file import require_no_link_out as require_no_link_out
 from .files.tree_removal import remove_tree as remove_tree
@@ -34,17 +30,8 @@ from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
-from .keys.redaction import RedactingStream as RedactingStream
 from .keys.redaction import Redactor as Redactor
-from .keys.redaction import hide_parts as hide_parts
-from .keys.redaction import likely_keys as likely_keys
-from .keys.redaction import parse_key as parse_key
 from .process.launch import Process as Process
-from .process.own_python import isolated_python as isolated_python
-from .process.own_python import python_command as python_command
-from .process.own_python import python_environment as python_environment
-from .process.parent_death import signalled_at_our_end as signalled_at_our_end
-from .process.proxy_variables import proxy_passwords as proxy_passwords
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
 from .records import Change as Change
@@ -58,7 +45,6 @@ from .records import Tree as Tree
 from .signals import forget_partial_imports as forget_partial_imports
 from .signals import raise_on_signals as raise_on_signals
 from .signals import signaled as signaled
-from .sync_result import require_sync as require_sync
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -26,6 +26,7 @@ from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinit
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
@@ -35,7 +36,6 @@ from code_commit_workspace import (
     Git,
     Workspace,
     check_private_folder,
-    require_sync,
 )
 from code_commit_workspace.words import count_of, describe
 

@@ -17,12 +17,13 @@ from code_commit.cli.arguments import BUILTIN, Parser, load_registry, parse_invo
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.own_python import python_command
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import python_command, require_sync
 from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:

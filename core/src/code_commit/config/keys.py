@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from code_commit.config.proxy import is_this_machine
+from code_commit.config.key_text import parse_key
+from code_commit.config.proxy import is_this_machine, proxy_passwords
 from code_commit.config.sources import (
     KEY_FIELDS,
     PROJECT_FILE,
@@ -25,13 +26,11 @@ from code_commit.config.sources import (
     sources,
     user_file,
 )
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
     ProjectTree,
-    parse_key,
-    proxy_passwords,
-    read_anywhere,
     read_in_project,
     replaceable_places,
     require_gitignore_line,
@@ -182,7 +181,7 @@ class KeyStore:
         if name[2] == "api_key":
             return FoundKey(parse_key(value, where), where)
         path = self._checked_key_path(source.folder, value, where)
-        content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
+        content = read_user_file(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
             raise NotReady(
                 f"{where}: there is no file {path}", hint="write the key to it, on one line"

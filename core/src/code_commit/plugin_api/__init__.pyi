@@ -60,6 +60,12 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .own_python import isolated_python as isolated_python
+from .own_python import python_command as python_command
+from .own_python import python_environment as python_environment
+from .parent_death import signalled_at_our_end as signalled_at_our_end
+from .project_text import decode_text as decode_text
+from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
@@ -108,9 +114,7 @@ from .run import RunSummary as RunSummary
 from .run import Tree as Tree
 from .run import Trial as Trial
 from .run import Worker as Worker
-from .run import decode_text as decode_text
 from .run import protected_list as protected_list
-from .run import read_text as read_text
 from .run import run_concurrently as run_concurrently
 from .run_files import LARGEST_DIFF as LARGEST_DIFF
 from .run_files import find_run as find_run
@@ -121,6 +125,7 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
+from .sync_result import require_sync as require_sync
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
 from .words import closest as closest

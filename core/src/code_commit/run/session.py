@@ -272,12 +272,14 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
 
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
-    from code_commit_workspace import Redactor, likely_keys
+    from code_commit_workspace import Redactor
 
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: redact whatever looks like
         # one.
-        error = Redactor(likely_keys(environ)).text(failure.error)
+        redactor = Redactor()
+        redactor.add_likely(environ)
+        error = redactor.text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 
     plugin_host.on_failure = report

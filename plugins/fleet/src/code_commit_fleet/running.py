@@ -35,7 +35,6 @@ from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
 from code_commit_workspace import (
     Redactor,
-    likely_keys,
     remove_tree,
 )
 
@@ -83,7 +82,8 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
     except CodeCommitError as error:
         if not arguments.json:
             raise
-        redactor = Redactor(likely_keys(host.environ))
+        redactor = Redactor()
+        redactor.add_likely(host.environ)
         code, summary, hint = (
             exit_code_of(error),
             redactor.text(error.message),

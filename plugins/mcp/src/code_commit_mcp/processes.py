@@ -15,8 +15,9 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from code_commit.plugin_api import ExitCode, describe
-from code_commit_workspace import (
+from code_commit.plugin_api import (
+    ExitCode,
+    describe,
     python_command,
     python_environment,
     signalled_at_our_end,

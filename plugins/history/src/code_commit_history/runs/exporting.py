@@ -20,11 +20,12 @@ from code_commit.plugin_api import (
     describe,
     find_run,
     read_records,
+    require_sync,
     run_folders,
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import Checkpoints, require_sync
+from code_commit_workspace import Checkpoints
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

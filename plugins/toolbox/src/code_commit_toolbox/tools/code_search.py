@@ -10,11 +10,11 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run
+from code_commit.plugin_api import Json, Run, python_command, python_environment
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import normalise_path, python_command, python_environment
+from code_commit_workspace import normalise_path
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
