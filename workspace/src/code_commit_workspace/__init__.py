@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints", "Writers"),
+    "checkpoint.restore": ("PutBack",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
@@ -23,22 +24,14 @@ _PUBLIC = {
         "NotReady",
     ),
     "git": ("Git", "GitError", "NoRepository"),
-    "git.committing": (
-        "GitCommand",
-        "StatusEntry",
-        "find_in_repository",
-        "git_status",
-        "overlooked_by_git",
-        "require_settled",
-        "skipped_by_commit",
-        "unknown_author",
-    ),
-    "git.reading": ("may_write_files",),
+    "git.committing": ("NextCommit", "StatusEntry"),
     "interruption": ("call_on_interruption", "uninterrupted"),
     "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
+    "opening": ("Repository",),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
     "process.terminal_text": ("as_on_terminal",),
+    "files.programs": ("find_program",),
     "files.project_text": ("decode_text",),
     "files.project_tree": ("ProjectTree", "normalise_path", "open_regular"),
     "records": (
@@ -53,10 +46,7 @@ _PUBLIC = {
     ),
     "keys.redaction": ("Redactor",),
     "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
-    "files.small_file": (
-        "read_in_project",
-        "require_no_link_out",
-    ),
+    "files.small_file": ("read_in_project", "require_no_link_out"),
     "files.tree_removal": ("remove_tree",),
     "files.way_of_path": ("replaceable_places",),
     "files.whole_file": ("replace_file",),

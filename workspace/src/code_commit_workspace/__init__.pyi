@@ -1,10 +1,12 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
 from .checkpoint import Writers as Writers
+from .checkpoint.restore import PutBack as PutBack
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
+from .files.programs import find_program as find_program
 from .files.project_text import decode_text as decode_text
 from .files.project_tree import ProjectTree as ProjectTree
 from .files.project_tree import normalise_path as normalise_path
@@ -17,20 +19,14 @@ from .files.whole_file import replace_file as replace_file
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository
-from .git.committing import GitCommand as GitCommand
+from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
-from .git.committing import find_in_repository as find_in_repository
-from .git.committing import git_status as git_status
-from .git.committing import overlooked_by_git as overlooked_by_git
-from .git.committing import require_settled as require_settled
-from .git.committing import skipped_by_commit as skipped_by_commit
-from .git.committing import unknown_author as unknown_author
-from .git.reading import may_write_files as may_write_files
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .keys.redaction import Redactor as Redactor
+from .opening import Repository as Repository
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal

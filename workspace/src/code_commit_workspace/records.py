@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from code_commit_workspace.files.project_tree import normalise_path
 
@@ -173,16 +173,17 @@ class SandboxSettings:
     log_limit: int = 64 * 1024 * 1024
 
 
-LEAST_FILE, LEAST_TOTAL = 1024 * 1024, 64 * 1024 * 1024  # what every `CheckpointLimits` allows
-
-
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
     """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does
     not have.
 
-    Sparse files count as if they had no holes.
+    Sparse files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`:
+    files within these are saved without a look at the limits.
     """
+
+    LEAST_FILE: ClassVar[int] = 1024 * 1024
+    LEAST_TOTAL: ClassVar[int] = 64 * 1024 * 1024
 
     max_file: int = 256 * 1024 * 1024
     max_total: int = 4 * 1024 * 1024 * 1024

@@ -29,7 +29,7 @@ from code_commit_workspace.opening import (
     recover_for_reading,
     require_open_files,
 )
-from code_commit_workspace.records import LEAST_FILE, CheckpointLimits, Protected, SandboxSettings
+from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
 from code_commit_workspace.transaction.home import (
     PRIVATE_FOLDER,
     STATE_FOLDER,
@@ -454,7 +454,7 @@ class Workspace:
     def _is_too_large(self, path: str, size: int) -> bool:
         if "checkpoints" in self.__dict__ and self.checkpoints.is_left_out(path):
             return True
-        return size > LEAST_FILE and size > self.checkpoint_limits().max_file
+        return size > CheckpointLimits.LEAST_FILE and size > self.checkpoint_limits().max_file
 
     def _place_hiding(self, path: str) -> str:
         return self._runner.place_hiding(path)  # a build that bash runs needs no runner here

@@ -18,15 +18,7 @@ from code_commit_planner.staged_by_others import (
     read_staging,
 )
 from code_commit_planner.staging import Selection, select
-from code_commit_workspace import (
-    StatusEntry,
-    find_in_repository,
-    git_status,
-    overlooked_by_git,
-    require_settled,
-    skipped_by_commit,
-    unknown_author,
-)
+from code_commit_workspace import NextCommit, StatusEntry
 
 _COMMIT = (
     "-c",
@@ -56,7 +48,8 @@ class Repository:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        self._folder, self.prefix = find_in_repository(run.git, run.root, self.top, hooks=hooks)
+        self._next = NextCommit(self._git, run.root, self.top, hooks=hooks)
+        self.prefix = self._next.prefix
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None when HEAD is detached."""
@@ -89,7 +82,7 @@ class Repository:
 
     def unknown_author(self) -> str | None:
         """Return why git knows no author name or address, so that it cannot commit; else None."""
-        return unknown_author(self._git)
+        return self._next.unknown_author()
 
     def require_settled(self) -> None:
         """Check that no other operation would end with the next commit.
@@ -97,7 +90,7 @@ class Repository:
         Raises:
             NotReady: a merge, cherry-pick, revert or rebase is in progress.
         """
-        require_settled(self._folder, self.top)
+        self._next.require_settled()
 
     def dirty(self) -> list[StatusEntry]:
         """Return all untracked, uncommitted or changed files of the repository.
@@ -108,7 +101,7 @@ class Repository:
         with suppress(OSError):
             if self._run.tree.read(HISTORY, 1) == b"":
                 ignored.add(f"{self.prefix}{HISTORY}")
-        return [entry for entry in git_status(self._git) if entry.path not in ignored]
+        return [entry for entry in self._next.status() if entry.path not in ignored]
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""
@@ -161,7 +154,7 @@ class Repository:
         before = tuple(entry.path for entry in self._staged() if entry.path not in ours)
         kept = staging if again else Staging()
         contents = self._digests(before) | dict(kept.contents)
-        overlooked = self._digests(overlooked_by_git(self._git)) | dict(kept.overlooked)
+        overlooked = self._digests(self._next.overlooked()) | dict(kept.overlooked)
         # A sparse checkout lacks most.
         present = tuple((path, digest) for path, digest in overlooked.items() if digest)
         Staging(
@@ -177,7 +170,7 @@ class Repository:
         """
         head, staged = self.head(), self._staged()
         foreign = self._foreign(staged, head)
-        chosen = select(git_status(self._git), (entry.path for entry in foreign), self.prefix)
+        chosen = select(self._next.status(), (entry.path for entry in foreign), self.prefix)
         others = {entry.path for entry in foreign}
         before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
@@ -204,7 +197,7 @@ class Repository:
         """
         before = read_staging(self._run.state).overlooked
         changed = [path for path, digest in before if self._digest(path) != digest]
-        flags = overlooked_by_git(self._git) if changed else {}
+        flags = self._next.overlooked() if changed else {}
         return {path: flags[path] for path in changed if path in flags}
 
     def include(self, paths: Sequence[str]) -> None:
@@ -249,7 +242,7 @@ class Repository:
         """Return the signature and the hooks that the commit skips although the repository has
         them.
         """
-        return [] if self._hooks else skipped_by_commit(self._git)
+        return self._next.skipped()
 
     # --- committing -------------------------------------------------------------------------------------------------
 
@@ -293,7 +286,7 @@ class Repository:
     def stage_plan(self) -> None:
         """Stage the plan folder again, after the last lines of the history."""
         inside = f"{self.prefix}{FOLDER}/"
-        chosen = select(git_status(self._git), (), self.prefix)
+        chosen = select(self._next.status(), (), self.prefix)
         self._add([path for path in chosen.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
