@@ -124,16 +124,3 @@ def test_the_workspace_imports_nothing_of_the_host() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("\n", "")
-
-
-def test_the_stub_of_the_workspace_matches_its_names() -> None:
-    stub = tree_of(ROOT / "workspace/src/code_commit_workspace/__init__.pyi")
-    names = {
-        name.asname
-        for node in ast.walk(stub)
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-    }
-    import code_commit_workspace
-
-    assert names | {"__version__"} == set(code_commit_workspace.__all__)

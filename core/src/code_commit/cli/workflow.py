@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from code_commit.run.session import RunEnding, run_session
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import check_private_folder, uninterrupted
-from code_commit_workspace.files.path_kinds import is_folder
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -100,7 +100,7 @@ def plan_run(
             root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
         return None
-    if not is_folder(root):
+    if not isdir(root):  # noqa: PTH112 - it does not raise
         raise NotReady(f"there is no folder {root}")
     # Before any setting is read.
     check_private_folder(root, hint=INIT * ("init" in registry.commands))
@@ -183,7 +183,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
             f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}"
         )
     figures = [f"cost: {ending.cost}"] * bool(ending.cost)
-    if is_folder(ending.folder):
+    if isdir(ending.folder):  # noqa: PTH112 - it does not raise
         # A page, if a plugin writes one.
         log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")

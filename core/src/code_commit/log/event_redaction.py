@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 
-from code_commit_workspace.keys.key_search import KeySearch
-from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace import Redactor
 
 # An event that ends with this many characters of a key is held back; fewer reveal too little.
 _BEGINNING = 4
@@ -45,7 +44,8 @@ class EventRedactor:
     """
 
     def __init__(self, redactor: Redactor) -> None:
-        self._search = redactor.search
+        self._redactor = redactor
+        self._has_keys = redactor.has_keys
         self._count = 0
         self._pending: deque[bytes] = deque()  # the latest events, as lines
         self._size = 0  # bytes in `_pending`
@@ -65,7 +65,7 @@ class EventRedactor:
         self._count += 1
         line, pattern = data, self._pattern
         if pattern is not None and (text := pattern.string_of(data)) is not None:
-            if self._search is not None:
+            if self._has_keys:
                 for name, string in (
                     pattern.strings if self._alike < _REPEATED else pattern.differing
                 ):
@@ -102,9 +102,7 @@ class EventRedactor:
         parsed.
         """
         pattern = _Pattern.of(self._before, data)
-        if pattern and not (
-            self._search and self._search.finds(pattern.start + b" " + pattern.end)
-        ):
+        if pattern and not self._redactor.holds_key(pattern.start + b" " + pattern.end):
             self._pattern = pattern
 
     def add_text(self, channel: Hashable, text: str) -> None:
@@ -112,7 +110,7 @@ class EventRedactor:
         self._put((channel,), text)  # a tuple, so that it equals no member name
 
     def _put(self, channel: Hashable, text: str) -> None:
-        if self._search is not None:
+        if self._has_keys:
             found = self._channels.get(channel) or self._new_channel(channel)
             found.texts.append((self._count - 1, text))
 
@@ -123,10 +121,10 @@ class EventRedactor:
         None means that nothing follows.
         """
         first = self._count - len(self._pending)
-        if self._search is not None:
+        if self._has_keys:
             for channel in self._channels.values():
                 if channel.texts or before is None:
-                    self._hidden |= channel.search(self._search, first, is_last=before is None)
+                    self._hidden |= channel.search(self._redactor, first, is_last=before is None)
             if self._size > _MOST_HELD:
                 self._decide()
         ends = [channel.held[0] for channel in self._channels.values() if channel.held]
@@ -166,7 +164,7 @@ class _Channel:
         self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
-    def search(self, search: KeySearch, first: int, *, is_last: bool) -> dict[int, bytes]:
+    def search(self, redactor: Redactor, first: int, *, is_last: bool) -> dict[int, bytes]:
         """Search the new texts; return the replacement of each event that contains a piece of a
         key.
 
@@ -174,13 +172,13 @@ class _Channel:
         """
         pieces = [text.encode("utf-8", "surrogatepass") for _, text in self.texts]
         data = b"".join((self._tail, *pieces))
-        spans = search.spans(data, at_line_start=self._at_line_start)
+        spans = redactor.spans(data, at_line_start=self._at_line_start)
         keep = hold = len(data)
         line_start = self._at_line_start
         if not is_last:
-            keep = search.unfinished(data, at_line_start=line_start)
+            keep = redactor.unfinished(data, at_line_start=line_start)
             line_start = data[keep - 1 : keep] == b"\n" if keep else line_start
-            hold = keep + search.unfinished(
+            hold = keep + redactor.unfinished(
                 data[keep:], at_line_start=line_start, at_least=_BEGINNING
             )
         hidden: dict[int, bytes] = {}

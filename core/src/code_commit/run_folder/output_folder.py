@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.path_kinds import is_plain_folder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -159,11 +158,13 @@ def output_folders(above: Path) -> list[Path]:
     Raises:
         NotReady: `above` cannot be read.
     """
-    if not is_plain_folder(above):
+    if not _is_plain_folder(above):
         return []
     try:
         folders = [
-            each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)
+            each
+            for each in above.iterdir()
+            if _NAME.fullmatch(each.name) and _is_plain_folder(each)
         ]
     except OSError as error:
         raise NotReady(
@@ -235,3 +236,11 @@ def _hide_from_git(handle: int) -> None:
 def _write(handle: int, content: bytes) -> None:
     with open(handle, "wb") as file:
         file.write(content)
+
+
+def _is_plain_folder(path: Path) -> bool:
+    """Return whether `path` itself is a folder, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

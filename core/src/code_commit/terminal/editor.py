@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from code_commit_workspace.files.programs import find_program
+from code_commit_workspace import find_program
 
 
 def edited(draft: str, root: Path) -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_commit_workspace.keys.key_search import KeySearch
+    from code_commit_workspace.keys.key_search import KeySearch, Span
 
 _SHORTEST_KEY = 8
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
@@ -69,6 +69,29 @@ class Redactor:
             if name.endswith(_KEY_ENDINGS):
                 with suppress(ValueError):
                     self.add(value.strip())
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is a live key."""
+        return bool(self._keys)
+
+    def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
+        """Return where live keys are in `data`, and the replacement of each, by position; they may
+        overlap.
+        """
+        search = self.search
+        return [] if search is None else search.spans(data, at_line_start=at_line_start)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
+        """Return where in `data` a live key begins that may continue in later data; `len(data)` if
+        nowhere.
+
+        A beginning with fewer than `at_least` characters does not count.
+        """
+        search = self.search
+        if search is None:
+            return len(data)
+        return search.unfinished(data, at_line_start=at_line_start, at_least=at_least)
 
     def text(self, text: str) -> str:
         """Return `text` without any live key."""
