@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 # checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints", "Writers"),
-    "checkpoint.restore": ("PutBack",),
+    "checkpoint.undo": ("PutBack",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

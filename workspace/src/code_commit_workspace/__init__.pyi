@@ -1,7 +1,7 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
 from .checkpoint import Writers as Writers
-from .checkpoint.restore import PutBack as PutBack
+from .checkpoint.undo import PutBack as PutBack
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
