@@ -13,7 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_commit_workspace.keys.key_search import KeySearch, Span
+    from code_commit_workspace.keys.key_search import KeySearch
+    from code_commit_workspace.keys.view import Span
 
 _SHORTEST_KEY = 8
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
