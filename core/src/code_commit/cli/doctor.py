@@ -24,8 +24,8 @@ from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.reply import FINISH_WORDS
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.discovery import unusable_dependents
