@@ -133,13 +133,12 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
     The object is None if the text is not a JSON object of valid Unicode. An empty text means no
     arguments.
     """
-    raw = (
-        written
-        if isinstance(written, str)
-        else ""
-        if written is None
-        else json.dumps(written, ensure_ascii=False)
-    )
+    if isinstance(written, str):
+        raw = written
+    elif written is None:
+        raw = ""
+    else:
+        raw = json.dumps(written, ensure_ascii=False)
     if not raw.isascii():
         # A lone surrogate as JSON escapes it.
         raw = raw.encode("utf-8", "backslashreplace").decode()
@@ -158,15 +157,14 @@ def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
     pass what the service always sends, such as its id of the reply and the usage.
     """
     calls = [(part.name, part.raw) for part in parts if isinstance(part, ToolCall)]
-    prefix = (
-        f"call_{sha256(f'{reply} {calls}'.encode('utf-8', 'backslashreplace')).hexdigest()[:16]}"
-    )
-    return tuple(
-        replace(part, id=f"{prefix}_{number}")
-        if isinstance(part, ToolCall) and not part.id
-        else part
-        for number, part in enumerate(parts)
-    )
+    digest = sha256(f"{reply} {calls}".encode("utf-8", "backslashreplace")).hexdigest()
+    with_ids: list[Part] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, ToolCall) and not part.id:
+            with_ids.append(replace(part, id=f"call_{digest[:16]}_{number}"))
+        else:
+            with_ids.append(part)
+    return tuple(with_ids)
 
 
 def limit_parts(kept: Sized, most: int = 10_000) -> None:

@@ -140,11 +140,10 @@ def error_details(reply: Json) -> tuple[str, tuple[str, ...]]:
     """
     error = reply.get("error", reply)
     fields = error if isinstance(error, dict) else reply
-    words = (
-        error
-        if isinstance(error, str)
-        else fields.get("message") or fields.get("detail") or fields.get("msg")
-    )
+    if isinstance(error, str):
+        words = error
+    else:
+        words = fields.get("message") or fields.get("detail") or fields.get("msg")
     inner = fields.get("innererror")
     values = [fields.get("code"), inner.get("code") if isinstance(inner, dict) else None]
     values += [fields.get("type"), fields.get("status")]

@@ -52,14 +52,15 @@ class View:
         """Yield the keys in `data`."""
         squeezed = self.squeeze(data)
         found = list(self._found(squeezed))
-        if found:
-            at = (
-                range(len(data))
-                if squeezed is data
-                else [each.start() for each in self.kept.finditer(data)]
-            )
-            spans = (Span(at[start], at[end - 1] + 1, mark) for start, end, mark in found)
-            yield from (span for span in spans if span.end - span.start <= REACH)
+        if not found:
+            return
+        origins: Sequence[int] = range(len(data))
+        if squeezed is not data:
+            origins = [match.start() for match in self.kept.finditer(data)]
+        for start, end, mark in found:
+            span = Span(origins[start], origins[end - 1] + 1, mark)
+            if span.end - span.start <= REACH:
+                yield span
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:  # noqa: ARG002 - for dumps
         """Return where in `data` a form begins that may continue in later data; `len(data)` if
