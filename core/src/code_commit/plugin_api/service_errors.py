@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from code_commit.plugin_api.conversation import Json, ProviderError, ProviderErrorKind
 from code_commit.plugin_api.finish_words import in_lower_case
@@ -140,6 +141,7 @@ def error_details(reply: Json) -> tuple[str, tuple[str, ...]]:
     """
     error = reply.get("error", reply)
     fields = error if isinstance(error, dict) else reply
+    words: Any
     if isinstance(error, str):
         words = error
     else:
