@@ -7,7 +7,6 @@ with Workspace.open(root, writes=True) as workspace:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
-from code_commit_workspace.files.project_tree import ProjectTree, parts_of
-from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.git import Git
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.opening import (
@@ -33,8 +32,7 @@ from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSe
 from code_commit_workspace.transaction.home import (
     PRIVATE_FOLDER,
     STATE_FOLDER,
-    open_folder,
-    open_home,
+    make_state_folder,
 )
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
@@ -297,6 +295,7 @@ class Workspace:
 
     @cached_property
     def _runner(self) -> ProcessRunner:
+        from code_commit_workspace.process.checked_files import checked_outside
         from code_commit_workspace.process.runner import ProcessRunner
 
         return ProcessRunner(
@@ -306,7 +305,7 @@ class Workspace:
             private_folder=self.private_folder,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
-            protected=self._checked_elsewhere(),
+            protected=checked_outside(self.git),
             ignored=self.git.ignored,
             not_searched=[each.name for each in self.protected if not each.anywhere],
         )
@@ -422,18 +421,7 @@ class Workspace:
         Raises:
             NotReady: it cannot be created, or a link is in its place.
         """
-        folder = self.state_folder / "state" / name
-        handle = open_home(self.state_folder)
-        try:
-            for part in ("state", *parts_of(name)):
-                below = open_folder(handle, part)
-                os.close(handle)
-                handle = below
-        except OSError as error:
-            raise NotReady(f"cannot make {folder}: {error.strerror}") from error
-        finally:
-            os.close(handle)
-        return folder
+        return make_state_folder(self.state_folder, name)
 
     @cached_property
     def _guard(self) -> Guard:
@@ -462,18 +450,3 @@ class Workspace:
     def _require_writes(self) -> None:
         if not self.writes:
             raise NotReady("this workspace was opened for reading only")
-
-    def _checked_elsewhere(self) -> tuple[Path, ...]:
-        """Return what checks the project from outside: git's folders and `.gitignore` files of a
-        repository above.
-        """
-        try:
-            layout = self.git.layout()
-        except GitError:
-            return ()  # a reader may run without git
-        rules = (
-            parent / ".gitignore"
-            for parent in self.root.parents
-            if parent.is_relative_to(layout.top)
-        )
-        return (*(folder for folder in layout.folders if folder != self.root / ".git"), *rules)
