@@ -85,6 +85,7 @@ from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
+from .provider import http_provider as http_provider
 from .reply import event_object as event_object
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
