@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.own_folders import config_folder
 from code_commit.config.toml import parse_toml
 from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.own_folders import config_folder
 from code_commit_workspace import read_in_project
 
 PREFIX = "CODE_COMMIT_"

@@ -61,10 +61,14 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .own_folders import config_folder as config_folder
 from .own_python import isolated_python as isolated_python
 from .own_python import python_command as python_command
 from .own_python import python_environment as python_environment
 from .parent_death import signalled_at_our_end as signalled_at_our_end
+from .process_end import is_build as is_build
+from .process_end import process_ending as process_ending
+from .process_end import process_passed as process_passed
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
@@ -120,6 +124,7 @@ from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
+from .run_json import duration as duration
 from .run_json import run_document as run_document
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error
@@ -132,10 +137,12 @@ from .tokens import estimate_tokens as estimate_tokens
 from .words import closest as closest
 from .words import count_of as count_of
 from .words import describe as describe
+from .words import describe_ending as describe_ending
 from .words import did_you_mean as did_you_mean
 from .words import join_paths as join_paths
 from .words import no_room as no_room
 from .words import printable as printable
+from .words import shorten as shorten
 from .words import traceback_of as traceback_of
 
 hookimpl: pluggy.HookimplMarker

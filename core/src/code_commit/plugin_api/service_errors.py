@@ -11,6 +11,7 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Json, ProviderError, ProviderErrorKind
 from code_commit.plugin_api.finish_words import in_lower_case
+from code_commit_workspace.words import shorten
 
 # HTTP statuses
 FIRST_ERROR = 400
@@ -120,9 +121,7 @@ def reply_error(
     elif _OUT_OF_CREDIT.search(words):
         kind = "quota"
     meaning = _MEANING[kind]
-    quoted = " ".join(words.split())
-    if len(quoted) > _LONGEST_QUOTE:
-        quoted = quoted[:_LONGEST_QUOTE] + "…"
+    quoted = shorten(" ".join(words.split()), _LONGEST_QUOTE)
     quoted = f': "{quoted}"' if quoted else ""
     if kind == "auth":
         quoted = f": {reason}" if _REASON.fullmatch(reason) else ""

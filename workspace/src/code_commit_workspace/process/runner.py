@@ -31,8 +31,9 @@ from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.proxy_variables import is_proxy, without_password
 from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
-from code_commit_workspace.records import ProcessResult, SandboxSettings, describe_ending
+from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
+from code_commit_workspace.words import describe_ending
 
 if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess

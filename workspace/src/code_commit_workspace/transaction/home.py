@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.project_tree import parts_of
 
 PRIVATE_FOLDER = "agent-config"  # the default names, below the root
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_home(home: Path) -> int:

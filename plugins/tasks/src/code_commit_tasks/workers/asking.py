@@ -8,7 +8,7 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit.plugin_api import isolated_python, signalled_at_our_end
+from code_commit.plugin_api import describe_ending, isolated_python, signalled_at_our_end
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
@@ -47,5 +47,5 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
         raise WorkerTooSlow from None
     if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"exit code {done.returncode}")
+        raise WorkerFailed(last or f"it {describe_ending(done.returncode)}")
     return json.loads(done.stdout)
