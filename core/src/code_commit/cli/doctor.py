@@ -25,15 +25,20 @@ from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.distributions import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
-from code_commit_workspace import Git, Workspace, check_private_folder, describe, require_sync
-from code_commit_workspace.words import count_of
+from code_commit_workspace import (
+    Git,
+    Workspace,
+    check_private_folder,
+)
+from code_commit_workspace.words import count_of, describe
 
 _DESCRIPTION = (
     "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, "

@@ -18,12 +18,14 @@ from code_commit.cli.output import CommandOutput
 from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.own_python import python_command
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import did_you_mean, python_command, require_sync
+from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
-    from code_commit_workspace.opening import Repository
+    from code_commit_workspace import CheckpointLimits, Redactor, Repository, Workspace
 
 _HIGHEST_CODE = 255  # that a process can return
 

@@ -11,7 +11,8 @@ from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
 from code_commit.terminal.streams import write_stdout
-from code_commit_workspace import forget_partial_imports, traceback_of
+from code_commit_workspace import forget_partial_imports
+from code_commit_workspace.words import traceback_of
 
 
 def run_command(argv: Sequence[str]) -> int:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace import describe
-from code_commit_workspace.words import count_of
+from code_commit_workspace.words import count_of, describe
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     pass

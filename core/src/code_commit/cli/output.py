@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -103,24 +103,22 @@ class CommandOutput:
 
     def redacted(self, text: str) -> str:
         """Return the text of an error without keys and without values that look like keys."""
-        from code_commit_workspace import likely_keys
-
-        return self._redactor(likely_keys(os.environ)).text(text)
+        redactor = self._redactor()
+        redactor.add_likely(os.environ)
+        return redactor.text(text)
 
     @cached_property
     def _known_keys(self) -> Redactor:
         return self._redactor()
 
-    def _redactor(self, keys: Iterable[str] = ()) -> Redactor:
-        """Return a redactor of the `keys`, the keys that are configured here and the loaded
-        plugins' secrets.
-        """
+    def _redactor(self) -> Redactor:
+        """Return a redactor of the keys that are configured here and the loaded plugins' secrets."""
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
         from code_commit_workspace import Redactor
 
-        redactor = Redactor(keys)
+        redactor = Redactor()
         with suppress(CodeCommitError, OSError):  # another message reports this
             variables = {
                 name for registry in self.registries for name in registry.secret_variables()

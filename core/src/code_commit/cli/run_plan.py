@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import check_private_folder
-from code_commit_workspace.files.path_kinds import is_folder
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -140,7 +140,7 @@ def _load_settings(
     Raises:
         NotReady: there is no such folder, or the settings are wrong or may not be read.
     """
-    if not is_folder(root):
+    if not os.path.isdir(root):
         raise NotReady(f"there is no folder {root}")
     # Before any setting is read.
     check_private_folder(root, hint=INIT if "init" in registry.commands else "")

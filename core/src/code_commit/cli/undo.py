@@ -20,8 +20,7 @@ from code_commit_workspace import uninterrupted
 from code_commit_workspace.words import count_by_folder, count_of, printable
 
 if TYPE_CHECKING:
-    from code_commit_workspace import Checkpoints
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import Checkpoints, PutBack
 
 _SHOWN_PATHS = 10
 _SEVERAL = re.compile(r"~(?P<count>[1-9]\d{0,3})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 
@@ -13,7 +14,6 @@ from code_commit.plugins.registry import Registry
 from code_commit.run.session import RunEnding, run_session
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import uninterrupted
-from code_commit_workspace.files.path_kinds import is_folder
 
 
 def run_invocation(
@@ -44,7 +44,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
             f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}"
         )
     figures = [f"cost: {ending.cost}"] * bool(ending.cost)
-    if is_folder(ending.folder):
+    if os.path.isdir(ending.folder):
         # A page, if a plugin writes one.
         log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.config.addresses import address_of
+from code_commit.config.key_text import parse_key
+from code_commit.config.proxy import proxy_passwords
 from code_commit.config.sources import (
     PROJECT_FILE,
     VARIABLE,
@@ -23,13 +25,11 @@ from code_commit.config.sources import (
     sources,
     user_file,
 )
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
     ProjectTree,
-    parse_key,
-    proxy_passwords,
-    read_anywhere,
     read_in_project,
     replaceable_places,
     require_gitignore_line,
@@ -182,7 +182,7 @@ class KeyStore:
         if field_name == "api_key":
             return FoundKey(parse_key(value, where), where)
         path = self._checked_key_path(config.source.folder, value, where)
-        content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
+        content = read_user_file(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
             raise NotReady(
                 f"{where}: there is no file {path}", hint="write the key to it, on one line"

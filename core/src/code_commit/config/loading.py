@@ -23,7 +23,7 @@ from code_commit.config.schema import (
 )
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError
-from code_commit_workspace import closest, did_you_mean
+from code_commit_workspace.words import closest, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
 EXAMPLE = """\

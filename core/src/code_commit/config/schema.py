@@ -12,8 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import CheckpointLimits, closest
-from code_commit_workspace.records import LEAST_FILE, LEAST_TOTAL
+from code_commit_workspace import CheckpointLimits
+from code_commit_workspace.words import closest
 
 
 def _not_a_switch(value: object) -> object:
@@ -77,12 +77,16 @@ class SandboxTable(_Table):
 class CheckpointSettings(_Table):
     """`[checkpoints]`: how much of the project is saved for `undo`."""
 
-    max_file: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_FILE)] = Field(
+    max_file: Annotated[
+        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_FILE)
+    ] = Field(
         default=_LIMITS.max_file,
         description="Bytes of the largest file that is saved for `undo`; "
         "holes of sparse files count.",
     )
-    max_total: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_TOTAL)] = Field(
+    max_total: Annotated[
+        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_TOTAL)
+    ] = Field(
         default=_LIMITS.max_total,
         description="Bytes of all files that are saved and that git does not have; "
         "the largest are left out first.",

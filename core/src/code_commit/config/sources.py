@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from code_commit.config.toml import parse_toml
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.own_folders import config_folder
-from code_commit_workspace import parse_toml, read_anywhere, read_in_project
+from code_commit_workspace import read_in_project
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
@@ -107,7 +109,7 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     own = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
     path = user_file()
     label = f"user config {path}"
-    users = read_anywhere(path, label, limit=_LIMIT)
+    users = read_user_file(path, label, limit=_LIMIT)
     return (
         *_variables(root, environ),
         Source(PROJECT_FILE, parse_toml(own, PROJECT_FILE), root / "agent-config"),

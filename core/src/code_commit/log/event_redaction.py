@@ -14,8 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from code_commit_workspace.keys.key_search import KeySearch
-from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace import Redactor
 
 # An event that ends with this many characters of a key is held back; fewer reveal too little.
 _BEGINNING = 4
@@ -44,7 +43,8 @@ class EventRedactor:
     """
 
     def __init__(self, redactor: Redactor) -> None:
-        self._search = redactor.search
+        self._redactor = redactor
+        self._has_keys = redactor.has_keys
         self._count = 0
         self._pending: deque[bytes] = deque()  # the latest events, as lines
         self._size = 0  # bytes in `_pending`
@@ -74,7 +74,7 @@ class EventRedactor:
 
     def _add_alike(self, pattern: _Pattern, text: str) -> None:
         """Take the strings of an event that has the pattern; `text` is the one that differs."""
-        if self._search is not None:
+        if self._has_keys:
             strings = pattern.strings if self._alike < _REPEATED else pattern.differing
             for name, string in strings:
                 self._put(name, text if string is None else string)
@@ -115,16 +115,15 @@ class EventRedactor:
         pattern = _Pattern.of(self._before, data)
         if pattern is None:
             return
-        if self._search and self._search.finds(pattern.start + b" " + pattern.end):
-            return
-        self._pattern = pattern
+        if not self._redactor.holds_key(pattern.start + b" " + pattern.end):
+            self._pattern = pattern
 
     def add_text(self, channel: Hashable, text: str) -> None:
         """Add a `text` of the latest event to the other texts of `channel`."""
         self._put((channel,), text)  # a tuple, so that it equals no member name
 
     def _put(self, channel: Hashable, text: str) -> None:
-        if self._search is None:
+        if not self._has_keys:
             return
         texts = (self._channels.get(channel) or self._new_channel(channel)).texts
         texts.append((self._count - 1, text))
@@ -136,10 +135,10 @@ class EventRedactor:
         None means that nothing follows.
         """
         first = self._count - len(self._pending)
-        if self._search is not None:
+        if self._has_keys:
             for channel in self._channels.values():
                 if channel.texts or before is None:
-                    self._hidden |= channel.search(self._search, first, is_last=before is None)
+                    self._hidden |= channel.search(self._redactor, first, is_last=before is None)
             if self._size > _MOST_WAITING:
                 self._decide()
         end = self._count if before is None else before
@@ -181,21 +180,21 @@ class _Channel:
         self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
-    def search(self, search: KeySearch, first: int, *, is_last: bool) -> dict[int, bytes]:
+    def search(self, redactor: Redactor, first: int, *, is_last: bool) -> dict[int, bytes]:
         """Search the new texts, and return the replacement of each event with a piece of a key.
 
         Events before `first` are already released.
         """
         pieces = [text.encode("utf-8", "surrogatepass") for _, text in self.texts]
         data = b"".join((self._tail, *pieces))
-        spans = search.spans(data, at_line_start=self._at_line_start)
+        spans = redactor.spans(data, at_line_start=self._at_line_start)
         tail_start = possible_key = len(data)
         line_start = self._at_line_start
         if not is_last:
-            tail_start = search.unfinished(data, at_line_start=line_start)
+            tail_start = redactor.unfinished(data, at_line_start=line_start)
             if tail_start:
                 line_start = data[tail_start - 1 : tail_start] == b"\n"
-            possible_key = tail_start + search.unfinished(
+            possible_key = tail_start + redactor.unfinished(
                 data[tail_start:], at_line_start=line_start, at_least=_BEGINNING
             )
         hidden: dict[int, bytes] = {}

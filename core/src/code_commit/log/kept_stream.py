@@ -11,7 +11,7 @@ from contextvars import copy_context
 
 from code_commit.log.event_redaction import EventRedactor
 from code_commit.run_folder.json_array import ARRAY_END, array_piece
-from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace import Redactor
 
 _TICK = 0.04  # seconds; what arrived is shown after at most 50 ms
 _MOST_WAITING = 1 << 20  # bytes and characters that wait to be kept

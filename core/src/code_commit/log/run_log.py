@@ -29,7 +29,8 @@ from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json
 from code_commit.run_folder.output_folder import OutputFolder, counted
-from code_commit_workspace import Redactor, describe, uninterrupted
+from code_commit_workspace import Redactor, uninterrupted
+from code_commit_workspace.words import describe
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 

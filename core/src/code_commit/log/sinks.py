@@ -14,8 +14,9 @@ from typing import Any
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 from code_commit.plugin_api.host import HOST
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.threads import Worker
-from code_commit_workspace import describe, require_sync, traceback_of
+from code_commit_workspace.words import describe, traceback_of
 
 _RECEIVE_SECONDS = 15.0  # for one call of a plugin's sink
 _CLOSE_SECONDS = 90.0

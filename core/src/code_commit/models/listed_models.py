@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.own_folders import cache_folder
-from code_commit_workspace import read_anywhere, replace_file
+from code_commit_workspace import replace_file
 
 _LARGEST_FILE = 4 << 20  # bytes
 _MOST_MODELS = 10_000  # of a service
@@ -29,7 +30,7 @@ def listed_models() -> dict[str, dict[str, int]]:
     """
     listed: Any = {}
     with suppress(NotReady, ValueError, RecursionError):
-        content = read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE)
+        content = read_user_file(_listed_file(), "the list of models", limit=_LARGEST_FILE)
         listed = json.loads(content or b"{}")
     if not isinstance(listed, dict):
         return {}

@@ -20,7 +20,7 @@ from code_commit.plugin_api.errors import CodeCommitError, Interrupted, Provider
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
 from code_commit.run_folder.json_text import join_surrogates
-from code_commit_workspace import describe
+from code_commit_workspace.words import describe
 
 
 def _checked(value: Any) -> Completion:

@@ -17,9 +17,9 @@ from code_commit.plugin_api.definitions import (
 )
 from code_commit.plugin_api.errors import CodeCommitError, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.host import PATH_RULES, PluginHost
-from code_commit_workspace import describe, require_sync
-from code_commit_workspace.words import count_of
+from code_commit_workspace.words import count_of, describe
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from code_commit import __version__
 from code_commit.plugin_api.host import HOST, PluginFailure
 from code_commit.plugins.discovery import GROUP, GROUPS, PATH_RULES_GROUP
-from code_commit_workspace import did_you_mean
+from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:  # these take long to import
     from importlib.metadata import Distribution

@@ -11,7 +11,7 @@ from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Kind, Registry
-from code_commit_workspace import closest, did_you_mean
+from code_commit_workspace.words import closest, did_you_mean
 
 _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",

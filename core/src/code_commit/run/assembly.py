@@ -32,7 +32,7 @@ from code_commit.run.ptrace import disable_ptrace
 from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
 
 if TYPE_CHECKING:
-    from code_commit_workspace.opening import Repository
+    from code_commit_workspace import Repository
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]

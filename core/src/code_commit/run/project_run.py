@@ -31,7 +31,6 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
-    may_write_files,
     uninterrupted,
 )
 from code_commit_workspace.words import printable
@@ -193,7 +192,7 @@ class ProjectRun:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
-            if self.writes and (hooks or may_write_files(args)):
+            if self.writes and (hooks or self.workspace.git.may_write_files(args)):
                 self.changes.look()
                 self.changes.note_process()
             return self.workspace.git.run(

@@ -13,7 +13,7 @@ from code_commit_workspace import Workspace
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
 

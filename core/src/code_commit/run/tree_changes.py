@@ -17,7 +17,7 @@ from code_commit_workspace import Change, Workspace, Writers, uninterrupted
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace import open_regular
 
 ARRAY_END = b"\n]\n"
 

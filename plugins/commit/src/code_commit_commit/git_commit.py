@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady, join_paths, printable
 from code_commit_commit.replacements import differs
-from code_commit_workspace import (
-    find_in_repository,
-    git_status,
-    overlooked_by_git,
-    require_settled,
-    skipped_by_commit,
-    unknown_author,
-)
+from code_commit_workspace import NextCommit
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
@@ -50,20 +43,18 @@ class GitCommit:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
-        self._folder, self._prefix = find_in_repository(
-            run.git, run.root, run.repository_root, hooks=self._hooks
-        )
-        require_settled(self._folder, run.repository_root)
-        if reason := unknown_author(self._git):
+        self._next = NextCommit(self._git, run.root, run.repository_root, hooks=self._hooks)
+        self._next.require_settled()
+        if reason := self._next.unknown_author():
             raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
-        before = git_status(self._git)
+        before = self._next.status()
         if unmerged := [entry.path for entry in before if entry.unmerged]:
             raise NotReady(
                 f"not merged yet: {join_paths(unmerged)}",
                 hint="resolve the conflicts, then `git add` them",
             )
         self._before = frozenset(entry.path for entry in before)
-        if not self._hooks and (skipped := skipped_by_commit(self._git)):
+        if skipped := self._next.skipped():
             text = (
                 f"the commit will skip {join_paths(skipped)}: commit_hooks is off in "
                 "[plugins.commit]"
@@ -93,9 +84,9 @@ class GitCommit:
         return name or "a detached HEAD"
 
     def _committed(self, changes: Sequence[Change]) -> str:
-        require_settled(self._folder, self._run.repository_root)
-        status = {entry.path: entry for entry in git_status(self._git)}
-        changed = [self._prefix + change.path for change in changes]
+        self._next.require_settled()
+        status = {entry.path: entry for entry in self._next.status()}
+        changed = [self._next.prefix + change.path for change in changes]
         paths = [path for path in changed if path in status]
         if len(paths) < len(changed):
             self._require_seen(changed)
@@ -139,9 +130,9 @@ class GitCommit:
             self._run.emit(MessageLogged(text))
 
     def _require_seen(self, paths: Sequence[str]) -> None:
-        flags = overlooked_by_git(self._git)
+        flags = self._next.overlooked()
         if overlooked := [path for path in paths if path in flags]:
-            path, flag = overlooked[0].removeprefix(self._prefix), flags[overlooked[0]]
+            path, flag = overlooked[0].removeprefix(self._next.prefix), flags[overlooked[0]]
             hint = (
                 f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, "
                 "then commit by hand"

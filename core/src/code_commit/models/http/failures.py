@@ -11,8 +11,10 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
+from code_commit.models.http.key_parts import hide_parts
 from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
-from code_commit_workspace import Redactor, describe, hide_parts
+from code_commit_workspace import Redactor
+from code_commit_workspace.words import describe
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 # OpenAI's and Anthropic's header.

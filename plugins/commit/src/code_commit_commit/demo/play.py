@@ -13,8 +13,16 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, printable, write_stdout
-from code_commit_workspace import Git, python_command, python_environment
+from code_commit.plugin_api import (
+    ExitCode,
+    Host,
+    NotReady,
+    printable,
+    python_command,
+    python_environment,
+    write_stdout,
+)
+from code_commit_workspace import Git
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 

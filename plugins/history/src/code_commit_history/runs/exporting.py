@@ -17,13 +17,15 @@ from code_commit.plugin_api import (
     LogSink,
     NotReady,
     Record,
+    describe,
     find_run,
     read_records,
+    require_sync,
     run_folders,
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import Checkpoints, create_file, describe, require_sync
+from code_commit_workspace import Checkpoints, create_file
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 
