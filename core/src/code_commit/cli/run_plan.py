@@ -140,7 +140,7 @@ def _load_settings(
     Raises:
         NotReady: there is no such folder, or the settings are wrong or may not be read.
     """
-    if not os.path.isdir(root):
+    if not os.path.isdir(root):  # noqa: PTH112 - raises nothing
         raise NotReady(f"there is no folder {root}")
     # Before any setting is read.
     check_private_folder(root, hint=INIT if "init" in registry.commands else "")

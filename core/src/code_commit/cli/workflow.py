@@ -44,7 +44,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
             f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}"
         )
     figures = [f"cost: {ending.cost}"] * bool(ending.cost)
-    if os.path.isdir(ending.folder):
+    if os.path.isdir(ending.folder):  # noqa: PTH112 - raises nothing
         # A page, if a plugin writes one.
         log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
