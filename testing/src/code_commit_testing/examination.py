@@ -29,6 +29,7 @@ from code_commit.plugin_api import (
     CodeCommitError,
     CommandDefinition,
     Event,
+    Interrupted,
     ProviderDefinition,
     UsageError,
     WorkflowDefinition,
@@ -85,7 +86,7 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             rows = list(check)
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         rows = [("examination", describe(error))]

@@ -39,8 +39,13 @@ _PUBLIC = {
         "unknown_author",
     ),
     "git.reading": ("may_write_files",),
-    "interruption": ("call_on_interruption", "uninterrupted"),
-    "process.own_python": ("isolated_python", "python_command", "python_environment"),
+    "interruption": ("STOP", "Stop"),
+    "process.own_python": (
+        "ask_process",
+        "isolated_python",
+        "python_command",
+        "python_environment",
+    ),
     "process.parent_death": ("signalled_at_our_end",),
     "git.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
@@ -60,7 +65,6 @@ _PUBLIC = {
         "Tree",
     ),
     "keys.redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
-    "signals": ("forget_partial_imports", "raise_on_signals", "signaled"),
     "files.small_file": (
         "is_locked",
         "parse_toml",

@@ -37,14 +37,15 @@ from .git.committing import unknown_author as unknown_author
 from .git.private_folder import check_private_folder as check_private_folder
 from .git.private_folder import require_gitignore_line as require_gitignore_line
 from .git.reading import may_write_files as may_write_files
-from .interruption import call_on_interruption as call_on_interruption
-from .interruption import uninterrupted as uninterrupted
+from .interruption import STOP as STOP
+from .interruption import Stop as Stop
 from .keys.redaction import RedactingStream as RedactingStream
 from .keys.redaction import Redactor as Redactor
 from .keys.redaction import hide_parts as hide_parts
 from .keys.redaction import likely_keys as likely_keys
 from .keys.redaction import parse_key as parse_key
 from .process.launch import Process as Process
+from .process.own_python import ask_process as ask_process
 from .process.own_python import isolated_python as isolated_python
 from .process.own_python import python_command as python_command
 from .process.own_python import python_environment as python_environment
@@ -60,9 +61,6 @@ from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
-from .signals import forget_partial_imports as forget_partial_imports
-from .signals import raise_on_signals as raise_on_signals
-from .signals import signaled as signaled
 from .sync_result import require_sync as require_sync
 from .workspace import Workspace as Workspace
 

@@ -23,7 +23,7 @@ from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.reply import FINISH_WORDS
 from code_commit.plugins.code import checked_result, import_code
@@ -123,7 +123,7 @@ def _run(
                 checked_result(each, Check, state=str, text=str, hint=str)
                 # A plugin may give anything.
                 found.append(replace(each, data=json.loads(json.dumps(each.data))))
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         message, hint = f"the check of {plugin.distribution} failed: {describe(error)}", _REPAIR

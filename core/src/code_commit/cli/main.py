@@ -11,13 +11,14 @@ from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
 from code_commit.terminal.streams import write_stdout
-from code_commit_workspace import forget_partial_imports, traceback_of
+from code_commit_workspace import STOP, traceback_of
 
 
 def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
     out = CommandOutput()
     try:
+        STOP.check()
         code = _select(argv, out)()
         write_stdout(sys.stdout, "")
     except BrokenPipeError:
@@ -26,9 +27,8 @@ def run_command(argv: Sequence[str]) -> int:
         discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
         return ExitCode.NOT_REACHED
     except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-        if out.ended is not None and isinstance(error, KeyboardInterrupt):
-            return out.ended  # the run has ended: a signal changes its exit code no more
-        return report(error, argv, out)
+        with STOP.hold():
+            return report(error, argv, out)
     return code
 
 
@@ -68,7 +68,6 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    forget_partial_imports()
     shown = as_reported((_folder_gone() if isinstance(error, OSError) else None) or error)
     code, message, hint = exit_code_of(shown), shown.message, shown.hint
     if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):

@@ -24,7 +24,7 @@ from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.streams import SafeStream
-from code_commit_workspace import check_private_folder, uninterrupted
+from code_commit_workspace import check_private_folder
 from code_commit_workspace.files.path_kinds import is_folder
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
@@ -44,11 +44,9 @@ def run_invocation(
             out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, registry)
-    out.ended = ending.exit_code
     if invocation.debug and registry.plugin_host.traces:
         SafeStream(sys.stderr).print(out.redacted("".join(registry.plugin_host.traces)).rstrip())
-    with uninterrupted(last=True):  # the run has ended: a signal changes its exit code no more
-        _report(ending, invocation, out)
+    _report(ending, invocation, out)
     return ending.exit_code
 
 

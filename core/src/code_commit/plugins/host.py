@@ -23,7 +23,7 @@ from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.terminal.streams import stdout_aside
-from code_commit_workspace import describe, did_you_mean, require_sync, signaled, traceback_of
+from code_commit_workspace import STOP, describe, did_you_mean, require_sync, traceback_of
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -143,9 +143,9 @@ class PluginHost:
         With `claimants`, `error` is what these distributions claim.
 
         Raises:
-            KeyboardInterrupt: it is the error; the user may have pressed Ctrl-C.
+            Interrupted, KeyboardInterrupt: it is the error.
         """
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, Interrupted | KeyboardInterrupt):
             raise error
         text = (
             error
@@ -164,13 +164,17 @@ class PluginHost:
         return failure
 
     def _load(self, source: PluginSource) -> None:
-        try:
-            code: object = import_object(source.value)
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            if isinstance(error, KeyboardInterrupt) or signaled():
+        STOP.check()
+        with STOP.saying(interrupted_while_loading(source)):
+            try:
+                code: object = import_object(source.value)
+            except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
-            self.reject(source, "import", error)
-            return
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                STOP.check()
+                self.reject(source, "import", error)
+                return
+            STOP.check()
         duplicate = next(
             (index for index, each in enumerate(self.plugins) if each.code is code), None
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import Change, MessageLogged, NotReady, join_paths, printable
 from code_commit_commit.replacements import differs
 from code_commit_workspace import (
+    STOP,
     find_in_repository,
     git_status,
     overlooked_by_git,
@@ -118,14 +119,9 @@ class GitCommit:
             )
             self._git("--literal-pathspecs", *options, stdin=named, hooks=self._hooks)
         except BaseException:
-            self._git(
-                "--literal-pathspecs",
-                "reset",
-                "--quiet",
-                *_FROM_STDIN,
-                stdin=_listing(ours),
-                check=False,
-            )
+            reset = ("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN)
+            with STOP.hold():
+                self._git(*reset, stdin=_listing(ours), check=False)
             raise
         if altered := [change.path for change in changes if differs(change, self._run.tree)]:
             text = f"committed as they are on disk, which is not what the responses wrote: {join_paths(altered)}"

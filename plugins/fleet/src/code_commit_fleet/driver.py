@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, Interrupted, NotReady
 from code_commit_fleet.fleet_folder import LOST, FleetFolder, Tried
 from code_commit_fleet.plan import Unit
 
@@ -115,12 +115,14 @@ class Driver:
     def run(self, units: Iterable[Unit]) -> None:
         """Run `units` until each has an outcome, the budget is spent, or no worker is left.
 
-        On Ctrl-C, ask the running units to end, record them, and raise it again.
+        Raises:
+            Interrupted: a signal came. The running units were asked to end, and are recorded.
         """
         try:
             self._run(deque(units))
-        except KeyboardInterrupt:
-            self._stop()
+        except Interrupted:
+            with STOP.hold():
+                self._stop()
             raise
         except NotReady as error:  # the cluster is gone
             for key in list(self._running):
@@ -132,6 +134,7 @@ class Driver:
         last_worker = time.monotonic()
         self.limited = self.idle = False
         while waiting or self._running:
+            STOP.check()
             slots = self.cluster.slots()
             if slots:
                 last_worker = time.monotonic()

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
+    STOP,
     CodeCommitError,
     ExitCode,
     Host,
@@ -67,9 +68,10 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
             try:
                 code = ExitCode(action(fleet, arguments))
             finally:
-                summary = fleet.summary()
-                _write_page(folder, host)
-    except KeyboardInterrupt:
+                with STOP.hold():
+                    summary = fleet.summary()
+                    _write_page(folder, host)
+    except Interrupted:
         code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` continues"
         summary = summary or "interrupted"
         if not arguments.json:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady
+from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -52,7 +52,7 @@ def run_unit(payload: bytes) -> bytes:
         message = error.message if isinstance(error, CodeCommitError) else describe(error)
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
-        stopped = running is not None and running.stopped()
+        stopped = isinstance(error, Interrupted) or (running is not None and running.stopped())
         how = (
             {"outcome": "interrupted", "exit_code": 130}
             if stopped

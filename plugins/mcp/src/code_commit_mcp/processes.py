@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from code_commit.plugin_api import ExitCode
+from code_commit.plugin_api import STOP, ExitCode
 from code_commit_workspace import describe, python_command, python_environment, signalled_at_our_end
 
 _KEPT = 8192  # bytes of stderr
@@ -64,7 +64,7 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
                     await on_event(document)
         await process.wait()
     finally:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), STOP.hold():
             await _end(process)
     return Printed(process.returncode or 0, document, stderr.decode("utf-8", "replace"))
 

@@ -4,24 +4,26 @@ directory.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import mcp_types as types
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from code_commit.plugin_api import ExitCode, Host, count_of
+from code_commit.plugin_api import STOP, ExitCode, Host, count_of
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
-from code_commit_workspace import call_on_interruption
 
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters
@@ -62,12 +64,26 @@ def serve(host: Host, _: Namespace) -> int:
     )
 
     async def main() -> None:
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        loop = asyncio.get_running_loop()
+        async with stdio_server(stdin=_Stdin()) as (received, sent):  # type: ignore[arg-type] # it only iterates
+            with (
+                anyio.CancelScope() as scope,
+                STOP.calling(lambda: loop.call_soon_threadsafe(scope.cancel)),
+            ):
+                await server.run(received, sent, server.create_initialization_options())
 
-    with call_on_interruption():
-        anyio.run(main)
+    anyio.run(main)
+    STOP.check()
     return ExitCode.REACHED
+
+
+class _Stdin:
+    """The lines of stdin. Unlike with a file of anyio, a cancellation does not wait for a line."""
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        read = sys.stdin.buffer.readline
+        while line := await anyio.to_thread.run_sync(read, abandon_on_cancel=True):
+            yield line.decode("utf-8", "replace")
 
 
 def _described(tool: ServedTool) -> types.Tool:

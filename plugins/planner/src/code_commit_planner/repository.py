@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import STOP, Run
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.plan_folder import FOLDER, HISTORY, NEW
 from code_commit_planner.staged_by_others import (
@@ -328,7 +328,8 @@ class Repository:
             self._update_index([entry.committed_line for entry in entries])
             yield
         finally:
-            self.put_back()
+            with STOP.hold():
+                self.put_back()
 
     # --- git itself -------------------------------------------------------------------------------------------------
 

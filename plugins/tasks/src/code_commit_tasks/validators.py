@@ -6,9 +6,10 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, PluginFailed, Run
+from code_commit.plugin_api import STOP, CodeCommitError, PluginFailed, Run
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.syntax import syntax_errors
 
@@ -91,26 +92,27 @@ def validation_problem(validator: Validator, validation: Validation, *, seconds:
     """
     if validator.name == SYNTAX_CHECK:
         return validator.check(validation)  # it has its own time limit, and Ctrl-C ends its process
-    answers: list[object] = []
+    answers: SimpleQueue[object] = SimpleQueue()
 
     def check() -> None:
         try:
-            answers.append(validator.check(validation))
+            answers.put(validator.check(validation))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even SystemExit
-            answers.append(error)
+            answers.put(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(check,), daemon=True)
     thread.start()
-    thread.join(seconds)
-    match answers:
-        case []:
-            return f"The validator {validator.name} took longer than {seconds:g} s."
-        case [CodeCommitError() as error]:
+    try:
+        answer = STOP.get(answers, seconds)
+    except Empty:
+        return f"The validator {validator.name} took longer than {seconds:g} s."
+    match answer:
+        case CodeCommitError() as error:
             raise error
-        case [BaseException() as error]:
+        case BaseException() as error:
             words = f"The validator {validator.name} failed with {type(error).__name__}: {error}"
-        case [str(words)]:
+        case str(words):
             pass
-        case [other, *_]:
+        case other:
             words = f"The validator {validator.name} is broken: it returned {type(other).__name__}."
     return words.encode("utf-8", "replace").decode()

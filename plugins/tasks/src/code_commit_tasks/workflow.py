@@ -29,7 +29,7 @@ from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import STOP, require_no_link_out
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
@@ -59,7 +59,7 @@ def task(run: Run) -> Result:
         return _failed_result(failed)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
-    finally:
+    finally:  # written also after a signal
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
     saved.done = True
@@ -119,11 +119,16 @@ def _read(run: Run, name: str) -> str:
     if name != "-":
         require_no_link_out(run.root, Path.cwd() / name, f"the task file {name}")
     try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+        content = _read_stdin() if name == "-" else Path(name).read_bytes()
+        return content.decode()
     except OSError as error:
         raise NotReady(f"cannot read the task file {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
+
+
+def _read_stdin() -> bytes:
+    return b"".join(STOP.pieces(sys.stdin.fileno()))
 
 
 def _failed_result(failed: StepFailed) -> Result:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall
+from code_commit.plugin_api import STOP, CodeCommitError, NotReady, ResponseRefused, ToolCall
 from code_commit_toolbox.arguments import arguments_problem
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
@@ -41,7 +41,9 @@ def run_call(
             is_error=True,
         )
     began = time.monotonic()
+    STOP.check()
     answer = _answer(call, tool, context)
+    STOP.check()  # the tool may have answered that what it waited for has ended
     seconds = round(time.monotonic() - began, 3)
     text = answer.text
     if len(text) > output_limit + _NOTES:

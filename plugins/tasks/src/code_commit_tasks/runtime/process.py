@@ -11,10 +11,10 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Self
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, NotReady
 from code_commit_tasks.runtime.bounds import bind
 from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_environment
 
@@ -70,11 +70,14 @@ class DenoProcess:
         self._lines: deque[bytes] = deque()
         self._open = True
         self.deadline = time.monotonic() + seconds
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
+        self._held.enter_context(STOP.calling(self._kill))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._held.close()
         self.end()
 
     def bind(self) -> None:
@@ -96,6 +99,7 @@ class DenoProcess:
         Raises:
             ProcessTooSlow: the deadline has passed.
             ProcessOverLimit: a line is too long.
+            Interrupted: a signal came.
         """
         while self._open or self._lines:
             if time.monotonic() >= self.deadline:
@@ -124,10 +128,13 @@ class DenoProcess:
         """Return the last part of its stderr."""
         return self._stderr.decode("utf-8", "replace")
 
-    def end(self) -> None:
-        """Kill the process and its children, and wait for it."""
+    def _kill(self) -> None:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the process and its children, and wait for it."""
+        self._kill()
         self._process.wait()
         self._selector.close()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -137,7 +144,9 @@ class DenoProcess:
 
     def _wait(self) -> None:
         self._select_stdout()
-        for key, _ in self._selector.select(max(0.0, self.deadline - time.monotonic())):
+        ready = self._selector.select(max(0.0, self.deadline - time.monotonic()))
+        STOP.check()
+        for key, _ in ready:
             if key.fd == self._stdin:
                 self._write()
                 continue

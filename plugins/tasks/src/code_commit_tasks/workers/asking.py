@@ -8,7 +8,7 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit_workspace import isolated_python, signalled_at_our_end
+from code_commit_workspace import ask_process, isolated_python, signalled_at_our_end
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
@@ -31,21 +31,19 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     """
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
-        done = subprocess.run(
+        ended = ask_process(
             [
                 *signalled_at_our_end(signal.SIGKILL),
                 *isolated_python(script, str(int(seconds) + 2)),
             ],
-            input=json.dumps(question).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            json.dumps(question).encode(),
+            seconds=seconds,
             env={},
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
         raise WorkerTooSlow from None
-    if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"exit code {done.returncode}")
-    return json.loads(done.stdout)
+    if ended.returncode or len(ended.stdout) > _LARGEST_ANSWER:
+        last = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise WorkerFailed(last or f"exit code {ended.returncode}")
+    return json.loads(ended.stdout)

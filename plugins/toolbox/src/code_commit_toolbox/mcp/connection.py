@@ -20,6 +20,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, Tool
 
+from code_commit.plugin_api import STOP
 from code_commit_toolbox import __version__
 from code_commit_toolbox.mcp.pipes import LONGEST_LINE, pipe_transport
 from code_commit_toolbox.mcp.process import ServerProcess
@@ -68,7 +69,8 @@ class Connection:
         """
         threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
-            return self._opened.result(_START_SECONDS).tools
+            with STOP.calling(partial(self._opened.set_exception, ConnectionFailed("interrupted"))):
+                return self._opened.result(_START_SECONDS).tools
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {_START_SECONDS:g} s") from None
         except Exception as error:
@@ -87,7 +89,8 @@ class Connection:
         except RuntimeError:  # the portal is closed
             raise ConnectionFailed("the server has ended") from None
         try:
-            return running.result(seconds + _SPARE_SECONDS)
+            with STOP.calling(running.cancel):
+                return running.result(seconds + _SPARE_SECONDS)
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {seconds:g} s") from None
         except Exception as error:

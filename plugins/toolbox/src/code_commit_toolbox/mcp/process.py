@@ -8,11 +8,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Protocol
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, NotReady
 from code_commit_workspace import replaceable_places
 
 
@@ -60,13 +60,19 @@ class TrustedProcess:
             self._process.stderr,
         )
         atexit.register(self.kill)
+        self._held = ExitStack()
+        self._held.enter_context(STOP.calling(self._signal))
 
     def kill(self) -> None:
         """End its process group."""
         atexit.unregister(self.kill)
+        self._held.close()
+        self._signal()
+        self._process.wait()
+
+    def _signal(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
 
 
 def _require_outside(program: str, root: Path, path: str | None) -> None:

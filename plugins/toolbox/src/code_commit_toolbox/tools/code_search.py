@@ -14,7 +14,7 @@ from code_commit.plugin_api import Json, Run
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import normalise_path, python_command, python_environment
+from code_commit_workspace import ask_process, normalise_path, python_command, python_environment
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -174,17 +174,15 @@ def _search(
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
     try:
-        done = subprocess.run(
+        ended = ask_process(
             python_command(_WORKER),
-            input=json.dumps(work).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            cwd="/",
+            json.dumps(work).encode(),
+            seconds=seconds,
             env=python_environment(environ),
+            cwd="/",
         )
-        output = done.stdout
-        trouble = f"the search failed with exit code {done.returncode}" if done.returncode else ""
+        output, code = ended.stdout, ended.returncode
+        trouble = f"the search failed with exit code {code}" if code else ""
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
         trouble = (
