@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from code_commit_workspace import STOP
 from code_commit_workspace.files.project_tree import open_regular
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -75,6 +76,7 @@ def read_json_lines(path: Path) -> Iterator[Any]:
     decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
     with open_regular(path) as file:
         while line := file.readline(_LONGEST_LINE):
+            STOP.check()
             if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
                 while line and not line.endswith(b"\n"):
                     line = file.readline(_LONGEST_LINE)

@@ -14,6 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
+from code_commit_workspace.interruption import STOP
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
@@ -134,6 +136,7 @@ class ProjectTree:
                     continue
                 start = len(folder) + 1 if folder else 0
                 for path in group:
+                    STOP.check()
                     yield path, _content(handle, normalise_path(path)[start:], limit)
 
 

@@ -129,7 +129,8 @@ class ProcessRunner:
             ControlFiles(repository, (repository / ".git",)).require_plain()
 
     def _find_linked(self) -> None:
-        self._linked  # noqa: B018 - it is cached
+        with suppress(Interrupted):  # the run ends, and nobody asks for them
+            self._linked  # noqa: B018 - it is cached
 
     @cached_property
     def _sealed(self) -> Sealed:
