@@ -54,6 +54,7 @@ def interrupt(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         "interrupted",
     ), stderr
     assert b"Traceback" not in stderr
+    assert b"interrupted, at" not in stderr, "it did not end by itself"
 
 
 @pytest.mark.fast_rows(1)

@@ -297,6 +297,7 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         process.send_signal(signal.SIGTERM)
         try:
             assert process.wait(60) == 130
+            assert process.stderr.read() == b"error: interrupted\n"  # it ended by itself
         finally:
             process.kill()
 

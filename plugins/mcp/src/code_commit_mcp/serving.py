@@ -10,6 +10,7 @@ import logging
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -64,12 +65,10 @@ def serve(host: Host, _: Namespace) -> int:
     )
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        async with stdio_server(stdin=_Stdin()) as (received, sent):  # type: ignore[arg-type] # it only iterates
-            with (
-                anyio.CancelScope() as scope,
-                STOP.calling(lambda: loop.call_soon_threadsafe(scope.cancel)),
-            ):
+        scope = anyio.CancelScope()
+        cancel = partial(asyncio.get_running_loop().call_soon_threadsafe, scope.cancel)
+        with scope, STOP.calling(cancel):
+            async with stdio_server(stdin=_Stdin()) as (received, sent):  # type: ignore[arg-type] # it only iterates
                 await server.run(received, sent, server.create_initialization_options())
 
     anyio.run(main)
