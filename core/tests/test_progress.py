@@ -72,15 +72,15 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (BUILDING, "build (isolated by bubblewrap)"),
         (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
         (events.ProcessStarted(("x" * 80,), "off", "l"), "x" * 80 + " (not isolated)"),
-        (events.ProcessStarted(("x" * 81,), "off", "l"), "x" * 77 + "... (not isolated)"),
+        (events.ProcessStarted(("x" * 81,), "off", "l"), "x" * 79 + "… (not isolated)"),
         (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
         (
             events.ProcessFinished(BUILD, 2, 3.0, timed_out=False, tampered=(), log="1-build.txt"),
-            "build failed (exit 2) after 3.0 s, see logs/run/1-build.txt",
+            "build ended with exit code 2 after 3.0 s, see logs/run/1-build.txt",
         ),
         (
             events.ProcessFinished(BUILD, None, 3.0, timed_out=True, tampered=(), log="l"),
-            "build stopped at its time limit after 3.0 s, see logs/run/l",
+            "build ran into its time limit after 3.0 s, see logs/run/l",
         ),
         (
             events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
@@ -88,7 +88,7 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         ),
         (
             events.ProcessFinished(("ls",), None, 3.0, timed_out=False, tampered=(), log="l"),
-            "ls ended by a signal after 3.0 s, see logs/run/l",
+            "ls was ended by a signal after 3.0 s, see logs/run/l",
         ),
         (
             events.ProcessFinished(BUILD, 1, 3.0, timed_out=True, tampered=tuple("abcdef"), log="l"),
@@ -114,7 +114,7 @@ def test_an_event_is_told_in_a_line(event, line):
         ("changes.applied", {}, []),
         ("changes.refused", {"reason": "no block"}, ["response refused: no block"]),
         ("changes.undone", {"reason": "why"}, ["nothing to undo (why)"]),
-        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls failed (exit 1) after ? s, see logs/run/l"]),
+        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls ended with exit code 1 after ? s, see logs/run/l"]),
         ("call.finished", {"model": "gpt-5", "finish": "stop"}, ["gpt-5 answered in ? s"]),
         ("message", {"text": "words"}, ["words"]),
     ],

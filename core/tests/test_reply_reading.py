@@ -171,7 +171,7 @@ def test_long_words_are_shortened_and_kept_on_one_line():
     )
     assert (
         str(reply_error(400, words="line\n  two " + "x" * 492))
-        == f'{rejected}: "line two {"x" * 491}…"'
+        == f'{rejected}: "line two {"x" * 490}…"'
     )
 
 

@@ -23,7 +23,7 @@ class _Broken(Exception):  # noqa: N818 - a plugin's own
         (ValueError(), {}, "ValueError"),
         (_Broken(), {}, "_Broken"),
         (ValueError("12345"), {"longest": 5}, "ValueError: 12345"),
-        (ValueError("123456"), {"longest": 5}, "ValueError: 12345…"),
+        (ValueError("123456"), {"longest": 5}, "ValueError: 1234…"),
         (NotReady("no", hint="do"), {}, "NotReady: no"),
         (NotReady("no", hint="do"), {"with_hint": True}, "NotReady: no (hint: do)"),
         (NotReady("no"), {"with_hint": True}, "NotReady: no"),

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer
-from code_commit_testing.warm_python import warm_python
+from code_commit_testing.warm_start import warm_python
 
 IDENTITY = {
     f"GIT_{who}_{what}": "test@example.invalid"
@@ -290,5 +290,5 @@ class Fleet:
 def fleet(tmp_path):
     with ScriptedServer() as server:
         made = Fleet(tmp_path, server)
-        with warm_python(tmp_path, made.home.environment()) as made.python:
-            yield made
+        made.python = warm_python(tmp_path, made.home.environment())
+        yield made

@@ -195,18 +195,19 @@ class Codebase:
         workflow: tuple[str, ...] = ("--planning",),
         cwd: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        cold: bool = False,
     ) -> Person:
         """Start planning here, with --json so that tests can wait for questions."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
         flags = ("--json", "--sandbox=off", *self.flags, *flags)
-        process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ)
+        process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ, cold=cold)
         self._running.append(process)
         return Person(process)
 
-    def plan(self, *flags: str) -> Person:
+    def plan(self, *flags: str, cold: bool = False) -> Person:
         """Start planning and answer git's questions."""
-        person = self.start(*flags)
+        person = self.start(*flags, cold=cold)
         person.answers("yes")
         return person
 

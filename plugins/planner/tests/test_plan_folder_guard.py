@@ -240,7 +240,7 @@ def killed(codebase, request):
     kills = cast.called("shell", command=f"{FORGES}; {more}; kill -9 $(cat '{pid}')")
     cast.player = [*cast.player[:1], kills, *cast.player[1:]]
     cast.before["player"] = lambda: before.append(codebase.history)
-    person = codebase.plan()
+    person = codebase.plan(cold=True)  # to be killed at once
     pid.write_text(str(person.process.pid))
     person.answers("", "yes")
     assert person.process.wait(60) == -9
@@ -291,7 +291,7 @@ def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebas
     codebase.cast.planner = [
         codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")
     ]
-    person = codebase.plan()
+    person = codebase.plan(cold=True)  # to be killed at once
     pid.write_text(str(person.process.pid))
     person.answers("")
     assert person.process.wait(60) == -9

@@ -173,7 +173,7 @@ def test_killed_in_the_commit(codebase, killed):
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\nkill -9 $(cat '{codebase.project.home}/pid')\nexit 1\n")
     hook.chmod(0o755)
-    person = codebase.start()
+    person = codebase.start(cold=True)  # to be killed at once
     (codebase.project.home / "pid").write_text(str(person.process.pid))
     person.answers("yes", "yes", "", "yes", "commit")
     person.process.wait(60)

@@ -75,7 +75,7 @@ _PUBLIC = {
     "sync_result": ("require_sync",),
     "files.tree_removal": ("remove_tree",),
     "files.way_of_path": ("replaceable_places",),
-    "files.whole_file": ("replace_file",),
+    "files.whole_file": ("create_file", "replace_file"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

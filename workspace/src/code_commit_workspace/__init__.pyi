@@ -22,6 +22,7 @@ from .files.small_file import read_in_project as read_in_project
 from .files.small_file import require_no_link_out as require_no_link_out
 from .files.tree_removal import remove_tree as remove_tree
 from .files.way_of_path import replaceable_places as replaceable_places
+from .files.whole_file import create_file as create_file
 from .files.whole_file import replace_file as replace_file
 from .git import Git as Git
 from .git import GitError as GitError

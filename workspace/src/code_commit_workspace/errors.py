@@ -66,8 +66,10 @@ def describe(error: BaseException, *, longest: int | None = None, with_hint: boo
         words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
         words = ""
-    if longest is not None and len(words) > longest:
-        words = words[:longest] + "…"
+    if longest is not None:
+        from code_commit_workspace.words import shorten  # not at every start
+
+        words = shorten(words, longest)
     if with_hint and isinstance(error, CodeCommitError) and error.hint:
         words += f" (hint: {error.hint})"
     name = type(error).__name__

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from code_commit_workspace.files.project_tree import normalise_path
+from code_commit_workspace.words import shorten
 
 _PERMISSIONS = 0o777
 
@@ -40,7 +41,11 @@ class Change:
 
 
 class Tree(Protocol):
-    """The files of the project. A link is never followed. `./a` and `a` are one path."""
+    """The files of the project. A link is never followed. `./a` and `a` are one path.
+
+    To read, size up or find the mode of what is not a plain relative path is a ValueError; for what
+    a model names, `may_read` and `check` refuse such a path before.
+    """
 
     def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
@@ -239,18 +244,25 @@ class ProcessResult:
         lines = [
             line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()
         ]
-        return "\n".join(map(_cut, lines[len(lines) - min(most, len(lines)) :]))
+        last = lines[len(lines) - min(most, len(lines)) :]
+        return "\n".join(shorten(line, _LONGEST_LINE) for line in last)
 
 
 def describe_ending(
     exit_code: int | None, signal: int | None = None, time_limit: float | None = None
 ) -> str:
-    """Return `ProcessResult.ending` for these values."""
+    """Return `ProcessResult.ending` for these values.
+
+    As in `subprocess`, a negative `exit_code` is that of a signal. A `time_limit` of 0 is unknown.
+    """
     if time_limit is not None:
-        return f"ran into its time limit of {time_limit:g} s"
-    if exit_code is not None:
-        return f"ended with exit code {exit_code}"
-    return f"was ended by {_signal(signal)}"
+        seconds = f" of {time_limit:g} s" if time_limit else ""
+        return f"ran into its time limit{seconds}"
+    if exit_code is None:
+        return f"was ended by {_signal(signal)}"
+    if exit_code < 0:
+        return f"was ended by {_signal(-exit_code)}"
+    return f"ended with exit code {exit_code}"
 
 
 def _signal(number: int | None) -> str:
@@ -261,7 +273,3 @@ def _signal(number: int | None) -> str:
     with suppress(ValueError):  # a real-time signal has no name
         return f"signal {number} ({Signals(number).name})"
     return f"signal {number}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."

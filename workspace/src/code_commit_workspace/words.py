@@ -1,4 +1,4 @@
-"""Words for people: numbers, paths, and text that a terminal shows safely."""
+"""Words for people: numbers, paths, long text, and text that a terminal shows safely."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 
-# Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
-# U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
-_UNSAFE = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+# The table of what is dangerous in text or cannot be seen, as pieces of character classes.
+# Unicode categories Cc, Cs, Zl and Zp, but tabs and newlines.
+CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+# Category Cf, and invisible letters and marks (fillers, selectors). U+FE0E and U+FE0F stay: they
+# select the text or emoji style of a symbol.
+INVISIBLE = (
     "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    "\ud800-\udfff"
 )
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -27,6 +28,11 @@ def printable(text: str, *, newlines: bool = True) -> str:
     newlines and tabs stay. Escaping twice changes nothing more.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return `text`, or its beginning and "…", in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def join_paths(paths: Sequence[str], most: int = 10) -> str:
@@ -49,12 +55,13 @@ def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
     """
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
-        yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
+        yield from found if len(found) <= most else [f"{top}/ ({count_of(len(found), 'file')})"]
 
 
 @cache
 def _unsafe(*, newlines: bool) -> re.Pattern[str]:
-    return re.compile(f"[{_UNSAFE}]" if newlines else f"[\t\n{_UNSAFE}]")
+    more = "" if newlines else "\t\n"
+    return re.compile(f"[{more}{CONTROL}{INVISIBLE}]")
 
 
 def _escaped(found: re.Match[str]) -> str:

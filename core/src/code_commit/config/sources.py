@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.own_folders import config_folder
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.own_folders import config_folder
 from code_commit_workspace import parse_toml, read_anywhere, read_in_project
 
 PREFIX = "CODE_COMMIT_"

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import IO, Any, TextIO, cast
 
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
 from code_commit.plugin_api.run_files import LOGS
 from code_commit.plugin_api.run_json import (
     BEFORE_WORK,
     RunDocument,
     clock,
     describe_spent,
-    is_build,
 )
 from code_commit.terminal.screen import can_repaint, may_color
 from code_commit.terminal.streams import SafeStream
-from code_commit_workspace.words import count_of, join_paths, printable
+from code_commit_workspace.words import count_of, join_paths, printable, shorten
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -208,7 +208,7 @@ def _process(data: Mapping[str, Any]) -> str:
     if is_build(data.get("argv")):
         return "build"
     command = shlex.join(str(word) for word in data.get("argv") or ())
-    return command if len(command) <= _SHOWN_COMMAND else command[: _SHOWN_COMMAND - 3] + "..."
+    return shorten(command, _SHOWN_COMMAND)
 
 
 def _asking(data: Mapping[str, Any]) -> str:
@@ -292,25 +292,14 @@ def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
-    name, after, code = (
-        _process(data),
-        f"after {_seconds(data.get('seconds'))}",
-        data.get("exit_code"),
-    )
-    see = f", see {data.get('log')}"
-    if data.get("tampered"):
-        return (
-            Line(
-                f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}",
-                _BAD,
-            ),
-        )
-    if data.get("timed_out"):
-        return (Line(f"{name} stopped at its time limit {after}{see}", _BAD),)
-    if code == 0:
+    name = _process(data)
+    after = f"after {_seconds(data.get('seconds'))}"
+    if process_passed(data):
         return (Line(f"{name} passed {after}", _GOOD),)
-    how = "ended by a signal" if code is None else f"failed (exit {code})"
-    return (Line(f"{name} {how} {after}{see}", _BAD),)
+    ending = process_ending(data)
+    if not data.get("tampered"):
+        ending = f"{ending} {after}"
+    return (Line(f"{name} {ending}, see {data.get('log')}", _BAD),)
 
 
 def _plugin_failed(data: Mapping[str, Any]) -> Sequence[Line]:

@@ -31,6 +31,7 @@ from code_commit.plugin_api.errors import (
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit_workspace import Redactor
+from code_commit_workspace.words import shorten
 
 _QUOTED = 200  # characters of a model's refusal
 
@@ -221,5 +222,5 @@ def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     if completion.finish is Finish.FILTERED:
         return f"{completion.model} filtered {what}"
     words = " ".join(redactor.text(visible_text(completion.text)).split())
-    quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
+    quoted = f': "{shorten(words, _QUOTED)}"' if words else ""
     return f"{completion.model} refused {what}{quoted}"

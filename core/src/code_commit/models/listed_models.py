@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.own_folders import cache_folder
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.own_folders import cache_folder
 from code_commit_workspace import read_anywhere, replace_file
 
 _LARGEST_FILE = 4 << 20  # bytes

@@ -62,6 +62,10 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .own_folders import config_folder as config_folder
+from .process_end import is_build as is_build
+from .process_end import process_ending as process_ending
+from .process_end import process_passed as process_passed
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
@@ -80,6 +84,7 @@ from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
+from .provider import http_provider as http_provider
 from .reply import error_details as error_details
 from .reply import event_object as event_object
 from .reply import finish_of as finish_of
@@ -122,12 +127,15 @@ from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
+from .run_json import duration as duration
 from .run_json import run_document as run_document
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
 from .words import count_of as count_of
+from .words import describe_ending as describe_ending
 from .words import join_paths as join_paths
 from .words import printable as printable
+from .words import shorten as shorten
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -23,6 +23,7 @@ from code_commit.plugin_api.conversation import (
     ProviderErrorKind,
     ToolCall,
 )
+from code_commit_workspace.words import shorten
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.provider import StreamEvent
@@ -460,9 +461,7 @@ def reply_error(
     elif _OUT_OF_CREDIT.search(words):
         kind = "quota"
     meaning = _MEANING[kind]
-    quoted = " ".join(words.split())
-    if len(quoted) > _LONGEST_QUOTE:
-        quoted = quoted[:_LONGEST_QUOTE] + "…"
+    quoted = shorten(" ".join(words.split()), _LONGEST_QUOTE)
     quoted = f': "{quoted}"' if quoted else ""
     if kind == "auth":
         quoted = f": {reason}" if _REASON.fullmatch(reason) else ""

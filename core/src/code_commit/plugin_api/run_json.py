@@ -10,12 +10,14 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.process_end import is_build
 from code_commit_workspace.words import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
+_MINUTE = 60  # seconds
 _WAYS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
 _OF_END = ("outcome", "exit_code", "summary", "data")
@@ -86,9 +88,8 @@ class RunDocument:
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
-            self._add_seconds(
-                "build" if is_build(data.get("argv")) else "commands", data.get("seconds")
-            )
+            kind = "build" if is_build(data.get("argv")) else "commands"
+            self._add_seconds(kind, data.get("seconds"))
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -187,9 +188,15 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def is_build(argv: Any) -> bool:
-    """Return whether `argv` is the command line of the build, whatever its interpreter."""
-    return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
+def duration(seconds: float | None) -> str:
+    """Return a duration for people: 40 ms, 4.2 s, 3:05, 1:02:03; "?" if unknown."""
+    if seconds is None:
+        return "?"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    return clock(round(seconds))
 
 
 def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:

@@ -16,8 +16,8 @@ from code_commit.models.chain import Models
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
-from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
 from code_commit.terminal.answers import read_answer
@@ -365,9 +365,17 @@ class ProjectRun:
                 self.changes.note_process()
                 self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
-            last = "" if result.passed or not is_build(argv) else result.last_lines()
-            ended = (result.exit_code, seconds, result.timed_out, result.tampered)
-            self.emit(events.ProcessFinished(tuple(argv), *ended, log.name, last))
+            finished = events.ProcessFinished(
+                argv=tuple(argv),
+                exit_code=result.exit_code,
+                seconds=seconds,
+                timed_out=result.timed_out,
+                tampered=result.tampered,
+                log=log.name,
+                last_lines="" if result.passed or not is_build(argv) else result.last_lines(),
+                ending=result.ending,
+            )
+            self.emit(finished)
             if result.advice:
                 self.log.add_warning(result.advice)
         if self.writes:

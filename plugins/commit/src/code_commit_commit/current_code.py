@@ -64,7 +64,7 @@ def describe_difference(changed: Sequence[str], created: Sequence[str]) -> str:
     """Return how many files changed, and how many are new."""
     parts = [f"{count_of(len(changed), 'file')} changed"] if changed else []
     if created:
-        parts.append(f"{count_of(len(created), 'file')} {'is' if len(created) == 1 else 'are'} new")
+        parts.append(count_of(len(created), "file is new", "files are new"))
     return " and ".join(parts)
 
 

@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     ResponseRefused,
     count_of,
     join_paths,
+    shorten,
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
@@ -126,10 +127,7 @@ def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> 
 def shown_words(text: str) -> str:
     """Return the first lines of a response without blocks, for people."""
     lines = text.strip().splitlines()
-    shown = [
-        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
-        for line in lines[:_MOST_LINES]
-    ]
+    shown = [shorten(line, _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     if left_out := len(lines) - len(shown):
         shown.append(
             f"... and {count_of(left_out, 'more line')}, in the response in the run folder"

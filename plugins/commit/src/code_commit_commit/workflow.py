@@ -160,9 +160,9 @@ def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) ->
             "the build passes, but later responses reverted all changes",
             paths(changes),
         )
-    summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (
-        attempts > 1
-    )
+    summary = f"{count(changes)} changed, the build passes"
+    if attempts > 1:
+        summary += f" after {count_of(attempts, 'attempt')}"
     if git is None:
         return Result(Outcome.REACHED, summary, paths(changes))
     try:

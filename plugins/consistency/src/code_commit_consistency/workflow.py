@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
+    count_of,
     run_concurrently,
 )
 from code_commit_consistency.headings import SECTIONS
@@ -116,13 +117,10 @@ def _warn(run: Run, samples: Sequence[Json]) -> None:
     for sample in samples:
         for what in ("missing", "extra"):
             if sample[what]:
+                sections = count_of(len(sample[what]), f"{what} section")
                 names = ", ".join(sample[what])
-                sections = f"{what} section{'s' * (len(sample[what]) > 1)}"
-                run.emit(
-                    MessageLogged(
-                        f"{FOLDER}/{sample['report']}: {sections}: {names}", level="warning"
-                    )
-                )
+                warning = f"{FOLDER}/{sample['report']}: {sections}: {names}"
+                run.emit(MessageLogged(warning, level="warning"))
 
 
 def _show(run: Run, completions: Sequence[Completion]) -> None:

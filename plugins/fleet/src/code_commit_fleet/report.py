@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from code_commit.plugin_api import ExitCode, Host, printable
+from code_commit.plugin_api import ExitCode, Host, duration, printable
 from code_commit_fleet.comparison import Interval, Sample, price_of_success, success_rate
 from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Plan, Unit
@@ -263,7 +263,7 @@ def page(view: FleetView) -> str:
     environment.filters |= {
         "money": _money,
         "percent": _percent,
-        "duration": _duration,
+        "duration": duration,
         "priced": _priced,
     }
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -293,7 +293,3 @@ def _priced(interval: Interval | None) -> str:
         return "-"
     limits = "" if interval.low is None else f" ({_money(interval.low)} to {_money(interval.high)})"
     return f"{_money(interval.value)}{limits}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"  # noqa: PLR2004

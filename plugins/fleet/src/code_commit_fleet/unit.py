@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady
+from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady, describe_ending
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -140,7 +140,7 @@ class _Unit:
                 ["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"]
             )
             if ended.exit_code != 0:
-                why = ended.reason or first_error(ended.stderr) or f"exit code {ended.exit_code}"
+                why = ended.reason or first_error(ended.stderr) or describe_ending(ended.exit_code)
                 raise NotReady(f"setup: {why}")
         require_build(project)
         arguments = [

@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady
+from code_commit.plugin_api import CodeCommitError, NotReady, config_folder
 from code_commit_workspace import (
     ProjectTree,
     Redactor,
     check_private_folder,
+    create_file,
     open_regular,
     read_in_project,
 )
@@ -25,7 +26,6 @@ _SHORTEST_SECRET = 8
 _SETTING = "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM"
 _FOLDER = "agent-config"
 _LARGEST = 1024 * 1024  # bytes of a file with keys or settings
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
@@ -43,9 +43,7 @@ def require_hidden_tls_keys(sandbox: str) -> None:
         security = get_worker().security
     except (ImportError, ValueError):
         return
-    from platformdirs import user_config_path
-
-    hidden = user_config_path("code-commit", appauthor=False).resolve()
+    hidden = config_folder().resolve()
     for role in ("worker", "scheduler", "client"):
         key = getattr(security, f"tls_{role}_key", None)
         if (
@@ -79,7 +77,7 @@ def copy_keys(source: Path, project: Path) -> None:
             (project / _FOLDER).mkdir(mode=0o700)
         with ProjectTree(project) as tree, tree.folder(_FOLDER) as folder:
             for name, content in found.items():
-                _write_new(folder, name, content)
+                create_file(name, content, folder=folder)
     except OSError as error:
         raise NotReady(f"{_FOLDER} cannot be written in the unit: {error.strerror}") from error
 
@@ -104,12 +102,6 @@ def _has_keys(name: str) -> bool:
     return name == "config.toml" or name.endswith("-key.txt")
 
 
-def _write_new(folder: int, name: str, content: bytes) -> None:
-    handle = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
-    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-        file.write(content)
-
-
 def _keys_from() -> Path | None:
     """Return the setting `plugins.fleet.keys_from` of this worker: from its environment, or from
     the user's file.
@@ -118,14 +110,10 @@ def _keys_from() -> Path | None:
     if value is None:
         import tomllib
 
-        from platformdirs import user_config_path
-
         try:
-            text = (user_config_path("code-commit", appauthor=False) / "config.toml").read_text(
-                "utf-8"
-            )
+            text = (config_folder() / "config.toml").read_text("utf-8")
             value = tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # the last: no home folder
+        except (NotReady, OSError, ValueError, KeyError, TypeError):
             return None
     return Path(value).expanduser() if isinstance(value, str) and value else None
 

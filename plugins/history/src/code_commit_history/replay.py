@@ -25,15 +25,16 @@ from code_commit.plugin_api import (
     NotReady,
     count_of,
     open_run_file,
+    shorten,
 )
 from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
-from code_commit_history.runs.words import cut
 from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
+_LONGEST_CELL = 200  # characters: a change may have thousands of files
 _CONFIG = Path("agent-config")
 # In the run folder as `input-NAME`; other names could be settings.
 _INPUTS = ("query.txt", "codeRollup.txt")
@@ -294,13 +295,17 @@ def _changes(story: Story) -> list[str]:
     ]
 
 
+def _cells(row: Comparison) -> tuple[str, ...]:
+    recorded = shorten(row.recorded, _LONGEST_CELL)
+    if row.same:
+        return ("same", row.what, recorded, "")
+    return ("DIFFERS", row.what, recorded, shorten(row.replayed, _LONGEST_CELL))
+
+
 def _print(
     host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path
 ) -> None:
-    host.out.table([
-        ("same" if row.same else "DIFFERS", row.what, cut(row.recorded), "" if row.same else cut(row.replayed))
-        for row in rows
-    ])  # fmt: skip
+    host.out.table([_cells(row) for row in rows])
     differing = sum(not row.same for row in rows)
     result = count_of(differing, "difference") if differing else "no differences"
     host.out.line(f"{recorded.run}: {result}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Record, Usage, read_records
+from code_commit.plugin_api import Record, Usage, process_ending, read_records
 from code_commit_history.cost import Cost
 
 
@@ -40,14 +40,8 @@ class Process:
     seconds: float
     timed_out: bool
     tampered: tuple[str, ...]
+    ending: str
     log: str
-
-    @property
-    def ending(self) -> str:
-        """How it ended."""
-        if self.timed_out:
-            return "time limit"
-        return "signal" if self.exit_code is None else f"exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +147,11 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
 
 def _process(data: Mapping[str, Any]) -> Process:
     return Process(
-        tuple(map(str, data["argv"])),
-        data["exit_code"],
-        float(data["seconds"]),
-        bool(data["timed_out"]),
-        tuple(map(str, data["tampered"])),
-        str(data["log"]),
+        argv=tuple(map(str, data["argv"])),
+        exit_code=data["exit_code"],
+        seconds=float(data["seconds"]),
+        timed_out=bool(data["timed_out"]),
+        tampered=tuple(map(str, data["tampered"])),
+        ending=process_ending(data),
+        log=str(data["log"]),
     )

@@ -21,7 +21,7 @@ from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from code_commit.plugin_api import STOP, ExitCode, Host, count_of
+from code_commit.plugin_api import STOP, ExitCode, Host, count_of, describe_ending, process_ending
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
@@ -99,7 +99,10 @@ def _run_answer(printed: Printed) -> types.CallToolResult:
     event = printed.document if isinstance(printed.document, dict) else {}
     ended = event.get("data") if event.get("kind") == "run.finished" else None
     if not isinstance(ended, dict):
-        return _answer(printed.stderr.strip() or f"exit code {printed.exit_code}", is_error=True)
+        return _answer(
+            printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}",
+            is_error=True,
+        )
     ending = {"run": event.get("run", ""), **ended}
     return _answer(
         json.dumps(ending, ensure_ascii=False), is_error=printed.exit_code != ExitCode.REACHED
@@ -108,7 +111,10 @@ def _run_answer(printed: Printed) -> types.CallToolResult:
 
 def _command_answer(printed: Printed) -> types.CallToolResult:
     if printed.exit_code != ExitCode.REACHED:
-        return _answer(printed.stderr.strip() or f"exit code {printed.exit_code}", is_error=True)
+        return _answer(
+            printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}",
+            is_error=True,
+        )
     return _answer(json.dumps(printed.document, ensure_ascii=False), is_error=False)
 
 
@@ -141,6 +147,6 @@ _STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[
         :_LONGEST_STEP
     ],
-    "process.finished": lambda data: f"ended with exit code {data.get('exit_code')}",
+    "process.finished": process_ending,
     "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from code_commit.plugin_api import open_run_file
+from code_commit.plugin_api import is_build, open_run_file, process_passed
 
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
@@ -73,7 +73,7 @@ def of_answer(data: Data) -> Attributes:
 def of_process(data: Data, *, content: bool) -> Attributes:
     """Return the attributes of a build or a command; command lines are content, except the build's."""
     argv = texts(data, "argv")
-    shown = argv if content or argv[-1:] == ["build.sh"] else None
+    shown = argv if content or is_build(argv) else None
     return _known({
         "process.executable.name": Path(argv[0]).name if argv else None,
         "process.command_args": shown,
@@ -83,7 +83,7 @@ def of_process(data: Data, *, content: bool) -> Attributes:
 
 def of_process_end(data: Data) -> Attributes:
     """Return the attributes of a process at its end."""
-    failed = data.get("exit_code") != 0 or data.get("tampered")
+    failed = not process_passed(data)
     kind = (
         "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from code_commit.plugin_api import Record
+from code_commit.plugin_api import Record, is_build, process_ending, process_passed
 from code_commit_otel import attributes as attribute
 from code_commit_otel.attributes import Attributes, Data
 
@@ -110,14 +110,9 @@ class RunSpans:
 
     def _process_finished(self, record: Record, data: Data) -> None:
         attributes = attribute.of_process_end(data)
-        code = data.get("exit_code")
-        error = (
-            ""
-            if "error.type" not in attributes
-            else "ended by a signal"
-            if code is None
-            else f"exit code {code}"
-        )
+        error = "" if process_passed(data) else process_ending(data)
+        if data.get("tampered"):
+            error = self._error_text(error, "tampered")  # it names paths
         self._finish(record, error, attributes)
 
     def _changes_parsed(self, record: Record, _: Data) -> None:
@@ -195,7 +190,7 @@ class RunSpans:
 
 
 def _process_name(data: Data) -> str:
-    return "build" if attribute.texts(data, "argv")[-1:] == ["build.sh"] else "command"
+    return "build" if is_build(data.get("argv")) else "command"
 
 
 def _nanoseconds(record: Record) -> int:

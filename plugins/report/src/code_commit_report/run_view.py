@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from code_commit.plugin_api import Record, Usage, cost_of
+from code_commit.plugin_api import Record, Usage, cost_of, is_build, process_ending, process_passed
 
 Data = Mapping[str, Any]
 # `RunView` has a method for each kind.
@@ -82,25 +82,8 @@ class ProcessView:
     log: str
     started: float
     finished: float | None = None
-    exit_code: int | None = None
-    timed_out: bool = False
-    tampered: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Return whether it succeeded."""
-        return self.finished is not None and self.exit_code == 0 and not self.tampered
-
-    @property
-    def outcome(self) -> str:
-        """Describe how it ended."""
-        if self.finished is None:
-            return "unfinished"
-        if self.tampered:
-            return f"changed its own checks: {', '.join(self.tampered)}"
-        if self.timed_out:
-            return "stopped at its time limit"
-        return "ended by a signal" if self.exit_code is None else f"exit code {self.exit_code}"
+    passed: bool = False
+    ending: str = "unfinished"
 
 
 @dataclass(slots=True)
@@ -324,9 +307,13 @@ class RunView:
 
     def _process_started(self, record: Record, data: Data) -> None:
         argv, log = _texts(data, "argv"), _text(data, "log")
-        number, is_build = len(self._processes) + 1, argv[-1:] == ("build.sh",)
         process = ProcessView(
-            number, shlex.join(argv), is_build, _text(data, "sandbox"), log, record.time
+            number=len(self._processes) + 1,
+            argv=shlex.join(argv),
+            is_build=is_build(argv),
+            sandbox=_text(data, "sandbox"),
+            log=log,
+            started=record.time,
         )
         self._processes[log] = process
         self._chapter(record, "Builds").processes.append(process)
@@ -334,11 +321,9 @@ class RunView:
     def _process_finished(self, record: Record, data: Data) -> None:
         process = self._processes.get(_text(data, "log"))
         if process is not None:
-            process.finished, process.exit_code = record.time, _whole(data, "exit_code")
-            process.timed_out, process.tampered = (
-                data.get("timed_out") is True,
-                _texts(data, "tampered"),
-            )
+            process.finished = record.time
+            process.passed = process_passed(data)
+            process.ending = process_ending(data)
 
     def _changes_undone(self, record: Record, data: Data) -> None:
         paths = ", ".join(_texts(data, "paths"))

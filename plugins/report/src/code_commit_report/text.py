@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from code_commit.plugin_api import count_of, open_run_file
+from code_commit.plugin_api import count_of, open_run_file, printable
 from code_commit_workspace import as_on_terminal
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
@@ -23,8 +22,6 @@ _REPEATED = 1000  # characters; a shorter repetition is shown
 # Bytes; of a larger one, only both ends are searched for overwritten text.
 _LARGEST_LOG = 4 * 1024 * 1024
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
-# Control characters, direction changes, invisible characters, lone surrogates, line separators.
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ERROR = re.compile(
     r"\b(errors?|broken|failed|failures?|fatal|panic(ked)?|traceback|\w*exception|\w*error|assertion|"
     r"undefined reference|segmentation fault|no such file|command not found)\b",
@@ -34,27 +31,11 @@ _WARNING = re.compile(r"\bwarn(ings?)?\b", re.IGNORECASE)
 _NO_ERRORS = re.compile(r"\b(0|no) (errors?|broken|failed|failures?|warnings?)\b", re.IGNORECASE)
 
 
-class _Visible(dict[int, str | None]):
-    """A self-filling table for `str.translate` that escapes invisible characters."""
-
-    def __missing__(self, code: int) -> str | None:
-        character = chr(code)
-        invisible = character not in "\t\n" and unicodedata.category(character) in _INVISIBLE
-        escaped = f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"  # noqa: PLR2004 - fits two digits
-        self[code] = escaped if invisible else character
-        return self[code]
-
-
-_TABLE = _Visible()
-
-
 def visible(value: object) -> object:
     """Return `value` with invisible characters escaped; our own markup stays unchanged."""
-    return (
-        value.translate(_TABLE)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from code_commit.plugin_api import printable, shorten
 from code_commit_tasks.task_list import TaskStep
 
 _LONGEST_LINE = 160
@@ -95,8 +96,4 @@ def _ending(node: Node) -> str:
 
 
 def _line(text: str, longest: int = _LONGEST_LINE) -> str:
-    text = "".join(
-        each if each.isprintable() else f"\\x{ord(each):02x}"
-        for each in " ".join(text.splitlines())
-    )
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return shorten(printable(" ".join(text.splitlines()), newlines=False), longest)

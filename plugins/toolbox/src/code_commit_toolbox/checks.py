@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from code_commit.plugin_api import Check, CheckContext, Host, NotReady
+from code_commit.plugin_api import Check, CheckContext, Host, NotReady, count_of
 from code_commit_toolbox.mcp.servers import server_tools
 
 
@@ -34,7 +34,7 @@ def check_mcp_servers(host: Host, context: CheckContext) -> Iterator[Check]:
                 if server.trusted
                 else " in the sandbox"
             )
-            count = f"{len(tools)} tool{'s' * (len(tools) != 1)}"
+            count = count_of(len(tools), "tool")
             yield Check(
                 "ok",
                 f"{name}{isolated}: {count}: {', '.join(tools)}",

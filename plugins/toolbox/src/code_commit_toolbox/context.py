@@ -8,7 +8,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from code_commit.plugin_api import Message, Opaque, Part, Text, ToolCall, ToolResult, ToolSpec
+from code_commit.plugin_api import (
+    Message,
+    Opaque,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    count_of,
+)
 
 _BYTES_A_TOKEN = 3  # for code; prose and most other scripts have more, so the estimate is high
 _OVERHEAD = 8  # tokens per part
@@ -121,5 +130,8 @@ def _has_results(message: Message) -> bool:
 
 
 def _note(result: ToolResult) -> str:
-    size = len(result.text)
-    return f"[{size} characters of the result of {result.name} were removed to save space. Call it again if needed.]"
+    size = count_of(len(result.text), "character")
+    return (
+        f"[{size} of the result of {result.name} were removed to save space. "
+        "Call it again if needed.]"
+    )

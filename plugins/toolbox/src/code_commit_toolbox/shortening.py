@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from code_commit.plugin_api import count_of
+
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
     """Return `text`, or its first and last characters, `limit` in total, around a line with the
@@ -20,4 +22,5 @@ def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
         tail = tail[start:]
     missing = len(text) - len(head) - len(tail)
     where = f"; {whole}" if whole else ""
-    return f"{head.removesuffix(chr(10))}\n[... {missing} character{'s' * (missing != 1)} left out{where} ...]\n{tail}"
+    mark = f"[... {count_of(missing, 'character')} left out{where} ...]"
+    return "\n".join((head.removesuffix("\n"), mark, tail))

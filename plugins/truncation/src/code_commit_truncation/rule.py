@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from code_commit.plugin_api import Change, Refusal, Tree
+from code_commit.plugin_api import Change, Refusal, Tree, count_of
 from code_commit_truncation.placeholders import Placeholder, first_placeholder
 from code_commit_truncation.settings import TruncationSettings
 
@@ -79,8 +79,7 @@ def _too_small(old: bytes, new: bytes) -> str:
 
 
 def _size(content: bytes) -> str:
-    lines, size = _count(content), len(content)
-    return f"{lines} line{'s' * (lines != 1)} and {size} byte{'s' * (size != 1)}"
+    return f"{count_of(_count(content), 'line')} and {count_of(len(content), 'byte')}"
 
 
 def _left_out(found: Placeholder) -> str:

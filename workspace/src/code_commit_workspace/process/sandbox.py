@@ -177,7 +177,7 @@ class Sandbox:
                 (found for folder in _above(way) if (found := self._mounted.get(folder))), None
             )
             shown = mount.below(way) if mount else way
-            if mount and (shown is None or not exists(shown)):
+            if mount and (not shown or not exists(shown)):
                 return mount.path
         return ""
 

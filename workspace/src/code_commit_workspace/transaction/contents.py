@@ -9,8 +9,9 @@ import os
 import shutil
 import stat
 
+from code_commit_workspace.files.open_flags import NEW_FILE
 from code_commit_workspace.files.project_tree import open_regular
-from code_commit_workspace.transaction.disk import NEW_FILE, digest_of, give
+from code_commit_workspace.transaction.disk import digest_of, give
 
 
 def digest(folder: int, name: str) -> str | None:

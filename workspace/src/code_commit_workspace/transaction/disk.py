@@ -8,12 +8,11 @@ import posixpath
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
+from code_commit_workspace.files.open_flags import NEW_FILE, OLD_FILE
 from code_commit_workspace.files.project_tree import ProjectTree
 
 Step = Callable[[str], None]  # called before each change on disk; a test may raise or kill there
 
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Flush up to this many files one by one: the whole file system may have gigabytes of other data to
 # flush.
 FEW = 16

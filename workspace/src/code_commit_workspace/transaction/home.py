@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 
 PRIVATE_FOLDER = "agent-config"  # the default names, below the root
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_home(home: Path) -> int:

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home, unlock
+from code_commit_workspace.transaction.home import open_folder, open_home, unlock
 
 STAGING, ACTIVE, DONE = "staging", "active", "done"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import LOCK_FILE
 from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
@@ -34,9 +35,7 @@ class ProjectLock:
         """
         folder = open_home(self._home)
         try:
-            handle = os.open(
-                _NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
-            )
+            handle = os.open(_NAME, LOCK_FILE, 0o600, dir_fd=folder)
         except OSError as error:
             raise NotReady(
                 f"the lock {self._home / _NAME} cannot be opened: {error.strerror}"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from code_commit_workspace.errors import CodeCommitError, NotReady
+from code_commit_workspace.files.open_flags import OLD_FILE
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction import contents, disk
 from code_commit_workspace.transaction.disk import Step
@@ -248,7 +249,7 @@ class _Rollback:
     def _copy(self, old: str, back: str, entry: FileStep) -> None:
         contents.copy(self._folder, old, self._folder, back, private=True)
         if entry.old_digest.startswith("file "):
-            handle = os.open(back, disk.OLD_FILE, dir_fd=self._folder)
+            handle = os.open(back, OLD_FILE, dir_fd=self._folder)
             try:
                 os.fchmod(handle, entry.old_mode)
                 os.utime(handle, ns=(entry.old_time, entry.old_time))

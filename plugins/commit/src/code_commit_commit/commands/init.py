@@ -17,7 +17,13 @@ from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
-from code_commit_workspace import Git, NoRepository, ProjectTree, require_gitignore_line
+from code_commit_workspace import (
+    Git,
+    NoRepository,
+    ProjectTree,
+    create_file,
+    require_gitignore_line,
+)
 
 _DESCRIPTION = """\
 Create the files that a project needs before its first run: agent-config with a sample query, the line /agent-config \
@@ -198,14 +204,11 @@ def _make_folder(tree: ProjectTree, name: str) -> bool:
 
 
 def _make_file(tree: ProjectTree, path: str, text: str, mode: int) -> bool:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with tree.parent(path) as (folder, name):
         try:
-            handle = os.open(name, flags, mode, dir_fd=folder)
+            create_file(name, text.encode(), mode, folder=folder)
         except FileExistsError:
             if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
             raise OSError(errno.EEXIST, "it is not a regular file", path) from None
-    with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
-        file.write(text)
     return True

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, find_run, join_paths
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import create_file, require_no_link_out
 
 _NAMED = 20  # paths in one message
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
@@ -71,8 +69,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
 
 def _write(path: str, content: bytes) -> None:
     try:
-        with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
-            file.write(content)
+        create_file(path, content)
     except OSError as error:
         raise NotReady(
             f"{path} cannot be written: {error.strerror}", hint="name a file that does not exist"

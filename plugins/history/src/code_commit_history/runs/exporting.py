@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,9 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import Checkpoints, describe, require_sync
+from code_commit_workspace import Checkpoints, create_file, describe, require_sync
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
@@ -157,9 +156,6 @@ def _name_of(step: Step) -> str:
 
 
 def _write_diff(folder: Path, name: str, text: bytes) -> str:
-    try:
-        with open(os.open(folder / name, _NEW, 0o600), "wb") as file:  # noqa: PTH123 - a handle
-            file.write(text)
-    except FileExistsError:
-        pass  # an earlier export wrote it
+    with suppress(FileExistsError):  # an earlier export wrote it
+        create_file(folder / name, text)
     return name

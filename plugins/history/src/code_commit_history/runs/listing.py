@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host
+from code_commit.plugin_api import ExitCode, Host, duration, shorten
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.story import read_story
@@ -35,7 +35,7 @@ def list_all(host: Host, arguments: argparse.Namespace) -> int:
     if room < min(_SHORTEST, max(len(row[-1]) for row in table)):
         _print_narrow(host, table[1:], columns)
     else:
-        host.out.table([(*row, words.cut(query, room)) for *row, query in table])
+        host.out.table([(*row, shorten(query, room)) for *row, query in table])
     return ExitCode.REACHED
 
 
@@ -48,7 +48,7 @@ def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]], columns: int) -> 
     for run, model, outcome, attempts, tokens, cost, time, query in rows:
         host.out.line(f"{run}  {outcome}")
         if query:
-            host.out.line(f"    {words.cut(query, columns - 4)}")
+            host.out.line(f"    {shorten(query, columns - 4)}")
         details = (
             model,
             f"{attempts} attempt{'s' * (attempts != '1')}",
@@ -91,6 +91,6 @@ def _cells(summary: PastRun) -> tuple[str, ...]:
         str(document.get("attempts", "?")),
         words.tokens(words.table(document, "tokens")),
         str(read_story(summary.folder).cost),
-        words.duration(words.total_seconds(document)),
+        duration(words.total_seconds(document)),
         words.query(document),
     )

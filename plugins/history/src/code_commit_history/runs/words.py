@@ -9,11 +9,6 @@ from code_commit.plugin_api import Usage
 from code_commit_history.past_runs import PastRun
 
 
-def cut(text: str, longest: int = 200) -> str:
-    """Return `text`, shortened to `longest` characters: a change may have thousands of files."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def outcome(summary: PastRun) -> str:
     """Return the outcome of a finished run, else `running` or `killed`."""
     return summary.outcome or summary.state
@@ -51,17 +46,6 @@ def tokens(count: Mapping[str, Any] | Usage) -> str:
         else (count.get("input"), count.get("output"))
     )
     return " / ".join(f"{each:,}" if isinstance(each, int) else "?" for each in pair)
-
-
-def duration(seconds: float | None) -> str:
-    """Format a duration: `3.2 s`, `4:05`, `1:02:03`."""
-    if seconds is None:
-        return "?"
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def total_seconds(document: Mapping[str, Any]) -> float | None:

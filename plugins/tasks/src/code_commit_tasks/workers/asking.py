@@ -8,6 +8,7 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
+from code_commit.plugin_api import describe_ending
 from code_commit_workspace import ask_process, isolated_python, signalled_at_our_end
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
@@ -45,5 +46,5 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
         raise WorkerTooSlow from None
     if ended.returncode or len(ended.stdout) > _LARGEST_ANSWER:
         last = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"exit code {ended.returncode}")
+        raise WorkerFailed(last or f"it {describe_ending(ended.returncode)}")
     return json.loads(ended.stdout)

@@ -10,11 +10,11 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run
+from code_commit.plugin_api import Json, Run, count_of, describe_ending
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
-from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import ask_process, normalise_path, python_command, python_environment
+from code_commit_toolbox.tools.project_file import folder_named, is_below, require_readable
+from code_commit_workspace import ask_process, python_command, python_environment
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -60,12 +60,11 @@ def code_search(settings: ToolboxSettings) -> Tool:
             raise ToolError("\n".join(dict.fromkeys(problems.values())))
         found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
         found += [{"search": number, "problem": problem} for number, problem in problems.items()]
-        notes = (
-            [f"[{left_out} file{'s' * (left_out != 1)} left out: too large, or too many]"]
-            if left_out
-            else []
-        )
-        notes += [f"[{trouble}]"] if trouble else []
+        notes = []
+        if left_out:
+            notes.append(f"[{count_of(left_out, 'file')} left out: too large, or too many]")
+        if trouble:
+            notes.append(f"[{trouble}]")
         return _format_matches(searches, found, notes, settings.output_limit)
 
     return Tool(
@@ -113,7 +112,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
     Also return the problems with folders of searches, and the number of files left out.
     """
-    folders = [normalise_path(search.get("path", ".")).rstrip("/") for search in searches]
+    folders = [folder_named(search.get("path", ".")) for search in searches]
     readable = run.files()
     checked = (
         (number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders)
@@ -127,7 +126,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
             if suffix in SUFFIXES[search["language"]]
-            and _within(path, folder)
+            and is_below(path, folder)
             and number not in problems
         ]
         if not wanted:
@@ -146,21 +145,15 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
 def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
     """Return why `folder` cannot be searched, or ""."""
-    if folder == ".":
+    if not folder:
         return ""
     try:
         require_readable(run, folder)
     except ToolError as error:
         return str(error)
-    return (
-        ""
-        if any(_within(path, folder) for path in readable)
-        else f"There are no files in {folder}."
-    )
-
-
-def _within(path: str, folder: str) -> bool:
-    return folder == "." or f"{path}/".startswith(f"{folder}/")
+    if any(is_below(path, folder) for path in readable):
+        return ""
+    return f"There are no files in {folder}."
 
 
 def _search(
@@ -182,7 +175,7 @@ def _search(
             cwd="/",
         )
         output, code = ended.stdout, ended.returncode
-        trouble = f"the search failed with exit code {code}" if code else ""
+        trouble = f"the search {describe_ending(code)}" if code else ""
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
         trouble = (
@@ -203,7 +196,8 @@ def _format_matches(
         problems = [each["problem"] for each in own if "problem" in each]
         matches = [each for each in own if "line" in each]
         more = ", the first of more" if any("more" in each for each in own) else ""
-        lines.append(f"## {search['pattern']} ({search['language']}): {len(matches)} matches{more}")
+        count = count_of(len(matches), "match", "matches")
+        lines.append(f"## {search['pattern']} ({search['language']}): {count}{more}")
         lines += [f"[{problem}]" for problem in problems]
         lines += [f"{each['path']}:{each['line']}: {each['text']}" for each in matches]
     room = limit - sum(len(note) + 1 for note in notes)

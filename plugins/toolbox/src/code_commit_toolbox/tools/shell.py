@@ -49,9 +49,7 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
                 f"The command changed files that check this project, which is not allowed: {paths}.\n{report}",
             )
         if result.timed_out:
-            raise ToolError(
-                f"The command and its child processes were stopped after {seconds:g} s.\n{report}"
-            )
+            raise ToolError(f"The command {report}")
         return report
 
     return Tool(
