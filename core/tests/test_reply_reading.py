@@ -28,7 +28,7 @@ from code_commit.plugin_api import (
     token_count,
     with_ids,
 )
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from code_commit.plugin_api import Finish
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 MEANINGS = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from code_commit_workspace.files.project_tree import normalise_path
-from code_commit_workspace.words import shorten
+from code_commit_workspace.words import describe_ending, shorten
 
 _PERMISSIONS = 0o777
 
@@ -178,16 +177,17 @@ class SandboxSettings:
     log_limit: int = 64 * 1024 * 1024
 
 
-LEAST_FILE, LEAST_TOTAL = 1024 * 1024, 64 * 1024 * 1024  # what every `CheckpointLimits` allows
-
-
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
     """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does
     not have.
 
-    Sparse files count as if they had no holes.
+    Sparse files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`:
+    files within these are saved without a look at the limits.
     """
+
+    LEAST_FILE: ClassVar[int] = 1024 * 1024
+    LEAST_TOTAL: ClassVar[int] = 64 * 1024 * 1024
 
     max_file: int = 256 * 1024 * 1024
     max_total: int = 4 * 1024 * 1024 * 1024
@@ -246,30 +246,3 @@ class ProcessResult:
         ]
         last = lines[len(lines) - min(most, len(lines)) :]
         return "\n".join(shorten(line, _LONGEST_LINE) for line in last)
-
-
-def describe_ending(
-    exit_code: int | None, signal: int | None = None, time_limit: float | None = None
-) -> str:
-    """Return `ProcessResult.ending` for these values.
-
-    As in `subprocess`, a negative `exit_code` is that of a signal. A `time_limit` of 0 is unknown.
-    """
-    if time_limit is not None:
-        seconds = f" of {time_limit:g} s" if time_limit else ""
-        return f"ran into its time limit{seconds}"
-    if exit_code is None:
-        return f"was ended by {_signal(signal)}"
-    if exit_code < 0:
-        return f"was ended by {_signal(-exit_code)}"
-    return f"ended with exit code {exit_code}"
-
-
-def _signal(number: int | None) -> str:
-    if number is None:
-        return "a signal"
-    from signal import Signals  # slow to import, and needed here alone
-
-    with suppress(ValueError):  # a real-time signal has no name
-        return f"signal {number} ({Signals(number).name})"
-    return f"signal {number}"

@@ -57,15 +57,23 @@ from .event import Record as Record
 from .event import RunFinished as RunFinished
 from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
+from .finish_words import finish_of as finish_of
 from .host import Host as Host
 from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
 from .own_folders import config_folder as config_folder
+from .own_python import ask_process as ask_process
+from .own_python import isolated_python as isolated_python
+from .own_python import python_command as python_command
+from .own_python import python_environment as python_environment
+from .parent_death import signalled_at_our_end as signalled_at_our_end
 from .process_end import is_build as is_build
 from .process_end import process_ending as process_ending
 from .process_end import process_passed as process_passed
+from .project_text import decode_text as decode_text
+from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
 from .provider import CountingWire as CountingWire
@@ -85,18 +93,12 @@ from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .provider import http_provider as http_provider
-from .reply import error_details as error_details
 from .reply import event_object as event_object
-from .reply import finish_of as finish_of
-from .reply import kind_of_error as kind_of_error
-from .reply import kind_of_status as kind_of_status
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
-from .reply import reply_error as reply_error
 from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
-from .reply import service_error as service_error
 from .reply import token_count as token_count
 from .reply import with_ids as with_ids
 from .rolled_up import RolledUp as RolledUp
@@ -115,9 +117,7 @@ from .run import RunSummary as RunSummary
 from .run import Tree as Tree
 from .run import Trial as Trial
 from .run import Worker as Worker
-from .run import decode_text as decode_text
 from .run import protected_list as protected_list
-from .run import read_text as read_text
 from .run import run_concurrently as run_concurrently
 from .run_files import LARGEST_DIFF as LARGEST_DIFF
 from .run_files import find_run as find_run
@@ -129,13 +129,24 @@ from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import duration as duration
 from .run_json import run_document as run_document
+from .service_errors import error_details as error_details
+from .service_errors import kind_of_error as kind_of_error
+from .service_errors import kind_of_status as kind_of_status
+from .service_errors import reply_error as reply_error
+from .service_errors import service_error as service_error
+from .sync_result import require_sync as require_sync
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens
+from .words import closest as closest
 from .words import count_of as count_of
+from .words import describe as describe
 from .words import describe_ending as describe_ending
+from .words import did_you_mean as did_you_mean
 from .words import join_paths as join_paths
+from .words import no_room as no_room
 from .words import printable as printable
 from .words import shorten as shorten
+from .words import traceback_of as traceback_of
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

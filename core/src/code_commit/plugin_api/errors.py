@@ -24,9 +24,9 @@ from code_commit_workspace import (
     Interrupted,
     NotReady,
     Stop,
-    describe,
-    no_room,
 )
+from code_commit_workspace.errors import no_room
+from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:  # every command imports this module
     from collections.abc import Iterator

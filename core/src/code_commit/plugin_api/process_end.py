@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from code_commit_workspace.records import describe_ending
-from code_commit_workspace.words import join_paths
+from code_commit_workspace.words import describe_ending, join_paths
 
 _SHOWN_PATHS = 5
 _UNKNOWN_LIMIT = 0.0

@@ -16,7 +16,6 @@ from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.open_flags import EMPTIED_FILE, FOLDER, NEW_FILE
-from code_commit_workspace.files.path_kinds import is_plain_folder
 
 _ROOM = 64 * 1024  # bytes
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -158,11 +157,13 @@ def output_folders(above: Path) -> list[Path]:
     Raises:
         NotReady: `above` cannot be read.
     """
-    if not is_plain_folder(above):
+    if not _is_plain_folder(above):
         return []
     try:
         folders = [
-            each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)
+            each
+            for each in above.iterdir()
+            if _NAME.fullmatch(each.name) and _is_plain_folder(each)
         ]
     except OSError as error:
         raise NotReady(
@@ -234,3 +235,11 @@ def _hide_from_git(handle: int) -> None:
 def _write(handle: int, content: bytes) -> None:
     with open(handle, "wb") as file:
         file.write(content)
+
+
+def _is_plain_folder(path: Path) -> bool:
+    """Return whether `path` itself is a folder, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from code_commit_workspace.process.programs import find_program
-from code_commit_workspace.records import describe_ending
+from code_commit_workspace import find_program
+from code_commit_workspace.words import describe_ending
 
 
 def edited(draft: str, root: Path) -> str:

@@ -21,7 +21,9 @@ from code_commit.plugin_api import (
     UsageError,
     cost_of,
     count_of,
+    describe,
     exit_code_of,
+    no_room,
 )
 from code_commit_fleet.bundle import unpack
 from code_commit_fleet.command import split_file
@@ -32,7 +34,10 @@ from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import Redactor, describe, likely_keys, no_room, remove_tree
+from code_commit_workspace import (
+    Redactor,
+    remove_tree,
+)
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster
@@ -79,7 +84,8 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
     except CodeCommitError as error:
         if not arguments.json:
             raise
-        redactor = Redactor(likely_keys(host.environ))
+        redactor = Redactor()
+        redactor.add_likely(host.environ)
         code, summary, hint = (
             exit_code_of(error),
             redactor.text(error.message),

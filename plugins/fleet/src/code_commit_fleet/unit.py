@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady, describe_ending
+from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady, describe, describe_ending
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -24,7 +24,6 @@ from code_commit_fleet.unit_result import (
     run_folder,
 )
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
-from code_commit_workspace import describe
 
 _stopped: set[str] = set()
 _seen: set[str] = set()

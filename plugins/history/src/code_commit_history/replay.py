@@ -147,12 +147,9 @@ def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str
 
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
-    """Return the names that are not regular files: links and pipes in a run folder are an attack."""
-    return [
-        name
-        for name in names
-        if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)  # noqa: PTH118
-    ]
+    """Return the names that are not regular files: links and pipes there are an attack."""
+    modes = {name: Path(folder, name).lstat().st_mode for name in names}
+    return [name for name, mode in modes.items() if not stat.S_ISREG(mode)]
 
 
 def _copy_current_files(
@@ -262,37 +259,44 @@ def _compare(
             "as recorded",
             _prompt(recorded, again, old.request, new.request),
         )
-    for what, old_texts, new_texts in (
-        ("change", _changes(first), _changes(second)),
-        (
-            "process",
-            (each.ending for each in first.processes),
-            (each.ending for each in second.processes),
-        ),
-    ):
-        for number, (old_text, new_text) in enumerate(
-            zip_longest(old_texts, new_texts, fillvalue="none"), 1
-        ):
-            yield Comparison(f"{what} {number}", old_text, new_text)
+    yield from _compare_in_order("change", _changes(first), _changes(second))
+    yield from _compare_in_order("process", _endings(first), _endings(second))
     differing = sorted(
         path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
     )
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
 
+def _compare_in_order(
+    label: str, old_texts: Sequence[str], new_texts: Sequence[str]
+) -> Iterator[Comparison]:
+    pairs = zip_longest(old_texts, new_texts, fillvalue="none")
+    for number, (old_text, new_text) in enumerate(pairs, 1):
+        yield Comparison(f"{label} {number}", old_text, new_text)
+
+
 def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
     try:
-        with open_run_file(recorded.folder, old) as one, open_run_file(again.folder, new) as other:
-            same = one.read() == other.read()
+        with (
+            open_run_file(recorded.folder, old) as old_file,
+            open_run_file(again.folder, new) as new_file,
+        ):
+            same = old_file.read() == new_file.read()
     except (OSError, ValueError):
         return "missing"
     return "as recorded" if same else f"differs, see {new}"
 
 
 def _changes(story: Story) -> list[str]:
-    return [
-        ", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied
-    ]
+    texts = []
+    for change_set in story.applied:
+        paths = [*change_set.written, *(f"-{path}" for path in change_set.deleted)]
+        texts.append(", ".join(paths))
+    return texts
+
+
+def _endings(story: Story) -> list[str]:
+    return [process.ending for process in story.processes]
 
 
 def _cells(row: Comparison) -> tuple[str, ...]:

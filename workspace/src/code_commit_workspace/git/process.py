@@ -21,7 +21,7 @@ from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
 from code_commit_workspace.interruption import STOP
-from code_commit_workspace.records import describe_ending
+from code_commit_workspace.words import describe_ending
 
 # Seconds.
 _POLL = 0.1

@@ -73,7 +73,8 @@ def digest_of(content: bytes | memoryview, *, link: bool) -> str:
     """Return what `contents.digest` returns for a file or link with this content."""
     import hashlib  # slow
 
-    return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
+    kind = "link" if link else "file"
+    return f"{kind} {hashlib.sha256(content).hexdigest()}"
 
 
 def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
@@ -83,9 +84,9 @@ def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | 
     """
     handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(handle, remaining) :]
         if mode is not None:
             os.fchmod(handle, mode)
     except BaseException:

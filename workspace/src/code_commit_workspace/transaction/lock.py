@@ -67,7 +67,8 @@ class ProjectLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        handle, self._handle = self._handle, -1
+        handle = self._handle
+        self._handle = -1
         unlock(handle)
 
     def name(self, run: str) -> None:
@@ -81,7 +82,8 @@ def _holder(handle: int) -> str:
     """Return the process and run that hold the lock, as its file names them; else ""."""
     try:
         holder = json.loads(os.pread(handle, 4096, 0))
-        pid, run = int(holder["pid"]), str(holder["run"])
+        process = f": process {int(holder['pid'])}"
+        run = str(holder["run"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return f": process {pid}, run {run}" if run else f": process {pid}"
+    return f"{process}, run {run}" if run else process

@@ -15,14 +15,24 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, printable, write_stdout
-from code_commit_workspace import STOP, Git, python_command, python_environment
+from code_commit.plugin_api import (
+    STOP,
+    ExitCode,
+    Host,
+    NotReady,
+    printable,
+    python_command,
+    python_environment,
+    write_stdout,
+)
+from code_commit_workspace import Git
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
 _DESCRIPTION = (
-    "Replay a recorded run in a small project: the first response breaks the build, the second repairs it. "
-    "The demo needs no key, no provider and no network, and keeps the project for you to look at."
+    "Replay a recorded run in a small project: the first response breaks the build, the second "
+    "repairs it. The demo needs no key, no provider and no network, "
+    "and keeps the project for you to look at."
 )
 BEFORE = """\
 This is a recorded run: it replays stored responses, calls no model and
@@ -101,12 +111,15 @@ def demo(host: Host, arguments: Namespace) -> int:
     folder = max(path for path in (root / "logs").iterdir() if path.is_dir() and path != recorded)
     diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
     listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))
-    red = "".join(
-        f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines()
-    )
+    build_lines = (folder / "1-build.txt").read_text("utf-8").splitlines()
     _show(
         AFTER.format(
-            root=root, red=red, diff=diff, folder=folder, listing=listing, command=host.argv0
+            root=root,
+            red="".join(f"    {line}\n" for line in build_lines),
+            diff=diff,
+            folder=folder,
+            listing=listing,
+            command=host.argv0,
         )
     )
     return ExitCode.REACHED
@@ -142,8 +155,9 @@ def _scratch(folder: str | None) -> Path:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without settings for other projects."""
-    others = {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
-    return python_environment(others)
+    return python_environment(
+        {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
+    )
 
 
 def _show(text: str) -> None:

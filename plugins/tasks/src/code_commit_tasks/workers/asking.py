@@ -8,8 +8,12 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit.plugin_api import describe_ending
-from code_commit_workspace import ask_process, isolated_python, signalled_at_our_end
+from code_commit.plugin_api import (
+    ask_process,
+    describe_ending,
+    isolated_python,
+    signalled_at_our_end,
+)
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 

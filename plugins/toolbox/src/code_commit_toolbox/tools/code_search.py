@@ -10,11 +10,18 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run, count_of, describe_ending
+from code_commit.plugin_api import (
+    Json,
+    Run,
+    ask_process,
+    count_of,
+    describe_ending,
+    python_command,
+    python_environment,
+)
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import folder_named, is_below, require_readable
-from code_commit_workspace import ask_process, python_command, python_environment
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),

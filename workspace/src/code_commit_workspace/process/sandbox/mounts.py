@@ -19,7 +19,7 @@ from typing import Literal
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.files.path_text import within
-from code_commit_workspace.process.private_folders import make_mount_point
+from code_commit_workspace.process.sandbox.private_folders import make_mount_point
 
 MOST_WORDS = 8000
 """Words of arguments. bubblewrap takes 9,000 in all."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace import STOP
 
 # Folders from which Python runs code, also in compiled form. A relative one would be in the
 # project.
