@@ -22,7 +22,9 @@ TLS = Path.home() / ".config/code-commit/tls"  # no build can read it
 def security(tls: Path) -> Security:
     """Return the certificates for all roles."""
     roles = [f"tls_{role}" for role in ("scheduler", "worker", "client")]
-    files = {f"{role}_{part}": str(tls / f"{part}.pem") for role in roles for part in ("key", "cert")}
+    files = {
+        f"{role}_{part}": str(tls / f"{part}.pem") for role in roles for part in ("key", "cert")
+    }
     return Security(require_encryption=True, tls_ca_file=str(tls / "ca.pem"), **files)
 
 

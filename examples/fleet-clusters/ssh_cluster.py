@@ -22,8 +22,14 @@ TLS = Path.home() / ".config/code-commit/tls"  # no build can read it
 def settings(tls: Path) -> dict[str, Any]:
     """Return the settings of Dask. SSHCluster sends them to the workers: places of files, not the keys."""
     roles = [f"distributed.comm.tls.{role}" for role in ("scheduler", "worker", "client")]
-    files = {f"{role}.{part}": str(tls / f"{part}.pem") for role in roles for part in ("key", "cert")}
-    return {"distributed.comm.require-encryption": True, "distributed.comm.tls.ca-file": str(tls / "ca.pem"), **files}
+    files = {
+        f"{role}.{part}": str(tls / f"{part}.pem") for role in roles for part in ("key", "cert")
+    }
+    return {
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": str(tls / "ca.pem"),
+        **files,
+    }
 
 
 def start(machines: list[str], **more: Any) -> SpecCluster:

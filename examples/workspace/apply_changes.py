@@ -1,6 +1,6 @@
 """Apply a change to a project, build it, and revert the change if the build fails.
 
-    python apply_changes.py PROJECT PATH < NEW_CONTENT
+python apply_changes.py PROJECT PATH < NEW_CONTENT
 """
 
 import sys

@@ -28,7 +28,10 @@ def test_another_plugin_can_give_advice(tmp_path):
     project = Project.create(tmp_path, files={"README.md": "x\n"})
     other = install_plugin(tmp_path / "plugins", "licences", OTHER)
     assert advice(project) == (0, [])
-    assert advice(project, plugins=[other]) == (1, [{"from": "code-commit-licences", "advice": "there is no LICENSE"}])
+    assert advice(project, plugins=[other]) == (
+        1,
+        [{"from": "code-commit-licences", "advice": "there is no LICENSE"}],
+    )
 
 
 def test_a_failing_advisor_is_reported_and_the_others_still_count(tmp_path):

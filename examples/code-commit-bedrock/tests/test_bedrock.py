@@ -46,10 +46,13 @@ def body_of(reply: Reply) -> bytes:
     if reply.status >= 400:
         return json.dumps({"message": reply.text}).encode()
     calls = [
-        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments}} for call in reply.tool_calls
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments}}
+        for call in reply.tool_calls
     ]
     message = {"role": "assistant", "content": [{"text": reply.text}, *calls]}
-    return json.dumps({"output": {"message": message}, "stopReason": reason_of(reply), **usage_of(reply)}).encode()
+    return json.dumps(
+        {"output": {"message": message}, "stopReason": reason_of(reply), **usage_of(reply)}
+    ).encode()
 
 
 def event(name: str, kind: str = "event", **members: object) -> bytes:
@@ -91,7 +94,10 @@ class TestBedrock(CompleteConformance):
         return request.path.endswith("/converse-stream")
 
     def respond(self, request, reply):
-        if is_from(request, {"AKIDTEST": SECRET}) and request.headers["x-amz-security-token"] == TOKEN:
+        if (
+            is_from(request, {"AKIDTEST": SECRET})
+            and request.headers["x-amz-security-token"] == TOKEN
+        ):
             return super().respond(request, reply)
         return Reply(status=403, body=b'{"message": "The request signature does not match."}')
 
@@ -137,7 +143,9 @@ def provider_with_a_command(server, folder, monkeypatch, *, minutes) -> BedrockP
     (folder / "counter").write_text("0")
     (folder / "command.py").write_text(COMMAND)
     command = f"{sys.executable} {folder / 'command.py'} {folder / 'counter'} {expiry}"
-    (folder / "config").write_text(f"[profile a-test]\ncredential_process = {command}\nregion = eu-west-1\n")
+    (folder / "config").write_text(
+        f"[profile a-test]\ncredential_process = {command}\nregion = eu-west-1\n"
+    )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "none"))
     return BedrockProvider(BedrockConfig(model="m", profile="a-test", endpoint=server.address))
@@ -168,7 +176,11 @@ def test_credentials_are_refreshed_before_they_expire(tmp_path, monkeypatch):
 
 
 def test_credentials_that_the_service_calls_expired_are_replaced(tmp_path, monkeypatch):
-    expired = Reply(status=403, headers={"x-amzn-errortype": "ExpiredTokenException"}, body=b'{"message": "expired"}')
+    expired = Reply(
+        status=403,
+        headers={"x-amzn-errortype": "ExpiredTokenException"},
+        body=b'{"message": "expired"}',
+    )
     with ScriptedServer([checked, expired, checked]) as server:
         provider = provider_with_a_command(server, tmp_path, monkeypatch, minutes=600)
         texts = [provider.complete(model_call("hi")).text for _ in range(2)]

@@ -36,13 +36,17 @@ def test_an_invalid_file_is_replaced(tmp_path):
 
 def test_a_second_run_costs_nothing(tmp_path):
     project = Project.create(tmp_path)
-    project.write({"agent-config/config.toml": f'[plugins.cache]\nfolder = "{tmp_path / "cache"}"\n'})
+    project.write(
+        {"agent-config/config.toml": f'[plugins.cache]\nfolder = "{tmp_path / "cache"}"\n'}
+    )
     flags = ("--model", "gpt-5", "--json", "--max-cost", "5")
     with ScriptedServer([ANSWER]) as server:
         first = project.command(*flags, environ=server.environment())
         project.git("checkout", "-q", ".")
         second = project.command(*flags, environ=server.environment())
-    assert (first.exit_code, second.exit_code, project.read("a.txt")) == (0, 0, "new\n"), second.stderr
+    assert (first.exit_code, second.exit_code, project.read("a.txt")) == (0, 0, "new\n"), (
+        second.stderr
+    )
     costs = [
         event["data"]["cost_usd"]
         for finished in (first, second)

@@ -12,7 +12,9 @@ def project(tmp_path):
 
 
 def explained(project, server, *arguments):
-    return project.command("--model", "gpt-5", "--explain", *arguments, environ=server.environment())
+    return project.command(
+        "--model", "gpt-5", "--explain", *arguments, environ=server.environment()
+    )
 
 
 def test_the_explanation_is_shown(project):
@@ -36,7 +38,9 @@ def test_a_file_in_agent_config_is_not_sent_to_the_model(project):
         assert server.requests == []
 
 
-@pytest.mark.parametrize(("path", "exit_code"), [("./a.txt", 0), ("src", 3), ("none.txt", 3), ("../a.txt", 3)])
+@pytest.mark.parametrize(
+    ("path", "exit_code"), [("./a.txt", 0), ("src", 3), ("none.txt", 3), ("../a.txt", 3)]
+)
 def test_only_a_file_of_the_project_is_explained(project, path, exit_code):
     project.write({"src/b.txt": "old\n"})
     with ScriptedServer([Reply("It says old.")]) as server:

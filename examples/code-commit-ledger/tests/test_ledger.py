@@ -12,7 +12,10 @@ def test_each_run_writes_a_line(tmp_path):
         for _ in range(2):
             project.command("--model", "gpt-5", environ=server.environment())
     lines = [line.split("\t")[1:] for line in ledger.read_text().splitlines()]
-    assert lines == [["committing-code", "reached", "15"], ["committing-code", "provider_failed", "0"]]
+    assert lines == [
+        ["committing-code", "reached", "15"],
+        ["committing-code", "provider_failed", "0"],
+    ]
 
 
 def test_a_ledger_that_cannot_be_written_does_not_end_the_run(tmp_path):

@@ -13,12 +13,17 @@ def project(tmp_path):
 
 def run(project, *responses):
     with ScriptedServer(Reply(response) for response in responses) as server:
-        finished = project.command("--model", "gpt-5", "--repairs", "1", environ=server.environment())
+        finished = project.command(
+            "--model", "gpt-5", "--repairs", "1", environ=server.environment()
+        )
         return finished, [request.prompt for request in server.requests]
 
 
 def test_a_change_of_an_old_migration_is_sent_back(project):
-    old, new = "^^^migrations/1.sql\ndrop table a;\n^^^end\n", "^^^migrations/2.sql\ndrop table a;\n^^^end\n"
+    old, new = (
+        "^^^migrations/1.sql\ndrop table a;\n^^^end\n",
+        "^^^migrations/2.sql\ndrop table a;\n^^^end\n",
+    )
     finished, prompts = run(project, old, new)
     assert finished.exit_code == 0, finished.stderr
     assert "Do not change an existing migration" in prompts[1]

@@ -48,7 +48,9 @@ def encode_events(reply: Reply, size: int) -> Iterator[StreamEvent]:
     for call in whole.pop("calls"):
         for number, part in enumerate(pieces(call["arguments"], size) or [""]):
             first = {} if number else {"tool": call["tool"]}
-            yield StreamEvent("call", json.dumps({"id": call["id"], **first, "arguments": part}).encode())
+            yield StreamEvent(
+                "call", json.dumps({"id": call["id"], **first, "arguments": part}).encode()
+            )
     yield StreamEvent("end", json.dumps(whole).encode())
 
 

@@ -27,7 +27,9 @@ def run(project):
 
 def pushed(project, *arguments):
     remote = project.git("remote", "get-url", "origin").strip()
-    return subprocess.run(["git", "-C", remote, *arguments], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", "-C", remote, *arguments], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_the_change_is_pushed_as_a_branch(project):
@@ -35,7 +37,10 @@ def test_the_change_is_pushed_as_a_branch(project):
     assert finished.exit_code == 0, finished.stderr
     branch = f"code-commit/{project.run_folder.name}"
     assert f"pushed to origin: {branch}" in finished.stderr
-    assert pushed(project, "diff", "--name-status", f"{branch}~", branch) == "M\ta.txt\nD\tgone.txt\nA\tmade.txt\n"
+    assert (
+        pushed(project, "diff", "--name-status", f"{branch}~", branch)
+        == "M\ta.txt\nD\tgone.txt\nA\tmade.txt\n"
+    )
     assert pushed(project, "show", f"{branch}:a.txt") == "new\n"
 
 

@@ -26,7 +26,9 @@ def test_ctrl_c_ends_the_wait(tmp_path):
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         with project.start("--model", "gpt-5", environ=server.environment()) as process:
             end = time.monotonic() + 60
-            while not list(project.root.glob("logs/*/2-repair-query.txt")) and time.monotonic() < end:
+            while (
+                not list(project.root.glob("logs/*/2-repair-query.txt")) and time.monotonic() < end
+            ):
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)

@@ -31,7 +31,10 @@ from code_commit.plugin_api import (
 
 from code_commit_bedrock.config import BedrockConfig
 
-KINDS: dict[str, ProviderErrorKind] = {"ServiceQuotaExceededException": "quota", "ModelErrorException": "server"}
+KINDS: dict[str, ProviderErrorKind] = {
+    "ServiceQuotaExceededException": "quota",
+    "ModelErrorException": "server",
+}
 EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
 
 
@@ -48,7 +51,10 @@ def body_of(request: Request, config: BedrockConfig) -> dict[str, Any]:
     """Return the body of a request."""
     body: dict[str, Any] = {
         "messages": [
-            {"role": message.role, "content": [block for part in message.parts for block in _blocks(part)]}
+            {
+                "role": message.role,
+                "content": [block for part in message.parts for block in _blocks(part)],
+            }
             for message in request.messages
         ]
     }
@@ -67,7 +73,11 @@ def body_of(request: Request, config: BedrockConfig) -> dict[str, Any]:
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "inputSchema": {"json": dict(tool.parameters)}}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": {"json": dict(tool.parameters)},
+    }
 
 
 def _blocks(part: Part) -> list[dict[str, Any]]:
@@ -75,10 +85,26 @@ def _blocks(part: Part) -> list[dict[str, Any]]:
         case Text() if part.text:
             return [{"text": part.text}]
         case ToolCall():
-            return [{"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments_object}}]
+            return [
+                {
+                    "toolUse": {
+                        "toolUseId": part.id,
+                        "name": part.name,
+                        "input": part.arguments_object,
+                    }
+                }
+            ]
         case ToolResult():
             status = "error" if part.is_error else "success"
-            return [{"toolResult": {"toolUseId": part.call_id, "content": [{"text": part.text}], "status": status}}]
+            return [
+                {
+                    "toolResult": {
+                        "toolUseId": part.call_id,
+                        "content": [{"text": part.text}],
+                        "status": status,
+                    }
+                }
+            ]
         case Opaque(provider="bedrock"):
             return [dict(part.data)]
     return []
@@ -107,7 +133,9 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
     words = str(reply_object(body, status, headers).get("message", ""))
     wait = headers.get("retry-after", "")
     retry_after = float(wait) if wait.isdecimal() else None
-    error = reply_error(status, kind=KINDS.get(name), words=words, reason=name, retry_after=retry_after)
+    error = reply_error(
+        status, kind=KINDS.get(name), words=words, reason=name, retry_after=retry_after
+    )
     return CredentialsExpired(str(error), kind=error.kind) if name in EXPIRED else error
 
 
@@ -123,6 +151,8 @@ def _part(block: Json) -> Part:
 
 def _usage(usage: Json) -> Usage:
     fresh = token_count(usage, "inputTokens")
-    read, written = (token_count(usage, name) for name in ("cacheReadInputTokens", "cacheWriteInputTokens"))
+    read, written = (
+        token_count(usage, name) for name in ("cacheReadInputTokens", "cacheWriteInputTokens")
+    )
     total = None if fresh is None else fresh + (read or 0) + (written or 0)
     return Usage(total, token_count(usage, "outputTokens"), cache_read=read, cache_write=written)

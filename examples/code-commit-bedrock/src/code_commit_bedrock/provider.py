@@ -12,7 +12,13 @@ import httpx
 from code_commit.plugin_api import Completion, ModelCall, ProviderError, reply_object
 
 from code_commit_bedrock.config import BedrockConfig
-from code_commit_bedrock.converse import CredentialsExpired, body_of, completion_of, error_of, path_of
+from code_commit_bedrock.converse import (
+    CredentialsExpired,
+    body_of,
+    completion_of,
+    error_of,
+    path_of,
+)
 from code_commit_bedrock.signing import Signer
 from code_commit_bedrock.stream import StreamedReply, events_of
 
@@ -28,7 +34,9 @@ class BedrockProvider:
     def __init__(self, config: BedrockConfig) -> None:
         self._config = config
         self._signer = Signer(config)
-        self._address = (config.endpoint or f"https://bedrock-runtime.{self._signer.region}.amazonaws.com").rstrip("/")
+        self._address = (
+            config.endpoint or f"https://bedrock-runtime.{self._signer.region}.amazonaws.com"
+        ).rstrip("/")
         self._lock = threading.Lock()
         self._closed = False
         self._waiting: set[Arrived] = set()
@@ -57,7 +65,9 @@ class BedrockProvider:
             if self._closed:
                 raise ProviderError("the provider is closed", kind="rejected")
             self._waiting.add(arrived)
-        threading.Thread(target=self._post, args=(url, body, call.deadline, arrived), daemon=True).start()
+        threading.Thread(
+            target=self._post, args=(url, body, call.deadline, arrived), daemon=True
+        ).start()
         try:
             return self._received(call, arrived)
         finally:
@@ -84,8 +94,12 @@ class BedrockProvider:
         """Send the request; put the head of the reply, its pieces and None, or an error."""
         try:
             headers = self._signer.headers(url, body)
-            seconds = max(deadline - time.monotonic(), 0.01)  # of one silence: it ends an abandoned thread
-            with httpx.stream("POST", url, content=body, headers=headers, timeout=seconds) as response:
+            seconds = max(
+                deadline - time.monotonic(), 0.01
+            )  # of one silence: it ends an abandoned thread
+            with httpx.stream(
+                "POST", url, content=body, headers=headers, timeout=seconds
+            ) as response:
                 arrived.put(response)
                 for piece in response.iter_bytes():
                     if arrived not in self._waiting:

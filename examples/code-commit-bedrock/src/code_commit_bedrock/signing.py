@@ -20,7 +20,9 @@ class Signer:
         self._profile = config.profile
         try:
             self._credentials = self._found()
-            self.region = config.region or Session(profile=self._profile).get_config_variable("region")
+            self.region = config.region or Session(profile=self._profile).get_config_variable(
+                "region"
+            )
         except BotoCoreError as error:
             raise NotReady(f"the AWS configuration cannot be read: {error}") from error
         if self._credentials is None:
@@ -35,7 +37,9 @@ class Signer:
             credentials = self._credentials.get_frozen_credentials()
         except BotoCoreError as error:
             name = type(error).__name__
-            raise ProviderError(f"the AWS credentials cannot be refreshed: {name}", kind="auth") from None
+            raise ProviderError(
+                f"the AWS credentials cannot be refreshed: {name}", kind="auth"
+            ) from None
         SigV4Auth(credentials, "bedrock", self.region).add_auth(request)
         return dict(request.headers.items())
 
@@ -44,4 +48,6 @@ class Signer:
         self._credentials = self._found() or self._credentials
 
     def _found(self) -> Any:
-        return Session(profile=self._profile).get_credentials()  # a session keeps what it found: use a new one
+        return Session(
+            profile=self._profile
+        ).get_credentials()  # a session keeps what it found: use a new one

@@ -17,7 +17,11 @@ from code_commit.plugin_api import (
     reply_object,
 )
 
-STATUS = {"throttlingException": 429, "validationException": 400, "serviceUnavailableException": 503}
+STATUS = {
+    "throttlingException": 429,
+    "validationException": 400,
+    "serviceUnavailableException": 503,
+}
 
 
 def events_of(pieces: Iterable[bytes]) -> Iterator[StreamEvent]:
@@ -33,7 +37,9 @@ def events_of(pieces: Iterable[bytes]) -> Iterator[StreamEvent]:
                     raise reply_error(status, words=str(words), reason=exception)
                 yield StreamEvent(str(message.headers.get(":event-type", "")), message.payload)
     except ParserError as error:
-        raise ProviderError(f"the stream is corrupt: {type(error).__name__}", kind="invalid_response") from None
+        raise ProviderError(
+            f"the stream is corrupt: {type(error).__name__}", kind="invalid_response"
+        ) from None
 
 
 class StreamedReply:
@@ -41,7 +47,9 @@ class StreamedReply:
 
     def __init__(self) -> None:
         self._tools: dict[int, dict[str, Any]] = {}
-        self._pieces: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        self._pieces: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self._end: dict[str, Any] | None = None
         self._usage: Any = None
 
@@ -82,7 +90,11 @@ class StreamedReply:
         if self._end is None:
             raise ProviderError("the reply ended early", kind="network")
         content = [self._block(index) for index in sorted({*self._pieces, *self._tools})]
-        return {"output": {"message": {"role": "assistant", "content": content}}, **self._end, "usage": self._usage}
+        return {
+            "output": {"message": {"role": "assistant", "content": content}},
+            **self._end,
+            "usage": self._usage,
+        }
 
     def _block(self, index: int) -> dict[str, Any]:
         pieces = {name: "".join(texts) for name, texts in self._pieces[index].items()}

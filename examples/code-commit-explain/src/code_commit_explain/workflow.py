@@ -24,10 +24,14 @@ def explain(run: Run) -> Result:
         ResponseRefused: the explanation is incomplete.
     """
     path = run.options.explain
-    request = Request((Message("user", (Text(_prompt(path, _read(run, path), run.options.words)),)),))
+    request = Request(
+        (Message("user", (Text(_prompt(path, _read(run, path), run.options.words)),)),)
+    )
     completion = run.model("explainer").complete(request, label="explain")
     if completion.finish is not Finish.STOP:
-        raise ResponseRefused(f"the explanation is incomplete: it ended with `{completion.finish_detail}`")
+        raise ResponseRefused(
+            f"the explanation is incomplete: it ended with `{completion.finish_detail}`"
+        )
     run.say(completion.text)
     return Result(Outcome.REACHED, f"{path} is explained", {"path": path, "text": completion.text})
 
@@ -37,7 +41,9 @@ def _read(run: Run, path: str) -> str:
         raise NotReady(f"a model may not read {path}: {refusal.reason}")
     text = read_text(run.tree, path)
     if text is None:
-        raise NotReady(f"there is no file {path}", hint="use a path relative to the root of the project")
+        raise NotReady(
+            f"there is no file {path}", hint="use a path relative to the root of the project"
+        )
     return text
 
 

@@ -28,7 +28,9 @@ class ParrotDecoder:
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
         self._say = StringIO()
-        self._calls: dict[str, tuple[int, str, StringIO]] = {}  # by id: the number, the tool and the arguments
+        self._calls: dict[
+            str, tuple[int, str, StringIO]
+        ] = {}  # by id: the number, the tool and the arguments
         self._end: Json | None = None
 
     def feed(self, event: StreamEvent) -> list[Delta]:
@@ -37,7 +39,9 @@ class ParrotDecoder:
         if event.name == "problem":
             raise ProviderError(f"the service failed: {piece.get('problem')}", kind="server")
         if event.name in MEMBERS and MEMBERS[event.name] not in piece:
-            raise ProviderError(f"the event {event.name!r} lacks its member", kind="invalid_response")
+            raise ProviderError(
+                f"the event {event.name!r} lacks its member", kind="invalid_response"
+            )
         if event.name == "say":
             text = reply_member(piece, "say", str) or ""
             self._say.write(text)
@@ -67,7 +71,11 @@ class ParrotDecoder:
         id_ = reply_member(piece, "id", str) or ""
         if id_ not in self._calls:
             limit_parts(self._calls)
-            self._calls[id_] = (len(self._calls), reply_member(piece, "tool", str) or "", StringIO())
+            self._calls[id_] = (
+                len(self._calls),
+                reply_member(piece, "tool", str) or "",
+                StringIO(),
+            )
         number, tool, arguments = self._calls[id_]
         text = reply_member(piece, "arguments", str) or ""
         arguments.write(text)

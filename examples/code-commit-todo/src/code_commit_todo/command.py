@@ -9,7 +9,9 @@ from code_commit.plugin_api import ExitCode, Host, UsageError
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="only matching files, as in .gitignore")
+    parser.add_argument(
+        "patterns", nargs="*", metavar="PATTERN", help="only matching files, as in .gitignore"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 

@@ -5,7 +5,9 @@ from anagrams import groups
 
 class Tests(unittest.TestCase):
     def test_1(self):
-        self.assertEqual(groups(['tea', 'ate', 'tan', 'nat', 'x']), [['tea', 'ate'], ['tan', 'nat'], ['x']])
+        self.assertEqual(
+            groups(["tea", "ate", "tan", "nat", "x"]), [["tea", "ate"], ["tan", "nat"], ["x"]]
+        )
 
     def test_2(self):
         self.assertEqual(groups([]), [])
