@@ -16,15 +16,15 @@ from pygments.lexers import get_all_lexers, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 from code_commit.plugin_api import Record
-from code_commit_report import run_view
+from code_commit_report.build_output import output_lines
 from code_commit_report.diff_view import file_diffs
 from code_commit_report.lexers import lexer_for
 from code_commit_report.page import duration, report_page
-from code_commit_report.run_view import RunView
-from code_commit_report.text import output_lines, read_shown, visible, without_repetitions
+from code_commit_report.run_view import _KINDS, RunView
+from code_commit_report.text import read_shown, visible, without_repetitions
 from code_commit_report.timeline import WIDTH, bars
 
-KINDS = sorted(run_view._KINDS)
+KINDS = sorted(_KINDS)
 FIELDS = ("number", "label", "model", "request", "response", "diff", "written", "log", "argv", "seconds", "tampered", "data",
           "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text",
           "step", "steps", "title", "verifies", "passed", "reason")  # fmt: skip

@@ -22,12 +22,14 @@ from jinja2 import (
 from markupsafe import Markup
 
 from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of
+from code_commit_report.build_output import OutputLine, read_output
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
-from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
-from code_commit_report.text import OutputLine, Shown, read_new, read_output, read_shown, visible
+from code_commit_report.run_view import RunView
+from code_commit_report.text import Shown, read_new, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
+from code_commit_report.views import CallView, ChangeView, ProcessView
 
 _WHOLE_DIFF = "all-changes.diff"  # the host writes it
 RELOAD_SECONDS = 5  # for the page of a running run

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
 
-from code_commit.plugin_api import Record, Usage, cost_of
+from code_commit.plugin_api import Record, Usage
+from code_commit_report.fields import Data, integer_of, number_of, text_of, texts_of
+from code_commit_report.views import CallView, ChangeView, Chapter, NoteView, ProcessView, StepView
 
-Data = Mapping[str, Any]
 # `RunView` has a method for each kind.
 _KINDS = frozenset(
     {
@@ -36,126 +35,6 @@ _KINDS = frozenset(
         "tasks.ended",
     }
 )
-
-
-@dataclass(slots=True)
-class CallView:
-    """A model call.
-
-    Times are seconds since the epoch; `finished` is None if it is running or was killed.
-    """
-
-    number: int
-    label: str
-    provider: str
-    model: str
-    address: str
-    key_source: str
-    request: str
-    started: float
-    finished: float | None = None
-    finish: str = ""
-    usage: Usage = field(default_factory=Usage)
-    reported_cost: float | None = None
-    response: str | None = None
-    error: str | None = None
-    retries: list[str] = field(default_factory=list)
-
-    @property
-    def cost(self) -> float | None:
-        """Return USD from the run, else from the price list, which is slow to load; None if
-        unknown.
-        """
-        if self.reported_cost is not None or self.finished is None:
-            return self.reported_cost
-        return cost_of(self.model, self.usage)
-
-
-@dataclass(slots=True)
-class ProcessView:
-    """A build or a command."""
-
-    number: int
-    argv: str
-    is_build: bool
-    sandbox: str
-    log: str
-    started: float
-    finished: float | None = None
-    exit_code: int | None = None
-    timed_out: bool = False
-    tampered: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Return whether it succeeded."""
-        return self.finished is not None and self.exit_code == 0 and not self.tampered
-
-    @property
-    def outcome(self) -> str:
-        """Describe how it ended."""
-        if self.finished is None:
-            return "unfinished"
-        if self.tampered:
-            return f"changed its own checks: {', '.join(self.tampered)}"
-        if self.timed_out:
-            return "stopped at its time limit"
-        return "ended by a signal" if self.exit_code is None else f"exit code {self.exit_code}"
-
-
-@dataclass(slots=True)
-class ChangeView:
-    """Applied or refused changes; `refused` is the reason, with `rows` of path and reason."""
-
-    number: int
-    at: float
-    written: tuple[str, ...] = ()
-    deleted: tuple[str, ...] = ()
-    diff: str | None = None
-    refused: str | None = None
-    rows: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(slots=True)
-class NoteView:
-    """Another message; `tone` is "plain" or "bad"."""
-
-    at: float
-    text: str
-    tone: str = "plain"
-
-
-@dataclass(slots=True)
-class Chapter:
-    """An attempt; without attempts, a call with its changes and processes."""
-
-    title: str
-    calls: list[CallView] = field(default_factory=list)
-    changes: list[ChangeView] = field(default_factory=list)
-    processes: list[ProcessView] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class StepView:
-    """A step of a task at its place in the tree: "2.1"; `verifies` is its exit requirement,
-    `failures` are reasons.
-    """
-
-    place: str
-    title: str
-    verifies: str
-    state: str = "unfinished"
-    failures: list[str] = field(default_factory=list)
-
-    @property
-    def depth(self) -> int:
-        """Return its depth in the tree, at most 20."""
-        return min(20, self.place.count("."))
-
-    @property
-    def tone(self) -> str:
-        """Return how its state looks: "good", "bad" or "open"."""
-        return {"passed": "good", "failed": "bad"}.get(self.state, "open")
 
 
 class RunView:
@@ -222,9 +101,9 @@ class RunView:
     def _run_started(self, record: Record, data: Data) -> None:
         self.started = record.time
         self.workflow, self.folder, self.commit = (
-            _text(data, name) for name in ("workflow", "folder", "commit")
+            text_of(data, name) for name in ("workflow", "folder", "commit")
         )
-        self.command = shlex.join(["code-commit", *_texts(data, "argv")])
+        self.command = shlex.join(["code-commit", *texts_of(data, "argv")])
         versions = data.get("versions")
         self.versions = (
             {str(name): str(value) for name, value in versions.items()}
@@ -235,60 +114,63 @@ class RunView:
     def _run_finished(self, _: Record, data: Data) -> None:
         self.ended = True
         self.outcome, self.summary, self.exit_code = (
-            _text(data, "outcome"),
-            _text(data, "summary"),
-            _whole(data, "exit_code"),
+            text_of(data, "outcome"),
+            text_of(data, "summary"),
+            integer_of(data, "exit_code"),
         )
         hint = data.get("data")
         if isinstance(hint, dict) and isinstance(hint.get("hint"), str):
             self.notes.append(NoteView(self.latest, f"hint: {hint['hint']}"))
 
     def _query_read(self, _: Record, data: Data) -> None:
-        self.query = _text(data, "query")
+        self.query = text_of(data, "query")
 
     def _attempt_started(self, record: Record, data: Data) -> None:
-        chapter = Chapter(f"Attempt {_whole(data, 'number') or len(self._attempts) + 1}")
+        chapter = Chapter(f"Attempt {integer_of(data, 'number') or len(self._attempts) + 1}")
         self._attempts[record.span] = chapter
         self.chapters.append(chapter)
 
     def _call_started(self, record: Record, data: Data) -> None:
-        number = _whole(data, "number") or len(self._calls) + 1
+        number = integer_of(data, "number") or len(self._calls) + 1
         call = CallView(
             number,
-            label=_text(data, "label"),
-            provider=_text(data, "provider"),
-            model=_text(data, "model"),
-            address=_text(data, "address"),
-            key_source=_text(data, "key_source"),
-            request=_text(data, "request"),
+            label=text_of(data, "label"),
+            provider=text_of(data, "provider"),
+            model=text_of(data, "model"),
+            address=text_of(data, "address"),
+            key_source=text_of(data, "key_source"),
+            request=text_of(data, "request"),
             started=record.time,
         )
         self._calls[number] = call
         self._chapter(record, f"Call {number}", new=True).calls.append(call)
 
     def _call_retried(self, _: Record, data: Data) -> None:
-        call = self._calls.get(_whole(data, "number") or 0)
+        call = self._calls.get(integer_of(data, "number") or 0)
         if call is not None:
-            wait = _number(data, "wait")
+            wait = number_of(data, "wait")
             call.retries.append(
-                f"try {_whole(data, 'attempt')}: {_text(data, 'reason')}; next try after {wait:.1f} s"
+                f"try {integer_of(data, 'attempt')}: {text_of(data, 'reason')}; next try after {wait:.1f} s"
             )
 
     def _call_finished(self, record: Record, data: Data) -> None:
-        call = self._calls.get(_whole(data, "number") or 0)
+        call = self._calls.get(integer_of(data, "number") or 0)
         if call is None:
             return
         call.finished = record.time
-        call.model = _text(data, "model") or call.model
-        call.finish = _text(data, "finish_detail") or _text(data, "finish")
+        call.model = text_of(data, "model") or call.model
+        call.finish = text_of(data, "finish_detail") or text_of(data, "finish")
         call.usage = Usage(
-            _whole(data, "input_tokens"),
-            _whole(data, "output_tokens"),
-            cache_read=_whole(data, "cache_read_tokens") or 0,
-            cache_write=_whole(data, "cache_write_tokens") or 0,
-            reasoning=_whole(data, "reasoning_tokens") or 0,
+            integer_of(data, "input_tokens"),
+            integer_of(data, "output_tokens"),
+            cache_read=integer_of(data, "cache_read_tokens") or 0,
+            cache_write=integer_of(data, "cache_write_tokens") or 0,
+            reasoning=integer_of(data, "reasoning_tokens") or 0,
         )
-        call.response, call.error = _text(data, "response") or None, _text(data, "error") or None
+        call.response, call.error = (
+            text_of(data, "response") or None,
+            text_of(data, "error") or None,
+        )
         cost = data.get("cost_usd")
         if isinstance(cost, int | float):
             call.reported_cost = float(cost)
@@ -299,9 +181,9 @@ class RunView:
             call.reported_cost = 0.0
 
     def _changes_applied(self, record: Record, data: Data) -> None:
-        written, deleted = _texts(data, "written"), _texts(data, "deleted")
+        written, deleted = texts_of(data, "written"), texts_of(data, "deleted")
         self._add_change(
-            record, ChangeView(0, record.time, written, deleted, _text(data, "diff") or None)
+            record, ChangeView(0, record.time, written, deleted, text_of(data, "diff") or None)
         )
 
     def _changes_refused(self, record: Record, data: Data) -> None:
@@ -311,10 +193,10 @@ class RunView:
             if isinstance(refusals, list | tuple)
             else []
         )
-        reasons = tuple((_text(row, "path"), _text(row, "reason")) for row in rows)
+        reasons = tuple((text_of(row, "path"), text_of(row, "reason")) for row in rows)
         self._add_change(
             record,
-            ChangeView(0, record.time, refused=_text(data, "reason") or "refused", rows=reasons),
+            ChangeView(0, record.time, refused=text_of(data, "reason") or "refused", rows=reasons),
         )
 
     def _add_change(self, record: Record, change: ChangeView) -> None:
@@ -323,52 +205,52 @@ class RunView:
         self._chapter(record, "Changes").changes.append(change)
 
     def _process_started(self, record: Record, data: Data) -> None:
-        argv, log = _texts(data, "argv"), _text(data, "log")
+        argv, log = texts_of(data, "argv"), text_of(data, "log")
         number, is_build = len(self._processes) + 1, argv[-1:] == ("build.sh",)
         process = ProcessView(
-            number, shlex.join(argv), is_build, _text(data, "sandbox"), log, record.time
+            number, shlex.join(argv), is_build, text_of(data, "sandbox"), log, record.time
         )
         self._processes[log] = process
         self._chapter(record, "Builds").processes.append(process)
 
     def _process_finished(self, record: Record, data: Data) -> None:
-        process = self._processes.get(_text(data, "log"))
+        process = self._processes.get(text_of(data, "log"))
         if process is not None:
-            process.finished, process.exit_code = record.time, _whole(data, "exit_code")
+            process.finished, process.exit_code = record.time, integer_of(data, "exit_code")
             process.timed_out, process.tampered = (
                 data.get("timed_out") is True,
-                _texts(data, "tampered"),
+                texts_of(data, "tampered"),
             )
 
     def _changes_undone(self, record: Record, data: Data) -> None:
-        paths = ", ".join(_texts(data, "paths"))
+        paths = ", ".join(texts_of(data, "paths"))
         self.notes.append(
-            NoteView(record.time, f"undone ({_text(data, 'reason')}): {paths or 'nothing'}")
+            NoteView(record.time, f"undone ({text_of(data, 'reason')}): {paths or 'nothing'}")
         )
 
     def _message(self, record: Record, data: Data) -> None:
-        level = _text(data, "level")
+        level = text_of(data, "level")
         self.notes.append(
-            NoteView(record.time, _text(data, "text"), "plain" if level == "info" else "bad")
+            NoteView(record.time, text_of(data, "text"), "plain" if level == "info" else "bad")
         )
 
     def _plugin_failed(self, record: Record, data: Data) -> None:
-        text = f"plugin {_text(data, 'plugin')} failed ({_text(data, 'stage')}): {_text(data, 'error')}"
+        text = f"plugin {text_of(data, 'plugin')} failed ({text_of(data, 'stage')}): {text_of(data, 'error')}"
         self.notes.append(NoteView(record.time, text, "bad"))
 
     def _state_entered(self, record: Record, data: Data) -> None:
-        self.notes.append(NoteView(record.time, f"state: {_text(data, 'state')}"))
+        self.notes.append(NoteView(record.time, f"state: {text_of(data, 'state')}"))
 
     def _question_asked(self, record: Record, data: Data) -> None:
-        self.notes.append(NoteView(record.time, f"asked: {_text(data, 'question')}"))
+        self.notes.append(NoteView(record.time, f"asked: {text_of(data, 'question')}"))
 
     def _question_answered(self, record: Record, data: Data) -> None:
         self.notes.append(
-            NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}")
+            NoteView(record.time, f"answered: {text_of(data, 'answer') or 'the end of input'}")
         )
 
     def _tasks_listed(self, _: Record, data: Data) -> None:
-        parent, rows = _text(data, "step"), data.get("steps")
+        parent, rows = text_of(data, "step"), data.get("steps")
         # Of an earlier attempt.
         self.steps = [step for step in self.steps if not _is_within(step.place, parent)]
         at = next(
@@ -376,19 +258,19 @@ class RunView:
             len(self.steps),
         )
         self.steps[at:at] = [
-            StepView(_text(row, "step"), _text(row, "title"), _text(row, "verifies"))
+            StepView(text_of(row, "step"), text_of(row, "title"), text_of(row, "verifies"))
             for row in (rows if isinstance(rows, list | tuple) else ())
             if isinstance(row, dict)
         ]
 
     def _tasks_judged(self, _: Record, data: Data) -> None:
         for step in self.steps:
-            if step.place == _text(data, "step") and data.get("passed") is not True:
-                step.failures.append(_text(data, "reason"))
+            if step.place == text_of(data, "step") and data.get("passed") is not True:
+                step.failures.append(text_of(data, "reason"))
 
     def _tasks_ended(self, _: Record, data: Data) -> None:
         for step in self.steps:
-            if step.place == _text(data, "step"):
+            if step.place == text_of(data, "step"):
                 step.state = "passed" if data.get("passed") is True else "failed"
 
     def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
@@ -412,23 +294,3 @@ def _is_within(place: str, parent: str) -> bool:
 def _sum(counts: Iterable[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-def _text(data: Data, name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(data: Data, name: str) -> tuple[str, ...]:
-    value = data.get(name)
-    return tuple(str(each) for each in value) if isinstance(value, list | tuple) else ()
-
-
-def _whole(data: Data, name: str) -> int | None:
-    value = data.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _number(data: Data, name: str) -> float:
-    value = data.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
