@@ -129,11 +129,11 @@ def test_the_content_that_fits_a_hunk_gives_its_colors():
 def test_a_prompt_loses_only_what_the_one_before_has(lines, split):
     before = "".join(lines[:split])
     shown = without_repetitions("".join(lines), before, "q.txt")
-    kept = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
+    unchanged = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
     removed = sum(
         int(number) for number in re.findall(r"\[… (\d+) lines? as in q.txt …\]\n", shown)
     )
-    assert len(kept) + removed == len(lines)
+    assert len(unchanged) + removed == len(lines)
     assert without_repetitions("".join(lines), "", "q.txt") == "".join(lines)
 
 
@@ -211,15 +211,16 @@ def test_only_files_in_the_run_folder_are_read(tmp_path):
 def test_invisible_characters_are_escaped(text):
     escaped = str(visible(text))
     assert not [
-        each
-        for each in escaped
-        if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        character
+        for character in escaped
+        if character not in "\t\n"
+        and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
     ]
     assert escaped == visible(escaped)
 
 
 def test_durations_are_formatted():
-    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == [
+    assert [duration(seconds) for seconds in (None, 0.04, 4.21, 185, 3723)] == [
         "?",
         "40 ms",
         "4.2 s",

@@ -45,19 +45,20 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     log = read_shown(folder, name, max(limit, _LARGEST_LOG))
     if log is None:
         return []
+    half = limit // 2
     if log.left_out:
-        shown = read_shown(folder, name, limit) or log
-        between = _errors_between(folder, name, limit // 2, shown.left_out)
-        return _shortened(
-            _on_terminal(shown.head), _on_terminal(shown.tail), shown.left_out, between
-        )
+        ends = read_shown(folder, name, limit) or log
+        errors = _errors_between(folder, name, half, ends.left_out)
+        head = _on_terminal(ends.head)
+        tail = _on_terminal(ends.tail)
+        return _shortened(head, tail, ends.left_out, errors)
     text = _on_terminal(log.head)
     if len(text) <= limit:
         return output_lines(text)
-    half = limit // 2
-    middle = text[half : len(text) - half]
-    between = list(islice(filter(_is_error, middle.split("\n")), _ERRORS))
-    return _shortened(text[:half], text[len(text) - half :], len(middle.encode()), between)
+    end = len(text) - half
+    middle = text[half:end]
+    errors = list(islice(filter(_is_error, middle.split("\n")), _ERRORS))
+    return _shortened(text[:half], text[end:], len(middle.encode()), errors)
 
 
 def _shortened(head: str, tail: str, left_out: int, errors: Sequence[str]) -> list[OutputLine]:
@@ -73,30 +74,36 @@ def _on_terminal(text: str) -> str:
 
 def output_lines(text: str) -> list[OutputLine]:
     """Mark the lines with errors and warnings."""
-    lines, number = [], 0
+    lines = []
+    errors = 0
     for line in text.split("\n"):
         mark = _mark(line)
-        number += mark == "error"
-        lines.append(OutputLine(line, mark, number if mark == "error" else 0))
+        if mark == "error":
+            errors += 1
+            lines.append(OutputLine(line, mark, errors))
+        else:
+            lines.append(OutputLine(line, mark))
     return lines
 
 
 def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]:
-    """Return the first error lines in a part of a file; only the beginning of a very long part is
-    read.
+    """Return the first lines with errors in a part of a file.
+
+    Only the beginning of a very long part is read.
     """
-    found: list[str] = []
+    errors: list[str] = []
     with suppress(OSError), open_run_file(folder, name) as file:
         file.seek(begin)
         left = min(size, _SEARCHED)
-        while (
-            left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE)))
-        ):
+        while left > 0 and len(errors) < _ERRORS:
+            line = file.readline(min(left, _LONGEST_LINE))
+            if not line:
+                break
             left -= len(line)
             text = as_on_terminal(line).decode("utf-8", "replace").rstrip("\r\n")
             if _is_error(text):
-                found.append(text)
-    return found
+                errors.append(text)
+    return errors
 
 
 def _is_error(line: str) -> bool:
@@ -104,7 +111,7 @@ def _is_error(line: str) -> bool:
 
 
 def _mark(line: str) -> Literal["", "error", "warning"]:
-    rest = _NO_ERRORS.sub("", line[:2000])
-    if _ERROR.search(rest):
+    words = _NO_ERRORS.sub("", line[:2000])
+    if _ERROR.search(words):
         return "error"
-    return "warning" if _WARNING.search(rest) else ""
+    return "warning" if _WARNING.search(words) else ""

@@ -47,9 +47,10 @@ class Texts:
 
     def prompt(self, call: CallView) -> Shown | None:
         """Return the prompt, without the parts that the previous prompt also has."""
-        if before := [each for each in self.calls if each.number < call.number]:
-            return read_new(self.folder, call.request, before[-1].request, self.limit)
-        return read_shown(self.folder, call.request, self.limit)
+        earlier = [before for before in self.calls if before.number < call.number]
+        if not earlier:
+            return read_shown(self.folder, call.request, self.limit)
+        return read_new(self.folder, call.request, earlier[-1].request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
         """Return the response; for a failed call, the part that arrived."""
@@ -73,7 +74,9 @@ class Texts:
 
     def _diffs(self, name: str | None) -> list[FileDiff]:
         shown = read_shown(self.folder, name, LARGEST_DIFF)
-        return file_diffs(shown.text, self._contents, self.colors) if shown else []
+        if shown is None:
+            return []
+        return file_diffs(shown.text, self._contents, self.colors)
 
     @cached_property
     def _contents(self) -> Contents:
@@ -114,9 +117,16 @@ def render(template: str, **values: Any) -> str:
     """Render a template. Everything in `values` is escaped, and invisible characters are shown."""
     style = style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    ours = {"style": Markup(style), "style_hash": f"sha256-{digest}"}  # noqa: S704 - our own file
-    text: str = _environment().get_template(template).render(**ours, **values)
-    return text
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704 - our own file
+            style_hash=f"sha256-{digest}",
+            **values,
+        )
+    )
+    return page
 
 
 @cache
@@ -165,9 +175,11 @@ def duration(seconds: float | None) -> str:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if not hours:
+        return f"{minute}:{second:02}"
+    return f"{hours}:{minute:02}:{second:02}"
 
 
 def money(cost: float | None) -> str:
@@ -182,9 +194,13 @@ def count(number: int | None) -> str:
 
 def local(at: float) -> str:
     """Format a time as local time."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else "?"
+    if not at:
+        return "?"
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def tone(outcome: str) -> str:
     """Return the CSS class of an outcome's badge."""
-    return "good" if outcome in GOOD else "open" if outcome in {"", "running"} else "bad"
+    if outcome in GOOD:
+        return "good"
+    return "open" if outcome in {"", "running"} else "bad"

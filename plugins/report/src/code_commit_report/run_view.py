@@ -6,7 +6,15 @@ import shlex
 from collections.abc import Iterable
 
 from code_commit.plugin_api import Record, Usage
-from code_commit_report.fields import Data, integer_of, number_of, text_of, texts_of
+from code_commit_report.fields import (
+    Data,
+    integer_of,
+    number_of,
+    object_of,
+    objects_of,
+    text_of,
+    texts_of,
+)
 from code_commit_report.views import CallView, ChangeView, Chapter, NoteView, ProcessView, StepView
 
 # `RunView` has a method for each kind.
@@ -41,11 +49,17 @@ class RunView:
     """Pass every record to `receive`, then read the fields."""
 
     def __init__(self) -> None:
-        self.run = self.query = self.workflow = self.folder = self.outcome = self.summary = (
-            self.commit
-        ) = self.command = ""
+        self.run = ""
+        self.query = ""
+        self.workflow = ""
+        self.folder = ""
+        self.outcome = ""
+        self.summary = ""
+        self.commit = ""
+        self.command = ""
         self.exit_code: int | None = None
-        self.started = self.latest = 0.0
+        self.started = 0.0
+        self.latest = 0.0
         self.ended = False
         self.versions: dict[str, str] = {}
         self.chapters: list[Chapter] = []
@@ -80,8 +94,8 @@ class RunView:
     @property
     def cost(self) -> tuple[float, bool]:
         """Return the known USD of all calls, and whether all are known."""
-        known = [call.cost for call in self.calls if call.cost is not None]
-        return sum(known), len(known) == len(self._calls)
+        costs = [call.cost for call in self.calls if call.cost is not None]
+        return sum(costs), len(costs) == len(self._calls)
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
@@ -91,36 +105,32 @@ class RunView:
 
     def receive(self, record: Record) -> None:
         """Add the next record."""
-        self.run, self.latest = record.run, max(self.latest, record.time)
+        self.run = record.run
+        self.latest = max(self.latest, record.time)
         self._parents.setdefault(record.span, record.parent)
         if record.kind in _KINDS:
-            getattr(self, f"_{record.kind.replace('.', '_')}")(record, record.data)
+            receive = getattr(self, f"_{record.kind.replace('.', '_')}")
+            receive(record, record.data)
 
-    # --- one per kind -------------------------------------------------------------------------------------------------
+    # --- one for each kind of `_KINDS`
 
     def _run_started(self, record: Record, data: Data) -> None:
         self.started = record.time
-        self.workflow, self.folder, self.commit = (
-            text_of(data, name) for name in ("workflow", "folder", "commit")
-        )
+        self.workflow = text_of(data, "workflow")
+        self.folder = text_of(data, "folder")
+        self.commit = text_of(data, "commit")
         self.command = shlex.join(["code-commit", *texts_of(data, "argv")])
-        versions = data.get("versions")
-        self.versions = (
-            {str(name): str(value) for name, value in versions.items()}
-            if isinstance(versions, dict)
-            else {}
-        )
+        versions = object_of(data, "versions")
+        self.versions = {str(name): str(version) for name, version in versions.items()}
 
     def _run_finished(self, _: Record, data: Data) -> None:
         self.ended = True
-        self.outcome, self.summary, self.exit_code = (
-            text_of(data, "outcome"),
-            text_of(data, "summary"),
-            integer_of(data, "exit_code"),
-        )
-        hint = data.get("data")
-        if isinstance(hint, dict) and isinstance(hint.get("hint"), str):
-            self.notes.append(NoteView(self.latest, f"hint: {hint['hint']}"))
+        self.outcome = text_of(data, "outcome")
+        self.summary = text_of(data, "summary")
+        self.exit_code = integer_of(data, "exit_code")
+        hint = object_of(data, "data").get("hint")
+        if isinstance(hint, str):
+            self._note(self.latest, f"hint: {hint}")
 
     def _query_read(self, _: Record, data: Data) -> None:
         self.query = text_of(data, "query")
@@ -148,10 +158,9 @@ class RunView:
     def _call_retried(self, _: Record, data: Data) -> None:
         call = self._calls.get(integer_of(data, "number") or 0)
         if call is not None:
-            wait = number_of(data, "wait")
-            call.retries.append(
-                f"try {integer_of(data, 'attempt')}: {text_of(data, 'reason')}; next try after {wait:.1f} s"
-            )
+            attempt = f"try {integer_of(data, 'attempt')}: {text_of(data, 'reason')}"
+            wait = number_of(data, "wait") or 0.0
+            call.retries.append(f"{attempt}; next try after {wait:.1f} s")
 
     def _call_finished(self, record: Record, data: Data) -> None:
         call = self._calls.get(integer_of(data, "number") or 0)
@@ -161,43 +170,36 @@ class RunView:
         call.model = text_of(data, "model") or call.model
         call.finish = text_of(data, "finish_detail") or text_of(data, "finish")
         call.usage = Usage(
-            integer_of(data, "input_tokens"),
-            integer_of(data, "output_tokens"),
+            input=integer_of(data, "input_tokens"),
+            output=integer_of(data, "output_tokens"),
             cache_read=integer_of(data, "cache_read_tokens") or 0,
             cache_write=integer_of(data, "cache_write_tokens") or 0,
             reasoning=integer_of(data, "reasoning_tokens") or 0,
         )
-        call.response, call.error = (
-            text_of(data, "response") or None,
-            text_of(data, "error") or None,
-        )
+        call.response = text_of(data, "response") or None
+        call.error = text_of(data, "error") or None
         cost = data.get("cost_usd")
         if isinstance(cost, int | float):
             call.reported_cost = float(cost)
-        elif call.provider == "replay" or (
-            call.error
-            and data.get("error_kind") not in {"network", "server", "invalid_response", None}
-        ):
+        elif call.provider == "replay" or (call.error and not _may_cost(data)):
             call.reported_cost = 0.0
 
     def _changes_applied(self, record: Record, data: Data) -> None:
-        written, deleted = texts_of(data, "written"), texts_of(data, "deleted")
-        self._add_change(
-            record, ChangeView(0, record.time, written, deleted, text_of(data, "diff") or None)
+        change = ChangeView(
+            number=0,
+            at=record.time,
+            written=texts_of(data, "written"),
+            deleted=texts_of(data, "deleted"),
+            diff=text_of(data, "diff") or None,
         )
+        self._add_change(record, change)
 
     def _changes_refused(self, record: Record, data: Data) -> None:
-        refusals = data.get("refusals")
-        rows = (
-            [row for row in refusals if isinstance(row, dict)]
-            if isinstance(refusals, list | tuple)
-            else []
-        )
-        reasons = tuple((text_of(row, "path"), text_of(row, "reason")) for row in rows)
-        self._add_change(
-            record,
-            ChangeView(0, record.time, refused=text_of(data, "reason") or "refused", rows=reasons),
-        )
+        refusals = objects_of(data, "refusals")
+        rows = [(text_of(row, "path"), text_of(row, "reason")) for row in refusals]
+        reason = text_of(data, "reason") or "refused"
+        change = ChangeView(number=0, at=record.time, refused=reason, rows=tuple(rows))
+        self._add_change(record, change)
 
     def _add_change(self, record: Record, change: ChangeView) -> None:
         self._changes += 1
@@ -205,62 +207,64 @@ class RunView:
         self._chapter(record, "Changes").changes.append(change)
 
     def _process_started(self, record: Record, data: Data) -> None:
-        argv, log = texts_of(data, "argv"), text_of(data, "log")
-        number, is_build = len(self._processes) + 1, argv[-1:] == ("build.sh",)
+        argv = texts_of(data, "argv")
+        log = text_of(data, "log")
         process = ProcessView(
-            number, shlex.join(argv), is_build, text_of(data, "sandbox"), log, record.time
+            number=len(self._processes) + 1,
+            argv=shlex.join(argv),
+            is_build=argv[-1:] == ("build.sh",),
+            sandbox=text_of(data, "sandbox"),
+            log=log,
+            started=record.time,
         )
         self._processes[log] = process
         self._chapter(record, "Builds").processes.append(process)
 
     def _process_finished(self, record: Record, data: Data) -> None:
         process = self._processes.get(text_of(data, "log"))
-        if process is not None:
-            process.finished, process.exit_code = record.time, integer_of(data, "exit_code")
-            process.timed_out, process.tampered = (
-                data.get("timed_out") is True,
-                texts_of(data, "tampered"),
-            )
+        if process is None:
+            return
+        process.finished = record.time
+        process.exit_code = integer_of(data, "exit_code")
+        process.timed_out = data.get("timed_out") is True
+        process.tampered = texts_of(data, "tampered")
 
     def _changes_undone(self, record: Record, data: Data) -> None:
-        paths = ", ".join(texts_of(data, "paths"))
-        self.notes.append(
-            NoteView(record.time, f"undone ({text_of(data, 'reason')}): {paths or 'nothing'}")
-        )
+        paths = ", ".join(texts_of(data, "paths")) or "nothing"
+        self._note(record.time, f"undone ({text_of(data, 'reason')}): {paths}")
 
     def _message(self, record: Record, data: Data) -> None:
-        level = text_of(data, "level")
-        self.notes.append(
-            NoteView(record.time, text_of(data, "text"), "plain" if level == "info" else "bad")
-        )
+        tone = "plain" if text_of(data, "level") == "info" else "bad"
+        self._note(record.time, text_of(data, "text"), tone)
 
     def _plugin_failed(self, record: Record, data: Data) -> None:
-        text = f"plugin {text_of(data, 'plugin')} failed ({text_of(data, 'stage')}): {text_of(data, 'error')}"
-        self.notes.append(NoteView(record.time, text, "bad"))
+        plugin = text_of(data, "plugin")
+        stage = text_of(data, "stage")
+        error = text_of(data, "error")
+        self._note(record.time, f"plugin {plugin} failed ({stage}): {error}", "bad")
 
     def _state_entered(self, record: Record, data: Data) -> None:
-        self.notes.append(NoteView(record.time, f"state: {text_of(data, 'state')}"))
+        self._note(record.time, f"state: {text_of(data, 'state')}")
 
     def _question_asked(self, record: Record, data: Data) -> None:
-        self.notes.append(NoteView(record.time, f"asked: {text_of(data, 'question')}"))
+        self._note(record.time, f"asked: {text_of(data, 'question')}")
 
     def _question_answered(self, record: Record, data: Data) -> None:
-        self.notes.append(
-            NoteView(record.time, f"answered: {text_of(data, 'answer') or 'the end of input'}")
-        )
+        answer = text_of(data, "answer") or "the end of input"
+        self._note(record.time, f"answered: {answer}")
+
+    def _note(self, at: float, text: str, tone: str = "plain") -> None:
+        self.notes.append(NoteView(at, text, tone))
 
     def _tasks_listed(self, _: Record, data: Data) -> None:
-        parent, rows = text_of(data, "step"), data.get("steps")
-        # Of an earlier attempt.
+        parent = text_of(data, "step")
+        # Drop the steps of an earlier attempt.
         self.steps = [step for step in self.steps if not _is_within(step.place, parent)]
-        at = next(
-            (index + 1 for index, step in enumerate(self.steps) if step.place == parent),
-            len(self.steps),
-        )
-        self.steps[at:at] = [
+        places = [step.place for step in self.steps]
+        index = places.index(parent) + 1 if parent in places else len(places)
+        self.steps[index:index] = [
             StepView(text_of(row, "step"), text_of(row, "title"), text_of(row, "verifies"))
-            for row in (rows if isinstance(rows, list | tuple) else ())
-            if isinstance(row, dict)
+            for row in objects_of(data, "steps")
         ]
 
     def _tasks_judged(self, _: Record, data: Data) -> None:
@@ -287,10 +291,15 @@ class RunView:
         return self.chapters[-1]
 
 
+def _may_cost(data: Data) -> bool:
+    """Return whether the service may charge for a failed call."""
+    return data.get("error_kind") in {"network", "server", "invalid_response", None}
+
+
 def _is_within(place: str, parent: str) -> bool:
     return not parent or place.startswith(f"{parent}.")
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    reported = [count for count in counts if count is not None]
+    return sum(reported) if reported else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +34,9 @@ _TABLE = _Visible()
 
 def visible(value: object) -> object:
     """Return `value` with invisible characters escaped; our own markup stays unchanged."""
-    return (
-        value.translate(_TABLE)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value.translate(_TABLE)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +50,14 @@ class Shown:
     @property
     def text(self) -> str:
         """Return the shown text."""
-        note = f"\n[… {count_of(self.left_out, 'byte')} left out …]\n"
-        return f"{self.head}{note}{self.tail}" if self.left_out else self.head
+        if not self.left_out:
+            return self.head
+        note = f"[… {count_of(self.left_out, 'byte')} left out …]"
+        return f"{self.head}\n{note}\n{self.tail}"
 
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
-    """Read at most `limit` bytes of a file of the run folder; None if there is no such regular
-    file.
-    """
+    """Read at most `limit` bytes of a file of the run folder; None without such a regular file."""
     try:
         with open_run_file(folder, name or "") as file:
             size = os.fstat(file.fileno()).st_size
@@ -70,41 +69,59 @@ def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
             tail = file.read(half)
     except (OSError, ValueError):
         return None
-    return Shown(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), size - 2 * half)
-
-
-def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
-    """Read the prompt `name` without the parts that the prompt `earlier` also has; at most `limit`
-    characters.
-    """
-    prompt, before = (read_shown(folder, each, _LARGEST_PROMPT) for each in (name, earlier))
-    if not prompt or not before or prompt.left_out or before.left_out:
-        return read_shown(folder, name, limit)
-    text = without_repetitions(prompt.head, before.head, earlier)
-    half = limit // 2
-    return (
-        Shown(text)
-        if len(text) <= limit
-        else Shown(text[:half], text[-half:], len(text[half:-half].encode()))
+    return Shown(
+        head=head.decode("utf-8", "replace"),
+        tail=tail.decode("utf-8", "replace"),
+        left_out=size - 2 * half,
     )
 
 
-def without_repetitions(text: str, earlier: str, name: str) -> str:
-    """Replace long parts of `text` that `earlier` also has with a line that gives their size, in
-    linear time.
+def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
+    """Read the parts of the prompt `name` that the prompt `earlier` does not have.
+
+    They are at most `limit` characters.
     """
-    lines, before = text.splitlines(keepends=True), earlier.splitlines(keepends=True)
+    prompt = read_shown(folder, name, _LARGEST_PROMPT)
+    before = read_shown(folder, earlier, _LARGEST_PROMPT)
+    if not prompt or not before or prompt.left_out or before.left_out:
+        return read_shown(folder, name, limit)
+    text = without_repetitions(prompt.head, before.head, earlier)
+    if len(text) <= limit:
+        return Shown(text)
+    half = limit // 2
+    left_out = text[half:-half].encode()
+    return Shown(text[:half], text[-half:], len(left_out))
+
+
+def without_repetitions(text: str, earlier: str, name: str) -> str:
+    """Replace long parts of `text` that `earlier` also has by a line with their size.
+
+    `name` is the name of `earlier`. Takes linear time.
+    """
+    lines = text.splitlines(keepends=True)
+    before = earlier.splitlines(keepends=True)
     places: dict[str, int] = {}
     for place, line in enumerate(before):
         places.setdefault(line, place)
-    shown, begin = [], 0
+    shown = []
+    begin = 0
     while begin < len(lines):
-        end, place = begin, places.get(lines[begin], len(before))
-        while end < len(lines) and place < len(before) and lines[end] == before[place]:
-            end, place = end + 1, place + 1
-        count, end = end - begin, max(end, begin + 1)
+        place = places.get(lines[begin], len(before))
+        count = _equal_lines(lines, begin, before, place)
+        end = begin + max(count, 1)
         part = "".join(lines[begin:end])
-        repeated = count and len(part) >= _REPEATED
-        shown.append(f"[… {count_of(count, 'line')} as in {name} …]\n" if repeated else part)
+        if count and len(part) >= _REPEATED:
+            part = f"[… {count_of(count, 'line')} as in {name} …]\n"
+        shown.append(part)
         begin = end
     return "".join(shown)
+
+
+def _equal_lines(lines: Sequence[str], begin: int, before: Sequence[str], place: int) -> int:
+    """Return how many `lines` from `begin` on equal those of `before` from `place` on."""
+    count = 0
+    while begin + count < len(lines) and place + count < len(before):
+        if lines[begin + count] != before[place + count]:
+            break
+        count += 1
+    return count

@@ -32,9 +32,7 @@ class CallView:
 
     @property
     def cost(self) -> float | None:
-        """Return USD from the run, else from the price list, which is slow to load; None if
-        unknown.
-        """
+        """Return USD from the run, or else from the price list, which is slow to load."""
         if self.reported_cost is not None or self.finished is None:
             return self.reported_cost
         return cost_of(self.model, self.usage)
@@ -74,7 +72,10 @@ class ProcessView:
 
 @dataclass(slots=True)
 class ChangeView:
-    """Applied or refused changes; `refused` is the reason, with `rows` of path and reason."""
+    """Applied or refused changes.
+
+    `refused` is the reason of a refusal, `rows` are the refused paths and their reasons.
+    """
 
     number: int
     at: float
@@ -106,8 +107,9 @@ class Chapter:
 
 @dataclass(slots=True)
 class StepView:
-    """A step of a task at its place in the tree: "2.1"; `verifies` is its exit requirement,
-    `failures` are reasons.
+    """A step of a task at its place in the tree: "2.1".
+
+    `verifies` is its exit requirement, `failures` are the reasons why attempts failed.
     """
 
     place: str
