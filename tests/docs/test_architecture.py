@@ -1,4 +1,4 @@
-"""docs/architecture.md names existing files, every layer, and every word of the glossary."""
+"""docs/architecture.md names existing files, and every word of the glossary."""
 
 from __future__ import annotations
 
@@ -33,14 +33,6 @@ def test_a_named_file_exists(name: str) -> None:
         if str(path).endswith(name)
     ]
     assert found or (ROOT / name).is_file()
-
-
-def test_the_page_lists_every_layer() -> None:
-    text = (ROOT / ".importlinter").read_text("utf-8")
-    [block] = re.findall(r"exhaustive = true\n.*?layers =\n(.*?)\n\n", text, re.DOTALL)[:1]
-    layers = set(re.findall(r"\w+", block)) - {"__main__"}
-    table = PAGE[PAGE.index("## Layers of the host") : PAGE.index("## Modules")]
-    assert layers <= set(re.findall(r"`(\w+)`", table))
 
 
 @pytest.mark.parametrize("word", re.split(r"\|\s*", WORDS))

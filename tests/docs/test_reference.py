@@ -5,11 +5,11 @@ codes.
 from __future__ import annotations
 
 import argparse
-import configparser
 import dataclasses
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -286,9 +286,9 @@ def test_the_page_lists_the_events_of_the_task_agent() -> None:
 
 
 def test_the_page_lists_the_layers_of_import_linter() -> None:
-    contracts = configparser.ConfigParser()
-    contracts.read(ROOT / ".importlinter", "utf-8")
-    layers = contracts["importlinter:layers"]["layers"].strip().splitlines()
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    contracts = {contract["id"]: contract for contract in tools["importlinter"]["contracts"]}
+    layers = contracts["layers"]["layers"]
     table = rows(sections(DOCS / "architecture.md")["Layers of the host"])
     assert [CODE.findall(row[0]) for row in table] == [
         re.findall(r"\w+", layer) for layer in layers
