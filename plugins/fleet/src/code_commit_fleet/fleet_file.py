@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from code_commit.plugin_api import NotReady
 from code_commit_fleet.positions import line_of, lines_of_keys
+from code_commit_fleet.urls import absolute_url, url_problem
 from code_commit_workspace import did_you_mean, read_in_project
 
 LIMIT = 4 * 1024 * 1024  # bytes of fleet.toml, a list of repositories or a query
-_SCHEMES = {"https", "http", "ssh", "file"}
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_-]+)\s*\}\}")
 _BRANCH = re.compile(
     r"(?!.*(\.\.|//|@\{|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}(?<![./])"
@@ -295,7 +295,7 @@ class _Reader:
     ) -> Repository | None:
         url = table.url or ""
         name = table.name or re.split(r"[/:]", url.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
-        if problem := _url_problem(url):
+        if problem := url_problem(url):
             self._error(where, f"url: {problem}")
             return None
         if not _NAME.fullmatch(name):
@@ -328,7 +328,7 @@ class _Reader:
         models = tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
         setup = table.setup if table.setup is not None else self.table.setup
         build = table.build if table.build is not None else self.table.build
-        path = _absolute(url, self.folder)
+        path = absolute_url(url, self.folder)
         return Repository(
             name, path, table.ref or "", filled, models, setup or "", (build or "").strip(), where
         )
@@ -358,34 +358,3 @@ def _object(line: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise TypeError("expected a JSON object")
     return row
-
-
-def _is_remote(url: str) -> bool:
-    return "://" in url or bool(re.match(r"[\w.-]+(@[\w.-]+)?:(?!/)", url))
-
-
-def _absolute(url: str, folder: Path) -> str:
-    return url if _is_remote(url) else str((folder / Path(url).expanduser()).resolve())
-
-
-def _url_problem(url: str) -> str:
-    """Return why git must not use `url`, or ""."""
-    scheme, separator, rest = url.partition("://")
-    user, at, host = rest.partition("/")[0].rpartition("@")
-    problems = {
-        f"{url!r} looks like an option": url.startswith("-"),
-        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url
-        and not separator,
-        "it has a password; remove it": not separator
-        and _is_remote(url)
-        and ":" in url.rpartition("@")[0],
-    }
-    if separator:
-        problems |= {
-            f"{scheme}:// is not supported: use https, ssh, or a folder": scheme not in _SCHEMES,
-            "it has a user or password; remove them, and use git's credential helper": bool(at)
-            and (scheme != "ssh" or ":" in user),
-            "it names no host": host.startswith("-") or not (host or scheme == "file"),
-            "it has a query string, which may contain a key": bool(re.search(r"[?#].*=", rest)),
-        }
-    return next((problem for problem, found in problems.items() if found), "")
