@@ -83,7 +83,7 @@ def unpack(data: bytes, folder: Path) -> dict[str, Any]:
     """
     record, files, start = read_record(data)
     for name, _ in files:
-        if not all(_NAME.fullmatch(part) for part in name.split("/")):
+        if not is_file_name(name):
             raise ValueError(f"the result has a file named {name!r:.100}")
     contents = _Contents(data[start:])
     for name, size in files:
@@ -93,6 +93,11 @@ def unpack(data: bytes, folder: Path) -> dict[str, Any]:
         with open(handle, "wb") as file:  # noqa: PTH123 - a handle
             file.writelines(contents.read(size))
     return record
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a result may contain a file with this name."""
+    return all(_NAME.fullmatch(part) for part in name.split("/"))
 
 
 class _Contents:

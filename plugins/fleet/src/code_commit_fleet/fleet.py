@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from code_commit.plugin_api import (
 from code_commit_fleet.bundle import unpack
 from code_commit_fleet.driver import Driver, Limits, lost, settle
 from code_commit_fleet.fleet_file import FleetFile
-from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
+from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest, waiting
 from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.worker_keys import worker_redactor
@@ -45,13 +45,11 @@ class Fleet:
         folder: FleetFolder,
         progress: Progress,
     ) -> None:
-        self.host, self.arguments, self.file, self.folder, self.progress = (
-            host,
-            arguments,
-            file,
-            folder,
-            progress,
-        )
+        self.host = host
+        self.arguments = arguments
+        self.file = file
+        self.folder = folder
+        self.progress = progress
         before = folder.known_plan()
         settle(folder, before.by_id)
         self.plan = make_plan(file, host, again=before.by_id)
@@ -67,7 +65,7 @@ class Fleet:
             NotReady: a query, a URL or a command contains a key.
         """
         # The host reads no keys outside of a project.
-        redactors = self.host.redactor, worker_redactor()
+        redactors = (self.host.redactor, worker_redactor())
         for unit in self.plan.units:
             text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.build}\n{unit.ref}"
             if any(redactor.holds_key(text) for redactor in redactors):
@@ -78,8 +76,9 @@ class Fleet:
 
     def records(self) -> dict[str, Tried]:
         """Return the latest try of each unit of the plan."""
-        known = self.plan.by_id
-        return {name: each for name, each in latest(self.folder.tries()).items() if name in known}
+        units = self.plan.by_id
+        tries = latest(self.folder.tries())
+        return {name: tried for name, tried in tries.items() if name in units}
 
     def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
         """Return the units to run: new ones, and those whose last try was not final."""
@@ -87,21 +86,22 @@ class Fleet:
             unit for unit in units if unit.unit not in records or not records[unit.unit].is_final
         ]
 
+    def unreached(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return the units that were neither reached nor skipped."""
+        records = self.records()
+        tries = [(unit, records.get(unit.unit, waiting(unit))) for unit in units]
+        return [unit for unit, tried in tries if tried.outcome not in {REACHED, SKIPPED}]
+
     def summary(self) -> str:
         """Return one line for people."""
         records = self.records()
-        reached = sum(each.outcome == REACHED for each in records.values())
-        cost = sum(each.cost or 0.0 for each in self.folder.tries())
+        reached = sum(tried.outcome == REACHED for tried in records.values())
+        cost = sum(tried.cost or 0.0 for tried in self.folder.tries())
         return f"{reached} of {count_of(len(self.plan.units), 'unit')} reached, ${cost:.4f}"
 
     def exit_code(self) -> ExitCode:
         """Return REACHED if every unit was reached or skipped."""
-        records = self.records()
-        done = all(
-            unit.unit in records and records[unit.unit].outcome in {REACHED, SKIPPED}
-            for unit in self.plan.units
-        )
-        return ExitCode.REACHED if done else ExitCode.NOT_REACHED
+        return ExitCode.NOT_REACHED if self.unreached(self.plan.units) else ExitCode.REACHED
 
     @contextmanager
     def driver(self, waiting: int) -> Iterator[Driver]:
@@ -129,23 +129,22 @@ class Fleet:
         from code_commit_fleet.cluster import local_cluster, remote_cluster
 
         if arguments.scheduler:
-            wait = self.file.settings.scheduler_wait
-            opened = remote_cluster(
+            opening = remote_cluster(
                 arguments.scheduler,
-                wait=wait,
+                wait=self.file.settings.scheduler_wait,
                 insecure=arguments.insecure,
                 report=self.host.out.note,
             )
         else:
-            opened = local_cluster(
-                min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting))
-            )
-        with opened as cluster:
+            slots = arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1)
+            opening = local_cluster(min(slots, max(1, waiting)))
+        with opening as cluster:
             yield cluster
 
     def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
         """Return what a worker needs to run a unit, without secrets."""
         settings = self.file.settings
+        sandbox = "require" if self.arguments.scheduler else "auto"
         return {
             "unit": unit.unit,
             "try": number,
@@ -162,8 +161,7 @@ class Fleet:
             "repairs": settings.repairs,
             "unit_timeout": settings.unit_timeout,
             "clone_timeout": settings.clone_timeout,
-            "sandbox": self.arguments.sandbox
-            or ("require" if self.arguments.scheduler else "auto"),
+            "sandbox": self.arguments.sandbox or sandbox,
         }
 
     def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
@@ -175,10 +173,12 @@ class Fleet:
         target = self.folder.unit_folder(unit.unit)
         new = target.with_name(f"{target.name}.new")
         try:
-            remove_tree(new) if new.exists() else None
+            if new.exists():
+                remove_tree(new)
             new.mkdir(parents=True, mode=0o700)
             record = unpack(data, new)
-            remove_tree(target) if target.exists() else None
+            if target.exists():
+                remove_tree(target)
             new.rename(target)
         except ValueError as error:
             return lost(unit, number, reserved, f"its result cannot be used: {error}")
@@ -223,10 +223,10 @@ def _priced(models: Any) -> float | None:
         if row.get("provider") == "replay":
             continue
         usage = Usage(
-            tokens.get("input"),
-            tokens.get("output"),
-            tokens.get("cache_read"),
-            tokens.get("cache_write"),
+            input=tokens.get("input"),
+            output=tokens.get("output"),
+            cache_read=tokens.get("cache_read"),
+            cache_write=tokens.get("cache_write"),
         )
         price = cost_of(str(row.get("model")), usage)
         if price is None:
@@ -242,12 +242,12 @@ def limits_of(file: FleetFile, units: int) -> Limits:
     more.
     """
     settings = file.settings
-    one = settings.unit_max_cost
-    if one is None and settings.max_cost is not None:
-        one = max(settings.max_cost / 10, settings.max_cost / max(units, 1))
+    unit_max_cost = settings.unit_max_cost
+    if unit_max_cost is None and settings.max_cost is not None:
+        unit_max_cost = max(settings.max_cost / 10, settings.max_cost / max(units, 1))
     return Limits(
         max_cost=settings.max_cost,
-        unit_max_cost=one,
+        unit_max_cost=unit_max_cost,
         retries=settings.retries,
         at_once=settings.units_at_once,
         unit_timeout=settings.unit_timeout,

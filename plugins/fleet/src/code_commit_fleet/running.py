@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from code_commit.plugin_api import (
     CodeCommitError,
@@ -21,7 +22,7 @@ from code_commit_fleet.command import split_file
 from code_commit_fleet.driver import Driver
 from code_commit_fleet.fleet import Fleet
 from code_commit_fleet.fleet_file import read_fleet_file
-from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried
+from code_commit_fleet.fleet_folder import SKIPPED, FleetFolder, Tried, waiting
 from code_commit_fleet.plan import Unit
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
@@ -36,7 +37,8 @@ def run(host: Host, arguments: argparse.Namespace) -> int:
 def retry(host: Host, arguments: argparse.Namespace) -> int:
     """Run some units again."""
     arguments.units, file = split_file(arguments.units)
-    arguments.go = arguments.skip = False
+    arguments.go = False
+    arguments.skip = False
     return _run_action(host, arguments, file, _retry)
 
 
@@ -46,7 +48,9 @@ _Action = Callable[[Fleet, argparse.Namespace], int]
 def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
     """Run an action; with `--json`, print `fleet.finished` at the end, also after an error."""
     progress = Progress(host, as_json=arguments.json)
-    code, summary, hint = ExitCode.INTERNAL, "", ""
+    code = ExitCode.INTERNAL
+    summary = ""
+    hint = ""
     try:
         folder = FleetFolder(host.root / file)
         fleet_file = read_fleet_file(folder.file)
@@ -58,7 +62,8 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
                 summary = fleet.summary()
                 _write_page(folder, host)
     except KeyboardInterrupt:
-        code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` continues"
+        code = ExitCode.INTERRUPTED
+        hint = f"`code-commit fleet run {file}` continues"
         summary = summary or "interrupted"
         if not arguments.json:
             raise Interrupted(f"interrupted: {summary}", hint=hint) from None
@@ -66,11 +71,9 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
         if not arguments.json:
             raise
         redactor = Redactor(likely_keys(host.environ))
-        code, summary, hint = (
-            exit_code_of(error),
-            redactor.text(error.message),
-            redactor.text(error.hint),
-        )
+        code = exit_code_of(error)
+        summary = redactor.text(error.message)
+        hint = redactor.text(error.hint)
         host.out.error(summary, hint)
     finally:
         progress.close()
@@ -91,10 +94,8 @@ def _report_full_disk(folder: FleetFolder) -> Iterator[None]:
         yield
     except OSError as error:
         if full := no_room(error):
-            where = error.filename or folder.path
-            raise NotReady(
-                f"{where} cannot be written: {error.strerror}", hint=full.hint
-            ) from error
+            path = error.filename or folder.path
+            raise NotReady(f"{path} cannot be written: {error.strerror}", hint=full.hint) from error
         raise
 
 
@@ -107,24 +108,22 @@ def _write_page(folder: FleetFolder, host: Host) -> None:
 
 
 def _run(fleet: Fleet, arguments: argparse.Namespace) -> int:
-    plan, records = fleet.plan, fleet.records()
-    pilot, rest = plan.units[: plan.pilot], plan.units[plan.pilot :]
+    plan = fleet.plan
+    records = fleet.records()
+    pilot = plan.units[: plan.pilot]
+    others = plan.units[plan.pilot :]
     pilot_left = fleet.unfinished(pilot, records)
     waiting = fleet.unfinished(plan.units, records)
     fleet.progress.begin(plan, records, waiting)
-    passed = any(unit.unit in records for unit in rest)  # the rest has started before
+    others_began = any(unit.unit in records for unit in others)
     if not waiting and not arguments.skip:
         return _finish(fleet, None)
     with fleet.driver(len(waiting)) as driver:
         if pilot_left:
             driver.run(pilot_left)
         records = fleet.records()
-        red = [
-            unit
-            for unit in pilot
-            if unit.unit not in records or records[unit.unit].outcome not in {REACHED, SKIPPED}
-        ]
-        if plan.pilot and rest:
+        red = fleet.unreached(pilot)
+        if plan.pilot and others:
             fleet.progress.event(
                 "fleet.pilot", units=[unit.unit for unit in pilot], red=[unit.unit for unit in red]
             )
@@ -133,29 +132,28 @@ def _run(fleet: Fleet, arguments: argparse.Namespace) -> int:
         if red and arguments.skip:
             for unit in red:
                 _skip(fleet, unit, records.get(unit.unit))
-        elif red and rest and not passed and not arguments.go:
-            reached = f"{len(pilot) - len(red)} of {count_of(len(pilot), 'unit')} reached"
-            fleet.host.out.note(f"the pilot: {reached}; the rest waits")
-            _note_pilot_hint(fleet)
+        elif red and others and not others_began and not arguments.go:
+            _note_pilot(fleet, len(pilot), len(red))
             return _finish(fleet, driver)
-        driver.run(fleet.unfinished(rest, records))
+        driver.run(fleet.unfinished(others, records))
         return _finish(fleet, driver)
 
 
-def _note_pilot_hint(fleet: Fleet) -> None:
-    """Print how to continue after a pilot with a red unit."""
+def _note_pilot(fleet: Fleet, count: int, red: int) -> None:
+    """Print that a pilot of `count` units has red ones, and how to continue."""
     file = fleet.arguments.file
+    reached = f"{count - red} of {count_of(count, 'unit')} reached"
+    fleet.host.out.note(f"the pilot: {reached}; the rest waits")
     fleet.host.out.note(
-        f"hint: `code-commit fleet run {file} --go` starts the rest; --skip starts it without the red units"
+        f"hint: `code-commit fleet run {file} --go` starts the rest; "
+        "--skip starts it without the red units"
     )
 
 
 def _skip(fleet: Fleet, unit: Unit, before: Tried | None) -> None:
     number = before.try_ if before else 0
-    fleet.folder.append(
-        "units.jsonl",
-        Tried(unit.unit, unit.repository, unit.model, number, SKIPPED, cost=0.0).document(),
-    )
+    skipped = replace(waiting(unit), try_=number, outcome=SKIPPED, cost=0.0)
+    fleet.folder.append("units.jsonl", skipped.document())
 
 
 def _retry(fleet: Fleet, arguments: argparse.Namespace) -> int:
@@ -165,11 +163,7 @@ def _retry(fleet: Fleet, arguments: argparse.Namespace) -> int:
     if bool(arguments.units) == arguments.failed:
         raise UsageError("name the units to run again, or use --failed")
     if arguments.failed:
-        again = [
-            unit
-            for unit in fleet.plan.units
-            if unit.unit in records and records[unit.unit].outcome not in {REACHED, SKIPPED}
-        ]
+        again = [unit for unit in fleet.unreached(fleet.plan.units) if unit.unit in records]
     else:
         again = [unit for word in arguments.units for unit in find_units(fleet.plan, word)]
     if not again:
@@ -185,10 +179,11 @@ def _finish(fleet: Fleet, driver: Driver | None) -> int:
     fleet.progress.close()
     code: int = fleet.exit_code()
     if driver is not None and driver.limited:
-        left = (fleet.limits.max_cost or 0.0) - driver.spent
+        most = fleet.limits.max_cost or 0.0
+        left = f"${most - driver.spent:.4f} of ${most:.4f} is left"
+        one_more = f"a unit may cost ${fleet.limits.unit_max_cost or 0.0:.4f}"
         raise LimitReached(
-            f"max_cost: ${left:.4f} of ${fleet.limits.max_cost:.4f} is left, a unit may cost"
-            f" ${fleet.limits.unit_max_cost or 0.0:.4f}; {fleet.summary()}",
+            f"max_cost: {left}, {one_more}; {fleet.summary()}",
             hint="raise max_cost, then run the fleet again",
         )
     if driver is not None and driver.idle:

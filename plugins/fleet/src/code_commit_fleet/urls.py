@@ -9,31 +9,43 @@ _SCHEMES = {"https", "http", "ssh", "file"}
 
 
 def is_remote(url: str) -> bool:
+    """Return whether an address is not a folder of this machine."""
     return "://" in url or bool(re.match(r"[\w.-]+(@[\w.-]+)?:(?!/)", url))
 
 
 def absolute_url(url: str, folder: Path) -> str:
-    return url if is_remote(url) else str((folder / Path(url).expanduser()).resolve())
+    """Return an address with the path of a folder made absolute, from `folder`."""
+    if is_remote(url):
+        return url
+    return str((folder / Path(url).expanduser()).resolve())
 
 
 def url_problem(url: str) -> str:
     """Return why git must not use `url`, or ""."""
-    scheme, separator, rest = url.partition("://")
-    user, at, host = rest.partition("/")[0].rpartition("@")
-    problems = {
-        f"{url!r} looks like an option": url.startswith("-"),
-        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url
-        and not separator,
-        "it has a password; remove it": not separator
-        and is_remote(url)
-        and ":" in url.rpartition("@")[0],
-    }
+    if url.startswith("-"):
+        return f"{url!r} looks like an option"
+    scheme, separator, location = url.partition("://")
+    if separator and scheme not in _SCHEMES:
+        return _unsupported(f"{scheme}://")
     if separator:
-        problems |= {
-            f"{scheme}:// is not supported: use https, ssh, or a folder": scheme not in _SCHEMES,
-            "it has a user or password; remove them, and use git's credential helper": bool(at)
-            and (scheme != "ssh" or ":" in user),
-            "it names no host": host.startswith("-") or not (host or scheme == "file"),
-            "it has a query string, which may contain a key": bool(re.search(r"[?#].*=", rest)),
-        }
-    return next((problem for problem, found in problems.items() if found), "")
+        return _problem_of_location(scheme, location)
+    if "::" in url:
+        return _unsupported(f"{url.partition('::')[0]}::")
+    if is_remote(url) and ":" in url.rpartition("@")[0]:
+        return "it has a password; remove it"
+    return ""
+
+
+def _unsupported(start: str) -> str:
+    return f"{start} is not supported: use https, ssh, or a folder"
+
+
+def _problem_of_location(scheme: str, location: str) -> str:
+    user, at, host = location.partition("/")[0].rpartition("@")
+    if at and (scheme != "ssh" or ":" in user):
+        return "it has a user or password; remove them, and use git's credential helper"
+    if host.startswith("-") or not (host or scheme == "file"):
+        return "it names no host"
+    if re.search(r"[?#].*=", location):
+        return "it has a query string, which may contain a key"
+    return ""
