@@ -63,7 +63,7 @@ build/demo/.installed: $(SOURCES) | python
 build/tools/.installed: Makefile | python
 	@echo 'Installing tox into build/tools …'
 	@$(call new_environment,build/tools)
-	@build/tools/bin/python -m pip install -qq --disable-pip-version-check 'tox>=4.30' 'tox-uv>=1.28'
+	@build/tools/bin/python -m pip install -qq --disable-pip-version-check 'tox>=4.67' 'tox-uv>=1.28'
 	@touch $@
 
 # Debian ships python3 without all of venv.

@@ -90,16 +90,16 @@ def sandbox_fault() -> str:
     apart = "--unshare-pid --unshare-ipc --cap-drop ALL --die-with-parent"
     mounts = "--ro-bind / / --dev /dev --proc /proc --bind /tmp /var/tmp --tmpfs /tmp"
     for namespace in ("", "--unshare-user"):
-        done = subprocess.run(
+        completed = subprocess.run(
             [program, *f"{apart} {namespace} {mounts} -- true".split()],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode == 0:
+        if completed.returncode == 0:
             return ""
-    return done.stderr.strip()
+    return completed.stderr.strip()
 
 
 @pytest.fixture
@@ -149,11 +149,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what `fast_rows` says, before pytest selects by marks."""
-    for item in items:
-        if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("fast_rows")):
+    for test in items:
+        if isinstance(test, pytest.Function) and (mark := test.get_closest_marker("fast_rows")):
             [most] = mark.args
-            if max(item.callspec.indices.values()) >= most:
-                item.add_marker(pytest.mark.slow)
+            if max(test.callspec.indices.values()) >= most:
+                test.add_marker(pytest.mark.slow)
 
 
 def _is_loopback(host: str) -> bool:

@@ -26,15 +26,15 @@ class CheckoutMetadata(MetadataHookInterface):
             """Return references to the folders of these distributions and their dependencies: no
             index has them.
             """
-            found: dict[str, str] = {}
+            urls: dict[str, str] = {}
             waiting = list(requirements)
             while waiting:
                 name = re.split(r"[^\w-]", waiting.pop(0), maxsplit=1)[0]
-                if name in folders and name not in found:
+                if name in folders and name not in urls:
                     folder, project = folders[name]
-                    found[name] = f"{name} @ {folder.as_uri()}"
+                    urls[name] = f"{name} @ {folder.as_uri()}"
                     waiting += project["dependencies"]
-            return list(found.values())
+            return list(urls.values())
 
         extras = folders["code-commit"][1]["optional-dependencies"]
         metadata["dependencies"] = references(["code-commit"])

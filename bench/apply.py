@@ -92,10 +92,10 @@ def _time_inside(project: Path, response: Path) -> float:
     process.
     """
     command = [sys.executable, str(ONCE), str(project), str(response)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, env=plain_environment(), check=True, stdout=subprocess.PIPE, text=True
     )
-    return float(done.stdout)
+    return float(completed.stdout)
 
 
 if __name__ == "__main__":

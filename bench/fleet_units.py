@@ -57,7 +57,10 @@ def main(count: int, seconds: float, size: int) -> None:
         driver.run(
             Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count)
         )
-        assert len({each.unit for each in folder.tries() if each.outcome == "reached"}) == count
+        assert (
+            len({attempt.unit for attempt in folder.tries() if attempt.outcome == "reached"})
+            == count
+        )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,10 @@ def main(workers: int, count: int, seconds: float) -> None:
             Unit(f"{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(count)
         )
         print(time.perf_counter() - began)
-        assert len({each.unit for each in folder.tries() if each.outcome == "reached"}) == count
+        assert (
+            len({attempt.unit for attempt in folder.tries() if attempt.outcome == "reached"})
+            == count
+        )
 
 
 if __name__ == "__main__":

@@ -58,9 +58,12 @@ def report(title: str, lines: Sequence[Line]) -> None:
         if isinstance(line, NotMeasured):
             print(f"  {line.name:44} not measured: {line.reason}")
             continue
+        value = _amount(line.value, line.unit)
+        peer = _amount(line.peer, line.unit)
+        verdict = "ok" if line.ok else "OVER"
         print(
-            f"  {line.name:44} {_amount(line.value, line.unit):>10} {_amount(line.peer, line.unit):>10}"
-            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {'ok' if line.ok else 'OVER':4}  against {line.against}",
+            f"  {line.name:44} {value:>10} {peer:>10}"
+            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {verdict:4}  against {line.against}",
             flush=True,
         )
 
@@ -94,9 +97,9 @@ def least(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
     return {name: min(times) for name, times in _times(commands, rounds).items()}
 
 
-def median_pair(ours: Sequence[float], peers: Sequence[float]) -> tuple[float, float]:
+def median_pair(own: Sequence[float], peers: Sequence[float]) -> tuple[float, float]:
     """Return the pair with the median ratio. Both of a pair were measured one after the other."""
-    return sorted(zip(ours, peers, strict=True), key=lambda pair: pair[0] / pair[1])[len(ours) // 2]
+    return sorted(zip(own, peers, strict=True), key=lambda pair: pair[0] / pair[1])[len(own) // 2]
 
 
 def _times(commands: Mapping[str, Command], rounds: int) -> dict[str, list[float]]:
@@ -152,7 +155,7 @@ def peak_memory(command: Command) -> float:
 
 
 def _finish(command: Command, argv: Sequence[str], folder: Path | None) -> bytes:
-    done = subprocess.run(
+    completed = subprocess.run(
         argv,
         cwd=folder,
         env={**plain_environment(), **(command.environment or {})},
@@ -161,10 +164,10 @@ def _finish(command: Command, argv: Sequence[str], folder: Path | None) -> bytes
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if done.returncode != command.exit_code:
-        sys.stderr.buffer.write(done.stdout)
-        sys.exit(f"{' '.join(argv)}: ended with {done.returncode}, not {command.exit_code}")
-    return done.stdout
+    if completed.returncode != command.exit_code:
+        sys.stderr.buffer.write(completed.stdout)
+        sys.exit(f"{' '.join(argv)}: ended with {completed.returncode}, not {command.exit_code}")
+    return completed.stdout
 
 
 def plain_environment() -> dict[str, str]:

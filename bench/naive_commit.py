@@ -95,9 +95,9 @@ def ask(settings: Settings, key: str, prompt: str, log: Path) -> str:
 
 
 def refuse_ignored(files: dict[str, str]) -> None:
-    asked = "\0".join(f"./{name}" for name in files).encode()
+    listing = "\0".join(f"./{name}" for name in files).encode()
     command = ["git", "check-ignore", "--no-index", "-z", "--stdin"]
-    judged = subprocess.run(command, input=asked, capture_output=True, check=False)
+    judged = subprocess.run(command, input=listing, capture_output=True, check=False)
     if judged.stdout or any(".." in name or name.startswith("/") for name in files):
         sys.exit(f"refused: {judged.stdout!r}")
 

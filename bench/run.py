@@ -43,9 +43,9 @@ def main(names: list[str]) -> int:
     return 1 if over else 0
 
 
-def _report(what: str, lines: Sequence[Line]) -> None:
+def _report(title: str, lines: Sequence[Line]) -> None:
     names = f": {', '.join(line.name for line in lines)}" if lines else ""
-    print(f"{len(lines)} {what}{names}")
+    print(f"{len(lines)} {title}{names}")
 
 
 if __name__ == "__main__":

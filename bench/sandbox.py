@@ -44,9 +44,9 @@ def _lines(nested: int) -> list[Line]:
         (root / "agent-config").mkdir(parents=True)
         (root / "build.sh").write_text("true\n")
         (root / ".gitignore").write_text("/agent-config\n")
-        for each in (root, *(root / f"sub{number}" for number in range(nested))):
-            (each / ".git/hooks").mkdir(parents=True)
-            (each / ".git/config").write_text("[core]\n")
+        for repository in (root, *(root / f"sub{number}" for number in range(nested))):
+            (repository / ".git/hooks").mkdir(parents=True)
+            (repository / ".git/config").write_text("[core]\n")
         inside, outside = (
             ProcessRunner(root, SandboxSettings(mode), redactor=Redactor())
             for mode in ("require", "off")
@@ -86,19 +86,19 @@ def _run(command: Sequence[str]) -> None:
 
 def _least(*starts: Callable[[], object]) -> list[float]:
     """Return the least processor time of each of `starts`, which run in turn."""
-    taken: list[list[float]] = [[] for _ in starts]
+    seconds: list[list[float]] = [[] for _ in starts]
     for _ in range(ROUNDS):
-        for start, times in zip(starts, taken, strict=True):
+        for start, times in zip(starts, seconds, strict=True):
             before = _processor_time()
             start()
             times.append(_processor_time() - before)
-    return [min(times) for times in taken]
+    return [min(times) for times in seconds]
 
 
 def _processor_time() -> float:
     """Return what this process and its children that have ended took, in seconds."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 if __name__ == "__main__":

@@ -110,14 +110,14 @@ def _event(
             ),
             *(Command([*reading, how], None, copies) for how in ("", "stream")),
         ]
-        taken = [[_cpu_of(command) for command in commands] for _ in range(rounds)]
+        seconds = [[_cpu_of(command) for command in commands] for _ in range(rounds)]
     # The median of the rounds: least values would come from different ones, and their difference
     # from none.
-    ours, peers = zip(
-        *((streamed - whole, read - whole_read) for whole, streamed, whole_read, read in taken),
+    own, peers = zip(
+        *((streamed - whole, read - whole_read) for whole, streamed, whole_read, read in seconds),
         strict=True,
     )
-    return statistics.median(ours) / len(pieces) * 1e6, statistics.median(peers) / len(pieces) * 1e6
+    return statistics.median(own) / len(pieces) * 1e6, statistics.median(peers) / len(pieces) * 1e6
 
 
 def _cpu_of(command: Command) -> float:
@@ -182,20 +182,20 @@ def streaming(pieces: Sequence[str], *, apart: float = 0) -> Iterator[tuple[str,
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
-            if not asked.get("stream"):
+            if not request.get("stream"):
                 self._whole()
                 return
             self.send_header("content-type", "text/event-stream")
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
-            first, *rest = map(_chunk, [*pieces, None])
+            first, *buffered = map(_chunk, [*pieces, None])
             if apart:
-                for event in (first, *rest):
+                for event in (first, *buffered):
                     self.wfile.write(event)
                     time.sleep(apart)
-                first, rest = b"", []
+                first, buffered = b"", []
             elif len(pieces) < WORDS:
                 server.shown.clear()
                 self.wfile.write(_chunk(""))
@@ -204,7 +204,7 @@ def streaming(pieces: Sequence[str], *, apart: float = 0) -> Iterator[tuple[str,
                 self.wfile.write(first)
                 server.shown.wait(10)
                 first = b""
-            self.wfile.write(first + b"".join(rest) + b"0\r\n\r\n")
+            self.wfile.write(first + b"".join(buffered) + b"0\r\n\r\n")
 
         def _whole(self) -> None:
             message = {"role": "assistant", "content": "".join(pieces)}

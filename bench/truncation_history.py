@@ -64,11 +64,11 @@ class Blobs:
 
     def read(self, blob: str) -> bytes | None:
         """Return a content, or None if this copy of the repository lacks it."""
-        asked, answered = self._process.stdin, self._process.stdout
-        assert asked is not None
+        requests, answered = self._process.stdin, self._process.stdout
+        assert requests is not None
         assert answered is not None
-        asked.write(blob.encode() + b"\n")
-        asked.flush()
+        requests.write(blob.encode() + b"\n")
+        requests.flush()
         head = answered.readline().split()
         if head[1] == b"missing":
             return None
@@ -89,9 +89,9 @@ def replacements(repository: str) -> Iterator[Replacement]:
         "--no-abbrev",
         "--format=%x01%H",
     ]
-    done = subprocess.run(["git", "-C", repository, *log], check=True, capture_output=True)
+    completed = subprocess.run(["git", "-C", repository, *log], check=True, capture_output=True)
     commit = ""
-    fields = iter(done.stdout.split(b"\0"))
+    fields = iter(completed.stdout.split(b"\0"))
     for field in fields:
         if field.startswith(b"\x01"):
             commit = field[1:].decode()
@@ -108,14 +108,19 @@ def measure(repository: str, *, show: bool) -> tuple[int, Counter[str]]:
     """Return how many replacements were checked, and how many were refused for each reason."""
     judged, refused = 0, Counter[str]()
     with Blobs(repository) as blobs:
-        for commit, group in groupby(replacements(repository), lambda each: each.commit):
+        for commit, group in groupby(
+            replacements(repository), lambda replacement: replacement.commit
+        ):
             before, changes = Before({}), []
-            for each in group:
-                old, new = each.old and blobs.read(each.old), blobs.read(each.new)
-                if new is None or (each.old and old is None):
+            for replacement in group:
+                old, new = (
+                    replacement.old and blobs.read(replacement.old),
+                    blobs.read(replacement.new),
+                )
+                if new is None or (replacement.old and old is None):
                     continue
-                changes.append(Change(each.path, new))
-                before.files.update({each.path: old} if old else {})
+                changes.append(Change(replacement.path, new))
+                before.files.update({replacement.path: old} if old else {})
             judged += len(changes)
             for refusal in Truncation(TruncationSettings()).judge(changes, cast("Tree", before)):
                 kind = "placeholder" if "stands in place of" in refusal.reason else "shrunk"

@@ -53,18 +53,18 @@ def _measured(scratch: Path, deno: str) -> Line:
         {"DENO_DIR": str(scratch), "DENO_NO_UPDATE_CHECK": "1"},
     )
     answer = _answer(make_project(scratch / "project"))
-    ours, peer = [], []
+    own, peer = [], []
     for turn in range(ROUNDS + 1):
         start = time.perf_counter()
         answer()
         seconds = time.perf_counter() - start
         bare_seconds = run(command)
         if turn:  # the first round fills the caches
-            ours.append(seconds)
+            own.append(seconds)
             peer.append(bare_seconds)
     return Measured(
         "an answer that calls one tool",
-        statistics.median(ours),
+        statistics.median(own),
         statistics.median(peer),
         LIMIT,
         "a bare deno run",
@@ -91,14 +91,14 @@ def _answer(root: Path) -> Any:
     )
     context = ToolContext(cast("Run", own))
     functions = open_functions(context.run)
-    declared = [each.declared for each in functions.by_name.values()]
+    declared = [function.declared for function in functions.by_name.values()]
     limits = ScriptLimits(seconds=60, memory=512 * 1024 * 1024, calls=10)
 
     def answer() -> None:
-        found = run_script(
+        result = run_script(
             CODE, declared, lambda name, given: functions(context, name, given).answer, limits
         )
-        assert str(found).endswith(" lines"), found
+        assert str(result).endswith(" lines"), result
 
     return answer
 

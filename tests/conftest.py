@@ -49,7 +49,7 @@ def forms_of_windows(key: str) -> frozenset[bytes]:
 
 @lru_cache(10_000)  # most files of a project are those of the one before
 def traces_in(content: bytes, key: str) -> list[str]:
-    """Return every window of `key`, in any form, that `content` contains, also in lines and groups."""
+    """Return every window of `key`, in any form, that `content` has, also in lines and groups."""
     in_lines = re.sub(rb"\\+[nrt]|[\s\0]", b"", content)
     digits = re.sub(rb"[^0-9a-f]", b"", content.lower())
     content = b"\n".join((content, in_lines, digits))
@@ -63,11 +63,9 @@ def everything_written(project: Project, finished: Finished) -> Iterator[tuple[s
     yield "stdout", finished.stdout.encode()
     yield "stderr", finished.stderr.encode()
     for path in sorted(project.root.parent.rglob("*")):
-        name = (
-            path.relative_to(project.root).as_posix()
-            if path.is_relative_to(project.root)
-            else str(path)
-        )
+        name = str(path)
+        if path.is_relative_to(project.root):
+            name = path.relative_to(project.root).as_posix()
         if name.startswith(_NOT_SEARCHED):
             continue
         yield f"the name {name}", name.encode()
@@ -107,8 +105,8 @@ def run(project: Project, key_traces: Traces) -> Callable[..., Finished]:
         kept: tuple[str, ...] = (),
         **options: Any,
     ) -> Finished:
-        known = dict.fromkeys(KEY_VARIABLES, key) | (server.environment() if server else {})
-        environ = {**known, "CODE_COMMIT_HTTP__RETRIES": "0", **options.pop("environ", {})}
+        variables = dict.fromkeys(KEY_VARIABLES, key) | (server.environment() if server else {})
+        environ = {**variables, "CODE_COMMIT_HTTP__RETRIES": "0", **options.pop("environ", {})}
         finished = project.command(*arguments, environ=environ, **options)
         assert key_traces(project, finished, key, kept=kept) == {}
         return finished

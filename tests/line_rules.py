@@ -66,8 +66,8 @@ def broken_rules(module: ast.Module, truths: set[str]) -> Iterator[tuple[int, st
 
 def multiplies_by_truth(product: ast.BinOp, truths: set[str]) -> bool:
     """Return whether one factor is a list or a text, and the other one a truth value."""
-    for factor, other in ((product.left, product.right), (product.right, product.left)):
-        if is_sequence(factor) and is_truth(other, truths):
+    for factor, factor_beside in ((product.left, product.right), (product.right, product.left)):
+        if is_sequence(factor) and is_truth(factor_beside, truths):
             return True
     return False
 
@@ -98,12 +98,12 @@ def is_truth(node: ast.expr, truths: set[str]) -> bool:
 def truth_names(modules: Iterable[ast.Module]) -> set[str]:
     """Return the names that are annotated as bool somewhere, and nowhere as something else."""
     truths: set[str] = set()
-    others: set[str] = set()
+    not_truths: set[str] = set()
     for module in modules:
         for name, annotation in annotations_of(module):
             is_bool = isinstance(annotation, ast.Name) and annotation.id == "bool"
-            (truths if is_bool else others).add(name)
-    return truths - others
+            (truths if is_bool else not_truths).add(name)
+    return truths - not_truths
 
 
 def annotations_of(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def share(packages: str, kept: str) -> None:
+def share(packages: str, store: str) -> None:
     """Link the bytecode of each source in `packages` from the folder `kept`, or to it."""
     for folder, _folders, names in os.walk(packages):
         sources = [name for name in names if name.endswith(".py")]
@@ -26,8 +26,11 @@ def share(packages: str, kept: str) -> None:
             cache.mkdir(exist_ok=True)
         for source in sources:
             name = f"{source.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc"
-            ours, theirs = f"{cache}/{name}", f"{kept}/{Path(folder, source).stat().st_ino}.{name}"
-            for old, new in ((theirs, ours), (ours, theirs)):
+            compiled, shared = (
+                f"{cache}/{name}",
+                f"{store}/{Path(folder, source).stat().st_ino}.{name}",
+            )
+            for old, new in ((shared, compiled), (compiled, shared)):
                 with suppress(OSError):  # there is none yet, or one already
                     os.link(old, new)
 

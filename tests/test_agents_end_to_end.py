@@ -63,7 +63,11 @@ def agent(provider, tmp_path):
             finished = project.command(
                 "--agent", "--model", model, "--json", environ=environ, plugins=plugins
             )
-            return project, finished.events[-1]["data"], [each.json for each in server.requests]
+            return (
+                project,
+                finished.events[-1]["data"],
+                [request.json for request in server.requests],
+            )
 
     return work
 

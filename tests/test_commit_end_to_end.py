@@ -399,8 +399,8 @@ def test_replay_returns_recorded_answers_and_reports_changed_prompts(project):
     assert (same.exit_code, project.read("a.txt")) == (0, "good\n")
     assert not [event for event in same.events if event["kind"] == "message"]
     project.git("checkout", "-q", ".")
-    other = project.command("--model", f"replay/{name}", "--json", "--query", "something else")
-    messages = [event["data"]["text"] for event in other.events if event["kind"] == "message"]
+    second = project.command("--model", f"replay/{name}", "--json", "--query", "something else")
+    messages = [event["data"]["text"] for event in second.events if event["kind"] == "message"]
     assert messages == [f"the prompt of call {number} differs from {name}" for number in (1, 2)]
 
 

@@ -142,11 +142,11 @@ def peak(project: Project, *arguments: str) -> tuple[int, int, str]:
             *arguments,
         ]
         environ = project.environment({**KEYS, **server.environment()})
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=project.root, env=environ, capture_output=True, text=True, check=False
         )
         assert server.requests == []
-    return done.returncode, int(done.stdout.split()[-1]) // 1024, done.stderr
+    return completed.returncode, int(completed.stdout.split()[-1]) // 1024, completed.stderr
 
 
 def _large_files(project: Project, size: int) -> dict[str, str]:
@@ -196,7 +196,7 @@ def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
     assert collected
     prompt = re.search(r"the prompt has about ([\d,]+) tokens", refused.stderr)
     assert prompt, refused.stderr
-    in_run, in_prompt = (int(found[1].replace(",", "")) for found in (collected, prompt))
+    in_run, in_prompt = (int(match[1].replace(",", "")) for match in (collected, prompt))
     assert 0 < in_prompt - in_run < 4000  # the instructions
     named = re.search(r"src/ \(about ([\d,]+) tokens\)", refused.stderr)
     assert named
@@ -206,8 +206,8 @@ def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
     doctor = json.loads(
         project.command("doctor", "--json", "--no-build", "--model", "gemini-2.5-pro").stdout
     )
-    asked = next(line["data"]["tokens"] for line in doctor["checks"] if "tokens" in line["data"])
-    assert 0 <= in_prompt - asked < 20  # the query
+    estimate = next(line["data"]["tokens"] for line in doctor["checks"] if "tokens" in line["data"])
+    assert 0 <= in_prompt - estimate < 20  # the query
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     """Return a temporary folder that is gone after the test: pytest itself cannot remove what is
     this deep.
     """
-    made = tmp_path / "made"
-    made.mkdir()
-    yield made
-    remove_tree(made)
+    folder = tmp_path / "made"
+    folder.mkdir()
+    yield folder
+    remove_tree(folder)
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_a_deep_project_is_changed_replayed_and_restored(
         ["runs", "prune", "--keep=0"],
     )
     for command in commands:
-        done = project.command(*command, environ=environ)
-        assert done.exit_code == 0, (command, done.stderr)
+        finished = project.command(*command, environ=environ)
+        assert finished.exit_code == 0, (command, finished.stderr)
     assert not list(scratch.glob("code-commit-replay-*"))
 
 
@@ -78,8 +78,8 @@ def test_a_file_that_a_build_made_a_deep_folder_comes_back(
     project = Project.create(
         folder, build=f"rm a.txt; mkdir a.txt; python3 -c '{MAKE % DEPTH}' a.txt\n"
     )
-    done = project.command("--model=gpt-5", environ=server)
-    assert (done.exit_code, (project.root / "a.txt").is_dir()) == (0, True), done.stderr
+    finished = project.command("--model=gpt-5", environ=server)
+    assert (finished.exit_code, (project.root / "a.txt").is_dir()) == (0, True), finished.stderr
     undone = project.command("undo")
     assert (undone.exit_code, project.read("a.txt")) == (0, "old\n"), undone.stderr
 
@@ -93,8 +93,10 @@ def test_what_a_build_leaves_in_its_private_folders_is_removed(
     )
     cache = folder / "cache"
     for _ in range(2):
-        done = project.command("--model=gpt-5", environ={**server, "XDG_CACHE_HOME": str(cache)})
-        assert "error: internal" not in done.stderr, done.stderr
+        finished = project.command(
+            "--model=gpt-5", environ={**server, "XDG_CACHE_HOME": str(cache)}
+        )
+        assert "error: internal" not in finished.stderr, finished.stderr
         project.write({"a.txt": "old\n"})
     assert not list(cache.rglob("run-*/*")), list(cache.rglob("run-*"))
 
@@ -105,6 +107,6 @@ def test_a_planted_journal_is_removed(folder: Path, server: dict[str, str]) -> N
         planted = project.root / "agent-config/.code-commit/journal" / stage
         planted.mkdir(parents=True)
         make_deep(planted, DEEPER)
-    done = project.command("--model=gpt-5", environ=server)
-    assert done.exit_code == 0, done.stderr
+    finished = project.command("--model=gpt-5", environ=server)
+    assert finished.exit_code == 0, finished.stderr
     assert os.listdir(project.root / "agent-config/.code-commit/journal") == []  # noqa: PTH208 - names are enough

@@ -1,4 +1,4 @@
-"""Replies that are stopped early because their rest cannot change the outcome, through the command."""
+"""Replies that are stopped early, because their rest cannot change the outcome."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def outcome(tmp_path: Path, reply: Reply, **options: bool) -> object:
 
 @pytest.mark.fast_rows(8)
 @pytest.mark.parametrize(
-    ("number", "named", "finish"), [(n, *each) for n, each in enumerate(REPLIES)]
+    ("number", "named", "finish"), [(n, *fields) for n, fields in enumerate(REPLIES)]
 )
 def test_the_outcome_is_that_of_the_whole_reply(tmp_path, number, named, finish):
     text = "".join(PIECES[name] for name in named.split())

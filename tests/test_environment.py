@@ -23,9 +23,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# The sets that are not named after a plugin. The tests of the host run the default workflow with
-# one provider.
-SETS = {"host": set(), "core": {"commit", "history", "openai"}, "all": PLUGINS, "lowest": PLUGINS}
+# The words of an environment's name that are no plugin, and the plugins that they need. The tests
+# of the host run the default workflow with one provider.
+SETS = {
+    "host": set(),
+    "workspace": set(),
+    "core": {"commit", "history", "openai"},
+    "lowest": set(),
+    **dict.fromkeys(("all", "main", "plugins"), PLUGINS),
+}
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -33,9 +39,11 @@ def project(folder: Path) -> dict[str, Any]:
 
 
 def expected_plugins() -> set[str]:
-    _, _, name = ENVIRONMENT.partition("-")
-    plugins = set(name.split("-"))
-    return SETS[name] if name in SETS else plugins.union(*map(needed_plugins, plugins))
+    _python, *words = ENVIRONMENT.split("-")
+    plugins: set[str] = set()
+    for word in words:
+        plugins |= SETS[word] if word in SETS else {word, *needed_plugins(word)}
+    return plugins
 
 
 def needed_plugins(plugin: str) -> set[str]:
@@ -51,20 +59,24 @@ def needed_plugins(plugin: str) -> set[str]:
 
 def expected_folders() -> list[Path]:
     """Return the folders of the expected distributions."""
-    testing = [] if ENVIRONMENT.endswith("-host") else [ROOT / "testing"]
-    plugins = [ROOT / "plugins" / name for name in sorted(expected_plugins())]
-    return [ROOT / "workspace", ROOT / "core", *testing, *plugins]
+    _python, name = ENVIRONMENT.split("-", maxsplit=1)
+    if name == "workspace":
+        return [ROOT / "workspace"]
+    if name == "host":
+        return [ROOT / "workspace", ROOT / "core"]
+    plugins = [ROOT / "plugins" / plugin for plugin in sorted(expected_plugins())]
+    return [ROOT / "workspace", ROOT / "core", ROOT / "testing", *plugins]
 
 
 def installed() -> dict[str, importlib.metadata.Distribution]:
     """Return this project's installed distributions by name; a duplicate is a failure."""
-    found: dict[str, importlib.metadata.Distribution] = {}
+    distributions: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
         if name == "code-commit" or name.startswith("code-commit-"):
-            assert name not in found
-            found[name] = distribution
-    return found
+            assert name not in distributions
+            distributions[name] = distribution
+    return distributions
 
 
 def test_exactly_the_expected_distributions_are_installed() -> None:
@@ -80,7 +92,7 @@ def test_entry_points_match_the_expected_plugins() -> None:
     }
     folders = map(project, expected_folders())
     assert owners == {
-        each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)
+        folder["name"] for folder in folders if folder.get("entry-points", {}).keys() & set(groups)
     }
 
 
@@ -121,13 +133,13 @@ def lower_bound(requirement: Requirement) -> Version:
 
 
 def test_direct_dependencies_match_the_declarations() -> None:
-    """They are within the bounds, and equal to the lower bounds in the environment `lowest`."""
+    """They are within the bounds, and equal to the lower bounds in the environments `lowest`."""
     lowest: dict[str, Version] = {}
     for requirement in direct_requirements():
         bound = lower_bound(requirement)
         lowest[requirement.name] = max(bound, lowest.get(requirement.name, bound))
     present = {name: Version(importlib.metadata.version(name)) for name in lowest}
-    if ENVIRONMENT.endswith("-lowest"):
+    if "-lowest-" in ENVIRONMENT:
         assert present == lowest
     else:
         assert not {name: version for name, version in present.items() if version < lowest[name]}

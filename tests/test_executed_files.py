@@ -1,4 +1,4 @@
-"""A run warns when a process writes files that other programs execute, as it does for a response."""
+"""A run warns of files that other programs execute, also when a process writes them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def warnings(
     project.write({"requirements.md": "Good.\n"})
     with ScriptedServer(replies) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
-        done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ)
-    assert done.exit_code == 0, done.stderr
-    return re.findall(r"warning: (.+): other programs run commands", done.stderr)
+        finished = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ)
+    assert finished.exit_code == 0, finished.stderr
+    return re.findall(r"warning: (.+): other programs run commands", finished.stderr)
 
 
 def test_a_build_is_warned_about(tmp_path: Path) -> None:
@@ -53,5 +53,8 @@ def test_a_command_of_a_model_is_warned_about(tmp_path: Path) -> None:
 
 def test_many_files_share_a_warning(tmp_path: Path) -> None:
     response = "".join(f"^^^.husky/h{number:03}\nx\n^^^end\n" for number in range(300))
-    found = warnings(tmp_path, [Reply(response)])
-    assert found == [*(f".husky/h{number:03}" for number in range(20)), ".husky/h020 and 279 more"]
+    printed = warnings(tmp_path, [Reply(response)])
+    assert printed == [
+        *(f".husky/h{number:03}" for number in range(20)),
+        ".husky/h020 and 279 more",
+    ]

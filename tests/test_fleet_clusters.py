@@ -23,7 +23,7 @@ COMMANDS = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
 
 
 def read_by_dask(words: list[str]) -> dict:
-    """Return the arguments of a `dask worker` or `dask scheduler`, as its own command reads them."""
+    """Return the arguments of a `dask worker` or `dask scheduler`, as its command reads them."""
     assert words[0] == "dask"
     return COMMANDS[words[1]].make_context(words[1], words[2:]).params
 
@@ -47,14 +47,14 @@ def test_dask_reads_the_commands_of_the_page():
 
 def test_the_recipe_for_kubernetes():
     service, *deployments = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text("utf-8"))["items"]
-    scheduler, worker = (each["spec"]["template"] for each in deployments)
+    scheduler, worker = (deployment["spec"]["template"] for deployment in deployments)
     assert service["spec"]["selector"] == scheduler["metadata"]["labels"]
-    for each in deployments:
+    for deployment in deployments:
         assert (
-            each["spec"]["selector"]["matchLabels"]
-            == each["spec"]["template"]["metadata"]["labels"]
+            deployment["spec"]["selector"]["matchLabels"]
+            == deployment["spec"]["template"]["metadata"]["labels"]
         )
-        [container] = each["spec"]["template"]["spec"]["containers"]
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
         [mount] = container["volumeMounts"]
         for variable in container["env"]:
             assert Path(variable["value"]).parent == Path(mount["mountPath"]), variable
@@ -68,10 +68,10 @@ def test_the_recipe_for_kubernetes():
 
 def test_the_recipe_for_ssh_gives_what_its_cluster_takes(monkeypatch):
     """It is run with machines by hand; here, a stand-in takes the arguments."""
-    given: dict = {}
+    passed: dict = {}
 
     def stand_in(*arguments, **keywords):
-        given.update(inspect.signature(SSHCluster).bind(*arguments, **keywords).arguments)
+        passed.update(inspect.signature(SSHCluster).bind(*arguments, **keywords).arguments)
 
     monkeypatch.setattr("distributed.SSHCluster", stand_in)
     with dask.config.set({}):  # the recipe changes the configuration of its process
@@ -79,18 +79,18 @@ def test_the_recipe_for_ssh_gives_what_its_cluster_takes(monkeypatch):
         assert dask.config.get("distributed.comm.require-encryption") is True
         key = Path(dask.config.get("distributed.comm.tls.worker.key"))
     assert key.is_relative_to(Path.home() / ".config/code-commit")
-    assert given["hosts"] == ["one", "two"]
-    assert given["scheduler_options"].keys() <= inspect.signature(Scheduler).parameters.keys()
-    assert given["worker_options"].keys() <= inspect.signature(Nanny).parameters.keys()
+    assert passed["hosts"] == ["one", "two"]
+    assert passed["scheduler_options"].keys() <= inspect.signature(Scheduler).parameters.keys()
+    assert passed["worker_options"].keys() <= inspect.signature(Nanny).parameters.keys()
 
 
 def test_the_recipe_for_slurm_gives_what_its_cluster_takes(monkeypatch):
     """It is run with dask-jobqueue by hand; here, a stand-in takes the arguments."""
-    given: dict = {}
-    stand_in = types.SimpleNamespace(SLURMCluster=lambda **arguments: given.update(arguments))
+    passed: dict = {}
+    stand_in = types.SimpleNamespace(SLURMCluster=lambda **arguments: passed.update(arguments))
     monkeypatch.setitem(sys.modules, "dask_jobqueue", stand_in)
     runpy.run_path(str(FOLDER / "slurm_cluster.py"))["start"](3)
     # One process with 8 threads a job.
-    assert (given["n_workers"], given["cores"], given["processes"]) == (3, 8, 1)
-    key = Path(given["security"].tls_worker_key)
+    assert (passed["n_workers"], passed["cores"], passed["processes"]) == (3, 8, 1)
+    key = Path(passed["security"].tls_worker_key)
     assert key.is_relative_to(Path.home() / ".config/code-commit")

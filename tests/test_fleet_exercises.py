@@ -1,4 +1,4 @@
-"""The exercises as a fleet: two scripted models of known strength, and the page that compares them."""
+"""The exercises as a fleet: two scripted models of known strength, and their page."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_the_page_tells_the_known_strength(tmp_path) -> None:
     with ScriptedServer() as server:
         server.script(*[answer] * 40)
         environ = {**server.environment(), "OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
-        done = project.command(
+        finished = project.command(
             "fleet", "run", "fleet.toml", environ=environ, cwd=folder, timeout=280
         )
-    assert done.exit_code == 1, done.stderr  # not all were reached
+    assert finished.exit_code == 1, finished.stderr  # not all were reached
     page = (folder / "fleet.fleet/report.html").read_text("utf-8")
     rows = {}
     for row in re.findall(

@@ -37,7 +37,7 @@ def kill_while_applying(project):
     for _ in range(20):
         with (
             ScriptedServer([response]) as server,
-            project.start("--model", "gpt-5", environ=environ(server)) as process,
+            project.start("--model", "gpt-5", environ=environ(server), cold=True) as process,
         ):
             while process.poll() is None:
                 if (project.root / JOURNAL).exists() and (
@@ -55,7 +55,7 @@ def kill_while_applying(project):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """Return a project with a whole run, and with one that was killed in the middle of its change."""
+    """Return a project with a whole run, and one that was killed in the middle of its change."""
     project = Project.create(tmp_path_factory.mktemp("killed"), files=OLD)
     run_that_changes_nothing(project)
     kill_while_applying(project)

@@ -41,11 +41,11 @@ class Hostile:
         names += [f"{name}/{file}.py" for name in PACKAGES for file in ("__init__", "__main__")]
         files = dict.fromkeys(names, code)
         files["evil.pth"] = f"import os; {code}"
-        for info in ("evil-1.0.dist-info", "evil.egg-info"):
-            files[f"{info}/METADATA"] = files[f"{info}/PKG-INFO"] = (
+        for metadata_folder in ("evil-1.0.dist-info", "evil.egg-info"):
+            files[f"{metadata_folder}/METADATA"] = files[f"{metadata_folder}/PKG-INFO"] = (
                 "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
             )
-            files[f"{info}/entry_points.txt"] = ENTRY_POINTS
+            files[f"{metadata_folder}/entry_points.txt"] = ENTRY_POINTS
         below = {f"{part}/{name}": text for part in ("lib", "bin") for name, text in files.items()}
         files |= dict.fromkeys(["pyvenv.cfg", "setup.cfg"], "home = .\n")
         files[".env"] = f"CODE_COMMIT_MODEL=evil\nPYTHONPATH={folder}\n"
@@ -134,8 +134,8 @@ def test_workers_and_code_search(hostile: Hostile, monkeypatch: pytest.MonkeyPat
     assert ask_worker("syntax_search", [("a.py", "python", "x = (\n")], seconds=60)
     search = {"pattern": "print($A)", "language": "python"}
     file = {"path": "a.py", "text": "print(1)\n", "searches": [0]}
-    found, trouble = _search([search], [file], 60)
-    assert (len(found), trouble) == (1, "")
+    matches, trouble = _search([search], [file], 60)
+    assert (len(matches), trouble) == (1, "")
     assert hostile.imported == []
 
 
@@ -163,8 +163,8 @@ OTHERS = {
     "core/src/code_commit/cli/doctor.py": "--model",
     "plugins/fleet/src/code_commit_fleet/exporting.py": "git commit-tree",
     "testing/src/code_commit_testing/command.py": "git commit",
-    "testing/src/code_commit_testing/warm_python.py": "plays an interpreter",
     "testing/src/code_commit_testing/warm_server.py": "plays an interpreter",
+    "testing/src/code_commit_testing/warm_start.py": "plays an interpreter",
 }
 
 

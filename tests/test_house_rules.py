@@ -42,12 +42,12 @@ def names_git(node: ast.AST) -> bool:
 
 def test_git_is_called_in_one_place() -> None:
     assert {GIT, TESTING} < {*SOURCES}
-    others = [
+    unread = [
         source for source in {*SOURCES} - {GIT, TESTING} if "git" in source.read_text("utf-8")
     ]
     assert [
         (path, ast.unparse(node))
-        for path in others
+        for path in unread
         for node in ast.walk(tree_of(path))
         if names_git(node)
     ] == []
@@ -94,9 +94,11 @@ def test_importing_a_package_imports_none_of_its_modules() -> None:
         "    print(package, *(name for name in new if name.startswith(f'{package}.')))\n"
         "    for name in new: del sys.modules[name]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     expected = "".join(f"{package.name}\n" for package in packages)
-    assert (done.stdout, done.stderr) == (expected, "")
+    assert (completed.stdout, completed.stderr) == (expected, "")
 
 
 def test_the_plugin_api_imports_nothing_slow() -> None:
@@ -111,8 +113,10 @@ def test_the_plugin_api_imports_nothing_slow() -> None:
         "asyncio",
     ]
     code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("\n", "")
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (completed.stdout, completed.stderr) == ("\n", "")
 
 
 def test_the_workspace_imports_nothing_of_the_host() -> None:
@@ -122,8 +126,10 @@ def test_the_workspace_imports_nothing_of_the_host() -> None:
         "import code_commit_workspace.process.runner, code_commit_workspace.diff, code_commit_workspace.guard; "
         "print(*({'code_commit', 'pluggy', 'pydantic', 'structlog', 'httpx'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("\n", "")
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (completed.stdout, completed.stderr) == ("\n", "")
 
 
 def test_the_stub_of_the_workspace_matches_its_names() -> None:

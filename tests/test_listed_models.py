@@ -57,19 +57,19 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def run(project: Project) -> Callable[..., tuple[Finished, list[RecordedRequest]]]:
-    """Return a function that runs the command with a service, and with the keys of some providers."""
+    """Return a function that runs the command with a service, and with keys of some providers."""
 
     def command(
         *arguments: str, replies: Any = (), keys: Any = tuple(KEYS)
     ) -> tuple[Finished, list[RecordedRequest]]:
         with ScriptedServer(replies) as server:
             addresses = [
-                item
-                for name, item in zip(ADDRESSES, server.environment().items(), strict=True)
+                variable
+                for name, variable in zip(ADDRESSES, server.environment().items(), strict=True)
                 if name in keys
             ]
             environ = (
-                {KEYS[each]: KEY for each in keys}
+                {KEYS[provider]: KEY for provider in keys}
                 | dict(addresses)
                 | {"CODE_COMMIT_SANDBOX": "off"}
             )
@@ -93,13 +93,13 @@ def test_the_services_are_asked_for_their_models(run):
     names_of_keys = ("x-api-key", "x-goog-api-key", "authorization")
     keys = [request.headers[name] for name, request in zip(names_of_keys, requests, strict=True)]
     assert keys == [KEY, KEY, f"Bearer {KEY}"]
-    found = names(finished)
-    assert found["claude-99"] == ("anthropic", 9_000)
-    assert found["claude-98"] == ("anthropic", None)
-    assert found["gemini-99"] == ("gemini", 777)
-    assert found["gpt-99"] == ("openai", None)
-    assert "embedding-99" not in found
-    assert found["gpt-5"] == ("openai", 400_000)
+    listed = names(finished)
+    assert listed["claude-99"] == ("anthropic", 9_000)
+    assert listed["claude-98"] == ("anthropic", None)
+    assert listed["gemini-99"] == ("gemini", 777)
+    assert listed["gpt-99"] == ("openai", None)
+    assert "embedding-99" not in listed
+    assert listed["gpt-5"] == ("openai", 400_000)
     assert "anthropic lists 2 models" in finished.stderr
 
 
@@ -240,9 +240,9 @@ def test_a_huge_list_is_bounded(run, project):
         "models", "--refresh", "--json", replies=[listed({"data": rows})], keys=["openai"]
     )
     assert finished.exit_code == 0
-    found = names(finished)
-    assert sum(name.startswith("m-") for name in found) == 10_000
-    assert found["m-0"] == ("openai", None)
+    names_listed = names(finished)
+    assert sum(name.startswith("m-") for name in names_listed) == 10_000
+    assert names_listed["m-0"] == ("openai", None)
     [file] = project.home.rglob("models.json")
     assert file.stat().st_size < 1 << 20
 

@@ -35,10 +35,10 @@ def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
         environ["CODE_COMMIT_MAX_FILES"] = str(2 * MANY_CHECKED)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = project.command("--model=gpt-5", *flags, environ=environ, cold=True, timeout=280)
+        finished = project.command("--model=gpt-5", *flags, environ=environ, cold=True, timeout=280)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.exit_code == 0, done.stderr
-    assert f"{count:,} file" in done.stdout + done.stderr
+    assert finished.exit_code == 0, finished.stderr
+    assert f"{count:,} file" in finished.stdout + finished.stderr
     return after.ru_utime - before.ru_utime + (0 if flags else after.ru_stime - before.ru_stime)
 
 

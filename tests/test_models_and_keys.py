@@ -176,10 +176,10 @@ def test_config_prints_values_and_origins_and_no_key(project):
     rows = project.command("config", "--json", environ={"CODE_COMMIT_MODEL": "gpt-5"}).document[
         "settings"
     ]
-    found = {row["name"]: (row["value"], row["origin"]) for row in rows}
-    assert found["build.timeout_seconds"] == (5, "agent-config/config.toml")
-    assert found["model"] == ("gpt-5", "variable CODE_COMMIT_MODEL")
-    assert found["sandbox.mode"] == ("auto", "default")
+    shown = {row["name"]: (row["value"], row["origin"]) for row in rows}
+    assert shown["build.timeout_seconds"] == (5, "agent-config/config.toml")
+    assert shown["model"] == ("gpt-5", "variable CODE_COMMIT_MODEL")
+    assert shown["sandbox.mode"] == ("auto", "default")
     text = project.command("config").stdout
     assert KEY not in text
     assert "build.timeout_seconds" in text
@@ -188,9 +188,9 @@ def test_config_prints_values_and_origins_and_no_key(project):
 def test_config_prints_no_secret_of_an_address(project):
     address = f"https://user:{OTHER}@host/v1?key={OTHER}#{OTHER}"
     configure(project, f'[providers.openai.local]\nmodel = "m"\nbase_url = "{address}"\n')
-    for done in (project.command("config"), project.command("config", "--json")):
-        assert "https://***@host/v1?***" in done.stdout
-        assert OTHER not in done.stdout
+    for finished in (project.command("config"), project.command("config", "--json")):
+        assert "https://***@host/v1?***" in finished.stdout
+        assert OTHER not in finished.stdout
 
 
 def test_a_live_key_in_the_query_or_the_rollup_is_not_sent(project, server):

@@ -75,7 +75,7 @@ def project(tmp_path: Path) -> Project:
 
 # The quick form takes one provider for each status.
 ANSWERS = [
-    pytest.param(status, provider, marks=[SLOW] * (number % 3 != row % 3))
+    pytest.param(status, provider, marks=() if number % 3 == row % 3 else SLOW)
     for row, status in enumerate((400, 401, 418, 429, 500))
     for number, provider in enumerate(MODELS)
 ]
@@ -151,7 +151,7 @@ TRAPS = {
     [
         ("gemini", 400),
         ("openai", 401),
-        *(pytest.param(*each, marks=SLOW) for each in (("gemini", 401), ("openai", 400))),
+        *(pytest.param(*position, marks=SLOW) for position in (("gemini", 401), ("openai", 400))),
     ],
 )
 def test_error_messages_of_real_services_are_redacted(run, key, provider, status) -> None:
@@ -230,7 +230,7 @@ def test_a_key_as_the_host_of_a_redirect_is_redacted(run) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", [190, 290, *(pytest.param(each, marks=SLOW) for each in (180, 490))]
+    "before", [190, 290, *(pytest.param(position, marks=SLOW) for position in (180, 490))]
 )
 def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
     words = "x" * before + KEYS[0]
@@ -260,13 +260,13 @@ def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
 )
 def test_no_key_hides_a_part_of_another(run, project, key_traces, used, other) -> None:
     project.write({"agent-config/openai-key.txt": used, "agent-config/openai-other-key.txt": other})
-    kept = ("agent-config/openai-key.txt", "agent-config/openai-other-key.txt")
+    files = ("agent-config/openai-key.txt", "agent-config/openai-other-key.txt")
     with ScriptedServer(
         [Reply.error(400, f"{other} {used} {other}{used} {disguises(other)['base64']}")]
     ) as server:
-        finished = run(other, "--model", "gpt-5", "--json", server=server, kept=kept)
+        finished = run(other, "--model", "gpt-5", "--json", server=server, kept=files)
     assert finished.exit_code == 4
-    assert key_traces(project, finished, used, kept=kept) == {}
+    assert key_traces(project, finished, used, kept=files) == {}
 
 
 # --- the project
@@ -334,11 +334,11 @@ def test_keys_from_each_source_are_redacted(run, project, tmp_path, key) -> None
             "agent-config/config.toml": f"[providers.openai.named]\nmodel = 'm'\napi_key = {json.dumps(key)}\n",
         }
     )
-    kept = tuple(
+    files = tuple(
         f"agent-config/{name}" for name in ("openai-key.txt", "unknown-key.txt", "config.toml")
     )
     none = {variable: "" for _, variable in MODELS.values()}
     with ScriptedServer([Reply.error(418, disguises(key)["whole"])]) as server:
-        assert run(key, "--model", "gpt-5", server=server, kept=kept, environ=none).exit_code == 4
-    assert run(key, "config", kept=kept, environ=none).exit_code == 0
-    assert run(key, "config", "--json", kept=kept, environ=none).exit_code == 0
+        assert run(key, "--model", "gpt-5", server=server, kept=files, environ=none).exit_code == 4
+    assert run(key, "config", kept=files, environ=none).exit_code == 0
+    assert run(key, "config", "--json", kept=files, environ=none).exit_code == 0

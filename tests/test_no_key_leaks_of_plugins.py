@@ -169,15 +169,15 @@ def test_the_key_of_a_plugin_that_fails_to_load_is_redacted(
         _RAISE.replace("OPENAI_API_KEY", "TELLING_API_KEY").format(error="RuntimeError") + "fail()"
     )
     plugins = [install_plugin(tmp_path / "plugins", "telling", code)]
-    other = "other-" + KEY
-    environ = {"TELLING_API_KEY": other}
+    second = "other-" + KEY
+    environ = {"TELLING_API_KEY": second}
     with ScriptedServer([GOOD]) as server:
         finished = run(
             PLAIN, "--model", "gpt-5", "--json", server=server, plugins=plugins, environ=environ
         )
-    assert (finished.exit_code, key_traces(project, finished, other)) == (0, {})
+    assert (finished.exit_code, key_traces(project, finished, second)) == (0, {})
     listed = run(PLAIN, "plugins", plugins=plugins, environ=environ)
-    assert ("***zQ" in listed.stdout, key_traces(project, listed, other)) == (True, {})
+    assert ("***zQ" in listed.stdout, key_traces(project, listed, second)) == (True, {})
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

@@ -31,11 +31,11 @@ def run(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    made = Project.create(
+    project = Project.create(
         tmp_path / "made", build="true\n", files={"a.txt": "old\n", "dots/note": "x\n"}
     )
-    (made.home / "elsewhere").mkdir()
-    return made
+    (project.home / "elsewhere").mkdir()
+    return project
 
 
 def own(project: Project, text: str) -> Path:
@@ -107,12 +107,14 @@ def test_a_mount_that_shows_the_configuration_in_the_project_ends_the_run(
 
     with ScriptedServer([Reply(CHANGE)]) as server:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-        done = subprocess.run(
+        completed = subprocess.run(
             inside, cwd=project.root, env=environ, capture_output=True, text=True, check=False
         )
 
     words = f"leads through {folder}/{place}, which is in the project" if place else ""
-    assert (done.returncode, words in done.stderr) == (3 if place else 0, True), done.stderr
+    assert (completed.returncode, words in completed.stderr) == (3 if place else 0, True), (
+        completed.stderr
+    )
 
 
 @pytest.mark.parametrize("mode", ["off", "auto", "require"])

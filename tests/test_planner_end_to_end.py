@@ -61,16 +61,16 @@ def test_planning_works_with_each_provider(provider, stream, tmp_path):
     project.git("config", "user.email", "author@example.org")
     project.write({"g3-plan/new_requirements.md": "é, please\n"})
     with ScriptedServer(SCRIPT) as server:
-        done = project.command(
+        finished = project.command(
             *("--planning", f"--codepath={project.root}", "--model", model, "--sandbox=off"),
             environ={variable: KEY, "CODE_COMMIT_STREAM": stream, **server.environment()},
             stdin="yes\n\nyes\ncommit\nquit\n",
         )
-        assert (done.exit_code, server.unused) == (0, 0)
+        assert (finished.exit_code, server.unused) == (0, 0)
     assert project.git("log", "--format=%s").splitlines() == ["Add é", "start"]
     assert project.git("status", "--porcelain") == ""
     assert project.read("é.txt") == "é\n"
-    assert KEY not in done.stdout + done.stderr
+    assert KEY not in finished.stdout + finished.stderr
 
 
 def test_flags_of_a_missing_planner_show_the_package(tmp_path):
@@ -84,6 +84,6 @@ def test_flags_of_a_missing_planner_show_the_package(tmp_path):
         "--auto",
         "--chat",
     ):
-        done = project.command(flag, "--disable-plugin", "planner")
-        assert done.exit_code == 2
-        assert "code-commit-planner" in done.stderr
+        finished = project.command(flag, "--disable-plugin", "planner")
+        assert finished.exit_code == 2
+        assert "code-commit-planner" in finished.stderr

@@ -84,14 +84,14 @@ def planted(tmp_path: Path) -> Iterator[Planted]:
     project.git("config", "user.name", "Author")
     project.git("config", "user.email", "author@example.org")
     with ScriptedServer() as server:
-        made = Planted(project, markers, server)
-        add_submodule(made)
-        plant_in(project.root / ".git", made, "main")
+        planted = Planted(project, markers, server)
+        add_submodule(planted)
+        plant_in(project.root / ".git", planted, "main")
         for program in ("git", "bwrap", "gpg", "git-lfs"):
             tool = project.root / ".venv/bin" / program
             tool.parent.mkdir(parents=True, exist_ok=True)
-            tool.symlink_to(made.program(f"venv-{program}"))
-        yield made
+            tool.symlink_to(planted.program(f"venv-{program}"))
+        yield planted
 
 
 def add_submodule(planted: Planted) -> None:
@@ -185,18 +185,18 @@ def test_what_is_planted_would_run(planted):
 def test_a_commit_run_and_its_undo_run_nothing(planted):
     planted.server.script(Reply("^^^a.txt\nnew\n^^^end\n^^^b.lfs\nnew\n^^^end\n"))
     planted.change_files()
-    done = planted.command(*MODEL)
-    assert (done.exit_code, planted.ran()) == (0, []), done.stderr
+    finished = planted.command(*MODEL)
+    assert (finished.exit_code, planted.ran()) == (0, []), finished.stderr
     shown = planted.command("runs", "diff")
     assert "+new" in shown.stdout
     for command in (("check", "a.txt"), ("rollup",), ("runs", "diff", "--attempt=1"), ("undo",)):
-        done = planted.command(*command)
-        assert (done.exit_code, planted.ran()) == (0, []), done.stderr
+        finished = planted.command(*command)
+        assert (finished.exit_code, planted.ran()) == (0, []), finished.stderr
     assert planted.project.read("b.lfs") == "own\n"
     assert not [
-        each
-        for each in Path("/dev/shm").glob("code-commit-git-*/objects")
-        if leads_to(planted.project, each)
+        objects
+        for objects in Path("/dev/shm").glob("code-commit-git-*/objects")
+        if leads_to(planted.project, objects)
     ]
 
 
@@ -212,8 +212,8 @@ def test_the_agents_run_nothing(planted):
         Reply(tool_calls=(called("final_output", summary="done"),)),
         Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
     )
-    done = planted.command("--autonomous", *MODEL)
-    assert (done.exit_code, planted.ran()) == (0, []), done.stderr
+    finished = planted.command("--autonomous", *MODEL)
+    assert (finished.exit_code, planted.ran()) == (0, []), finished.stderr
     coach = planted.server.requests[-1].prompt
     assert "+new" in coach
     assert "changed: b.lfs" in coach
@@ -232,8 +232,8 @@ def test_what_a_command_of_the_model_plants_does_not_run(planted):
         Reply(tool_calls=(called("final_output", summary="done"),)),
         Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
     )
-    done = planted.command("--autonomous", *MODEL, "--sandbox=off")
-    assert done.exit_code == 0, done.stderr
+    finished = planted.command("--autonomous", *MODEL, "--sandbox=off")
+    assert finished.exit_code == 0, finished.stderr
     assert "+own" in planted.server.requests[-1].prompt
     assert "late" not in planted.ran()
 
@@ -253,10 +253,10 @@ def without_the_filter_of_the_repository(planted):
 def test_a_run_that_commits_runs_nothing(planted):
     without_the_filter_of_the_repository(planted)
     planted.server.script(Reply("^^^a.txt\nnew\n^^^end\n^^^c.txt\nnew\n^^^end\n"))
-    done = planted.command("--commit", *MODEL)
-    assert (done.exit_code, planted.ran()) == (0, []), done.stderr
-    assert "the commit will skip" in done.stderr
-    assert "; committed as " in done.stderr
+    finished = planted.command("--commit", *MODEL)
+    assert (finished.exit_code, planted.ran()) == (0, []), finished.stderr
+    assert "the commit will skip" in finished.stderr
+    assert "; committed as " in finished.stderr
 
 
 def test_planning_commits_and_runs_nothing(planted):
@@ -271,11 +271,11 @@ def test_planning_commits_and_runs_nothing(planted):
         Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
         Reply("Write new\n\nIt is new."),
     )  # fmt: skip
-    done = planted.command(
+    finished = planted.command(
         *("--planning", f"--codepath={planted.project.root}", *MODEL, "--sandbox=off"),
         stdin="yes\n\nyes\ncommit\nquit\n",
     )
-    assert (done.exit_code, planted.ran()) == (0, []), done.stderr + done.stdout
+    assert (finished.exit_code, planted.ran()) == (0, []), finished.stderr + finished.stdout
     log = ["git", "-c", "core.fsmonitor=false", "log", "-1", "--format=%s"]
     subject = subprocess.run(
         log, cwd=planted.project.root, capture_output=True, text=True, check=True

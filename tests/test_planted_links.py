@@ -94,10 +94,10 @@ def test_no_command_follows_a_planted_link(
             "CODE_COMMIT_MODEL": "gpt-4.1",
         }
         for command in COMMANDS:
-            done = project.command(*command, environ=environ, stdin="quit\n")
-            assert done.exit_code != 70, (command, done.stderr)
+            finished = project.command(*command, environ=environ, stdin="quit\n")
+            assert finished.exit_code != 70, (command, finished.stderr)
             assert contents(outside) == before, command
-            assert SECRET not in done.stdout + done.stderr, command
+            assert SECRET not in finished.stdout + finished.stderr, command
         assert not [
             request
             for request in server.requests

@@ -81,12 +81,12 @@ def test_no_process_and_no_file_has_the_secret_of_a_plugin(
     arguments, replies = WORKFLOWS[name]
     files = {"a.txt": f"old {SECRET}\n", "b.py": f"x = '{SECRET}'\n", "requirements.md": "Good.\n"}
     project = Project.create(tmp_path / "made", build=f"{SHOW}\n", files=files)
-    done = run(project, tmp_path / "tools", arguments, replies)
-    assert done.exit_code == 0, done.stderr
+    finished = run(project, tmp_path / "tools", arguments, replies)
+    assert finished.exit_code == 0, finished.stderr
     recorded = {path.stem for path in (tmp_path / "tools").glob("*.env")}
-    assert recorded == {"git", "bash"}, done.stderr
+    assert recorded == {"git", "bash"}, finished.stderr
     assert [path for path in (tmp_path / "tools").glob("*.env") if SECRET in path.read_text()] == []
     assert (
-        key_traces(project, done, SECRET, kept=("a.txt", "b.py", "agent-config/codeRollup.txt"))
+        key_traces(project, finished, SECRET, kept=("a.txt", "b.py", "agent-config/codeRollup.txt"))
         == {}
     )

@@ -16,7 +16,7 @@ from code_commit_testing.billing import Billing, common_start
 KEY = "sk-canary-0123456789-key7Q"
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
+# --- runs -----------------------------------------------------------------------------------------
 
 # A plugin whose own address is the test's, so that it gets the fields that other servers may
 # refuse.
@@ -217,7 +217,7 @@ def test_an_hour_in_the_cache_costs_twice_the_input(runs):
     assert (calls[1]["cost_usd"], billing.bills[1].written) == (None, 0)  # genai-prices knows it
 
 
-# --- agents -----------------------------------------------------------------------------------------------------------
+# --- agents ---------------------------------------------------------------------------------------
 
 
 def called(number: int, name: str, **arguments: Any) -> ToolCall:

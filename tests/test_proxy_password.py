@@ -37,18 +37,18 @@ def test_a_build_uses_the_password_and_nothing_shows_it(
         printf '%b' "$(printf %s "${variable}" | sed 's/%/\\\\x/g')"
     """
     project = Project.create(tmp_path, build=build)
-    done = run(project, variable, address)
-    assert done.exit_code == 0, done.stderr
+    finished = run(project, variable, address)
+    assert finished.exit_code == 0, finished.stderr
     assert "http://user:***89@127.0.0.1:9" in (project.run_folder / "1-build.txt").read_text()
-    assert key_traces(project, done, PASSWORD) == {}
-    assert key_traces(project, done, quote(PASSWORD, safe="")) == {}
+    assert key_traces(project, finished, PASSWORD) == {}
+    assert key_traces(project, finished, quote(PASSWORD, safe="")) == {}
 
 
 def test_a_proxy_that_holds_a_key_is_hidden(tmp_path: Path, key_traces: Traces) -> None:
     project = Project.create(tmp_path, build='test -z "$HTTPS_PROXY"\n')
-    done = run(project, "HTTPS_PROXY", f"http://127.0.0.1:9/{KEY}")
-    assert done.exit_code == 0, done.stderr
-    assert key_traces(project, done, KEY) == {}
+    finished = run(project, "HTTPS_PROXY", f"http://127.0.0.1:9/{KEY}")
+    assert finished.exit_code == 0, finished.stderr
+    assert key_traces(project, finished, KEY) == {}
 
 
 @pytest.mark.fast_rows(2)

@@ -42,7 +42,7 @@ def test_the_page_shows_the_tree_of_steps(tmp_path) -> None:
             "OPENAI_BASE_URL": server.url("openai"),
             "OPENAI_API_KEY": "sk-canary-0123456789-key7Q",
         }
-        done = project.command(
+        finished = project.command(
             "--model",
             "gpt-5",
             "--sandbox",
@@ -52,7 +52,7 @@ def test_the_page_shows_the_tree_of_steps(tmp_path) -> None:
             "Do it.",
             environ=environ,
         )
-    assert done.exit_code == 0, done.stderr
+    assert finished.exit_code == 0, finished.stderr
     (page,) = project.run_folder.glob("*.html")
     rows = [
         [

@@ -88,8 +88,8 @@ def test_only_the_owner_can_read_the_files_of_an_interactive_run(tmp_path: Path,
     with ScriptedServer(replies) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
         flags = ("--model=gpt-5", "--sandbox=off", *arguments)
-        done = project.command(*flags, environ=environ, plugins=[plugin], stdin=typed)
-        assert (done.exit_code, server.unused) == (0, 0), done.stderr
+        finished = project.command(*flags, environ=environ, plugins=[plugin], stdin=typed)
+        assert (finished.exit_code, server.unused) == (0, 0), finished.stderr
     modes = {
         path: stat.S_IMODE(path.lstat().st_mode) for path in (project.root / "logs").rglob("*")
     }
@@ -98,7 +98,7 @@ def test_only_the_owner_can_read_the_files_of_an_interactive_run(tmp_path: Path,
         "run.json",
         "report.html",
         "index.html",
-    }, done.stderr
+    }, finished.stderr
     private = {path: mode for path, mode in modes.items() if path.name != ".gitignore"}
     state = project.root / "agent-config/.code-commit"
     private[state] = stat.S_IMODE(state.lstat().st_mode)
@@ -115,14 +115,16 @@ def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -
     plugin = install_plugin(tmp_path / "plugins", "umask", UMASK)
     with ScriptedServer(replies) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
-        done = project.command(
+        finished = project.command(
             "--model=gpt-5", "--sandbox=off", *arguments, environ=environ, plugins=[plugin]
         )
     assert (project.root / "umask").read_text() == "0"
-    assert list(project.root.glob("logs/2*")), done.stderr
+    assert list(project.root.glob("logs/2*")), finished.stderr
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in project.run_folder.rglob("*")}
     assert {f"{mode:o}" for path, mode in modes.items() if path.is_file()} == {"600"}, modes
-    assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html"}, done.stderr
+    assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html"}, (
+        finished.stderr
+    )
     logs = project.root / "logs"
     for folder in (logs, project.run_folder, project.root / "agent-config/.code-commit"):
         assert stat.S_IMODE(folder.lstat().st_mode) == 0o700, folder

@@ -41,7 +41,7 @@ def test_a_build_changes_nothing_that_another_run_or_program_reads(tmp_path: Pat
     project = Project.create(tmp_path, build=build)
     (project.home / ".config").mkdir(exist_ok=True)
     before = {path for path in project.home.rglob("*") if project.root not in path.parents}
-    own = [Path(each.__file__) for each in (shutil, pytest, code_commit_workspace)]
+    own = [Path(module.__file__) for module in (shutil, pytest, code_commit_workspace)]
     contents = [path.read_bytes() for path in own]
 
     finished, calls = run(project, "--sandbox", "require", environ={"OWN": " ".join(map(str, own))})
@@ -94,9 +94,9 @@ def path_without_bubblewrap(folder: Path) -> str:
     tools = folder / "tools"
     tools.mkdir()
     for name in ("git", "bash", "sh", "true"):
-        found = shutil.which(name)
-        assert found
-        (tools / name).symlink_to(found)
+        program = shutil.which(name)
+        assert program
+        (tools / name).symlink_to(program)
     return str(tools)
 
 
@@ -133,14 +133,14 @@ def test_where_user_namespaces_are_forbidden_nothing_is_paid_for(tmp_path: Path)
         variables = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
         inside = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-sys_admin "$@"'
         command = ["unshare", "-Ur", "bash", "-c", inside, "-", sys.executable, "-m", "code_commit"]
-        done = subprocess.run(
+        completed = subprocess.run(
             [*command, "--model", "gpt-5", "--sandbox", "require"],
             cwd=project.root, env=variables, capture_output=True, text=True, check=False,
         )  # fmt: skip
         calls = len(server.requests)
 
-    assert (done.returncode, calls, project.read("a.txt")) == (3, 0, "old\n"), done.stderr
-    assert "error: no sandbox: bubblewrap does not work" in done.stderr
+    assert (completed.returncode, calls, project.read("a.txt")) == (3, 0, "old\n"), completed.stderr
+    assert "error: no sandbox: bubblewrap does not work" in completed.stderr
 
 
 @pytest.mark.usefixtures("bubblewrap")

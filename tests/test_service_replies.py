@@ -27,7 +27,7 @@ def project(tmp_path):
 def commit(project):
     def commit(provider: str, *replies: Reply, **settings: str):
         with ScriptedServer(replies) as server:
-            keys = {f"{each.upper()}_API_KEY": "sk-canary-0123456789" for each in MODELS}
+            keys = {f"{name.upper()}_API_KEY": "sk-canary-0123456789" for name in MODELS}
             environ = {**server.environment(), **keys, "CODE_COMMIT_SANDBOX": "off", **settings}
             finished = project.command(
                 "--model", MODELS[provider], "--repairs", "1", environ=environ
@@ -79,9 +79,9 @@ def test_a_number_beyond_all_floats_is_kept_as_json(commit, project, streams) ->
     reply = Reply(stream=Stream(events=[event])) if streams else Reply(body=data)
     finished, _ = commit("openai", reply, CODE_COMMIT_STREAM="always" if streams else "never")
     assert finished.exit_code == 0, finished.stderr
-    kept = (project.run_folder / "1-initial-query-response.json").read_text()
-    assert ("1e999" if streams else '"-Infinity"') in kept
-    json.loads(kept, parse_constant=pytest.fail)
+    text = (project.run_folder / "1-initial-query-response.json").read_text()
+    assert ("1e999" if streams else '"-Infinity"') in text
+    json.loads(text, parse_constant=pytest.fail)
 
 
 @pytest.mark.fast_rows(1)

@@ -73,7 +73,7 @@ def test_a_pipe_in_a_folder_of_borrowed_objects_is_named(tmp_path):
     project = created(tmp_path)
     objects, borrowed = project.root / ".git/objects", tmp_path / "borrowed"
     objects.rename(borrowed)
-    for path in [each for each in borrowed.rglob("*") if each.is_file()]:
+    for path in [candidate for candidate in borrowed.rglob("*") if candidate.is_file()]:
         path.unlink()
         os.mkfifo(path)
     (objects / "info").mkdir(parents=True)
@@ -155,8 +155,8 @@ def test_a_sparse_terabyte_takes_neither_time_nor_disk_and_undo_says_so(tmp_path
     )
     redone = project.command("redo")
     assert (redone.exit_code, project.read("a.txt")) == (0, "new\n")
-    said = "warning: not restored, because checkpoints.max_file or max_total leaves them out: b.txt, huge.bin"
-    assert said in project.command("undo").stderr.splitlines()
+    warning = "warning: not restored, because checkpoints.max_file or max_total leaves them out: b.txt, huge.bin"
+    assert warning in project.command("undo").stderr.splitlines()
     assert time.monotonic() - begin < 60
     stored = (path.lstat() for path in (project.root / "agent-config").rglob("*"))
     assert sum(status.st_size for status in stored) < 4 * 1024 * 1024
@@ -189,14 +189,14 @@ def test_what_a_build_put_in_a_files_place_is_moved_and_named(tmp_path, planted,
     project = created(tmp_path, f"{PLANTED[planted]}; exit 1")
     if restored_by == "undo":
         assert commit(project).exit_code == 1
-        told = project.command("undo").stderr
+        printed = project.command("undo").stderr
     else:
-        told = commit(project, *restored_by.split()).stderr
+        printed = commit(project, *restored_by.split()).stderr
     assert {path: project.read(path) for path in FILES} == FILES
     path = "d" if planted == "pipe for a folder" else "b.txt"
     assert (
         f"in the way of restored files, so moved: {path} to agent-config/.code-commit/put-aside/"
-        in told
+        in printed
     )
     moved = next((project.root / "agent-config/.code-commit/put-aside").rglob(path))
     assert stat.S_ISFIFO(moved.lstat().st_mode) == planted.startswith("pipe")

@@ -18,6 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.skipif(
+    find_spec("code_commit") is None, reason="only the workspace is installed"
+)
+
 NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
 FLAGS = {
@@ -76,14 +80,16 @@ for arguments in json.load(sys.stdin):
 
 def of_missing_plugins() -> list[tuple[str, list[str]]]:
     """Return plugins that are not installed, each with arguments that need it."""
-    asked = [(name, [flag]) for name, flag in FLAGS.items()]
-    asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
+    names = [(name, [flag]) for name, flag in FLAGS.items()]
+    names += [
+        (name, [command_name]) for name, commands in COMMANDS.items() for command_name in commands
+    ]
     if "commit" in installed_plugins():
         models = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-opus-4-5"}
-        asked += [(name, ["--model", model]) for name, model in models.items()]
+        names += [(name, ["--model", model]) for name, model in models.items()]
     else:
-        asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
-    return [(name, arguments) for name, arguments in asked if name not in installed_plugins()]
+        names += [("commit", []), ("commit", ["--model", "gpt-5"])]
+    return [(name, arguments) for name, arguments in names if name not in installed_plugins()]
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +105,11 @@ def command(folder: Path) -> Callable[..., Done]:
     lines = [["models"], ["models", "--json"], ["plugins", "--json"], ["undo"]]
     lines += [arguments for _name, arguments in of_missing_plugins()]
     code = [sys.executable, "-P", "-c", _RUN_EACH]
-    done = subprocess.run(
+    completed = subprocess.run(
         code, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True
     )
-    found = [Done(*json.loads(line)) for line in done.stdout.splitlines()]
-    return lambda *arguments: found[lines.index([*arguments])]
+    outcomes = [Done(*json.loads(line)) for line in completed.stdout.splitlines()]
+    return lambda *arguments: outcomes[lines.index([*arguments])]
 
 
 @pytest.fixture(scope="module")
@@ -113,42 +119,42 @@ def program(folder: Path) -> Callable[..., Done]:
 
     @cache
     def run(*arguments: str) -> Done:
-        done = subprocess.run(
+        completed = subprocess.run(
             [path, *arguments], cwd=folder, capture_output=True, text=True, check=False
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(completed.returncode, completed.stdout, completed.stderr)
 
     return run
 
 
 def test_version_matches_the_distribution(program) -> None:
-    done = program("--version")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"code-commit {importlib.metadata.version('code-commit')}\n"
+    completed = program("--version")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout == f"code-commit {importlib.metadata.version('code-commit')}\n"
 
 
 def test_help_shows_the_flags_and_commands_of_the_installed_plugins(program) -> None:
-    done = program("--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--model" in done.stdout
+    completed = program("--help")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "--model" in completed.stdout
     assert {
-        name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)
+        name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", completed.stdout)
     } == installed_plugins() & set(FLAGS)
-    listed = set(re.findall(r"^  ([a-z]+)  ", done.stdout, re.MULTILINE))
+    listed = set(re.findall(r"^  ([a-z]+)  ", completed.stdout, re.MULTILINE))
     for name, commands in COMMANDS.items():
         assert (set(commands) & listed) == (set(commands) if name in installed_plugins() else set())
     assert {"plugins", "models", "config", "completion", "undo"} <= listed
 
 
 def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "code_commit", "--help"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
-    imported = set(re.findall(r"[\w.]+$", done.stderr, re.MULTILINE))
+    imported = set(re.findall(r"[\w.]+$", completed.stderr, re.MULTILINE))
     assert "code_commit.plugins.registry" in imported
     unused = {
         "code_commit.plugin_api.event",
@@ -174,15 +180,15 @@ def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
 
 
 def test_undo_needs_no_plugin(command) -> None:
-    done = command("undo")
-    assert done.returncode == 3
-    assert "nothing to undo" in done.stderr or "no run" in done.stderr
+    completed = command("undo")
+    assert completed.returncode == 3
+    assert "nothing to undo" in completed.stderr or "no run" in completed.stderr
 
 
 def test_plugins_are_loaded_without_a_failure(command) -> None:
-    done = command("plugins", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    document = json.loads(done.stdout)
+    completed = command("plugins", "--json")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    document = json.loads(completed.stdout)
     distributions = {plugin["distribution"] for plugin in document["plugins"]}
     assert distributions - {"code-commit"} == {
         f"code-commit-{name}" for name in installed_plugins()
@@ -191,15 +197,15 @@ def test_plugins_are_loaded_without_a_failure(command) -> None:
 
 
 def test_models_match_the_installed_providers(command) -> None:
-    done = command("models", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = command("models", "--json")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert {
-        model["provider"] for model in json.loads(done.stdout)["models"]
+        model["provider"] for model in json.loads(completed.stdout)["models"]
     } == installed_plugins() & PROVIDERS
 
 
 def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
     for name, arguments in of_missing_plugins():
-        done = command(*arguments)
-        assert done.returncode == 2, arguments
-        assert f'pip install ".[{name}]"' in done.stderr
+        completed = command(*arguments)
+        assert completed.returncode == 2, arguments
+        assert f'pip install ".[{name}]"' in completed.stderr

@@ -92,15 +92,15 @@ def test_an_empty_reason_ends_a_stream_that_the_server_ended(project, text, exit
 
 
 def test_streamed_and_whole_runs_tell_the_same(command):
-    told = []
+    printed = []
     for setting in ("always", "never"):
         finished, (request,) = command(
             "--json", "--dry-run", replies=(Reply(GOOD),), CODE_COMMIT_STREAM=setting
         )
         assert asks_to_stream(request) is (setting == "always")
         call = next(event["data"] for event in finished.events if event["kind"] == "call.finished")
-        told.append({name: value for name, value in call.items() if name != "seconds"})
-    assert told[0] == told[1]
+        printed.append({name: value for name, value in call.items() if name != "seconds"})
+    assert printed[0] == printed[1]
 
 
 def test_an_agent_with_tools_and_signatures(command, provider, project, tmp_path):

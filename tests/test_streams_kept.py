@@ -39,11 +39,11 @@ def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, list):
-        for each in value:
-            yield from strings(each, name)
+        for element in value:
+            yield from strings(element, name)
     elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from strings(each, key)
+        for key, element in value.items():
+            yield from strings(element, key)
 
 
 def put_together(folder: Path) -> Iterator[str]:
@@ -82,7 +82,7 @@ def test_no_key_can_be_put_together(project, protocol, size):
         finished = project.command("--model", MODELS[protocol], environ=environment(server))
     assert finished.exit_code == 5, finished.stderr
     assert (project.run_folder / RESPONSE).read_text() == "the key is ***7Q, so there"
-    assert not [each for each in put_together(project.run_folder) if KEY[3:] in each]
+    assert not [piece for piece in put_together(project.run_folder) if KEY[3:] in piece]
 
 
 @pytest.mark.fast_rows(1)
@@ -93,11 +93,11 @@ def test_what_arrived_of_a_lost_try_and_of_the_last_one_is_kept(project, protoco
         environ = environment(server, CODE_COMMIT_HTTP__RETRIES="1")
         finished = project.command("--model", MODELS[protocol], environ=environ, timeout=60)
     assert finished.exit_code == 4, finished.stderr
-    first, reason, rest = (project.run_folder / RESPONSE).read_text().split("\n", 2)
+    first, reason, reply = (project.run_folder / RESPONSE).read_text().split("\n", 2)
     assert (first, "gave up after 2 tries" in reason) == ("ERROR", True)
-    assert rest
-    assert TEXT.startswith(rest)
-    assert (project.run_folder / "1-initial-query-response-try-1.txt").read_text() == rest
+    assert reply
+    assert TEXT.startswith(reply)
+    assert (project.run_folder / "1-initial-query-response-try-1.txt").read_text() == reply
     for name in (EVENTS, "1-initial-query-response-try-1.json"):
         assert len(json.loads((project.run_folder / name).read_bytes())) == 4
 
@@ -133,10 +133,10 @@ def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: 
 @pytest.mark.parametrize("after", [0, 7, 1, 3])
 def test_ctrl_c_keeps_what_arrived(project, after):
     gate = threading.Semaphore(0)
-    asked = threading.Event()
+    requested = threading.Event()
 
     def answer(_: RecordedRequest) -> Reply:
-        asked.set()
+        requested.set()
         return Reply(TEXT, stream=Stream(gate=gate, piece=3))
 
     with ScriptedServer([answer]) as server:
@@ -144,7 +144,7 @@ def test_ctrl_c_keeps_what_arrived(project, after):
         for _ in range(after):
             gate.release()
         wait_until_kept(process, project, after)
-        assert asked.wait(60)
+        assert requested.wait(60)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)  # the server would wait for ever
     assert (process.returncode, b"Traceback" in stderr) == (130, False), stderr

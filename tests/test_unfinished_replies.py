@@ -107,7 +107,7 @@ def error_replies(error: dict[str, Any], stream: str) -> Reply:
     if stream == "never":
         return Reply(body=json.dumps({"error": error}).encode(), headers=AT_ONCE)
     part = {"choices": [{"index": 0, "delta": {"content": "^^^a.py\n"}, "finish_reason": None}]}
-    lines = [b"data: " + json.dumps(each).encode() + b"\n\n" for each in (part, {"error": error})]
+    lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in (part, {"error": error})]
     return Reply(body=b"".join(lines), headers=SSE)
 
 
@@ -245,7 +245,7 @@ def test_progress_does_not_name_the_files_of_drafts(project):
     progress = [event["data"] for event in finished.events if event["kind"] == "call.progress"]
     assert progress
     assert progress[0]["thinking"] is True
-    assert "b.py" not in {each["file"] for each in progress}
+    assert "b.py" not in {event_of_call["file"] for event_of_call in progress}
 
 
 def test_thinking_without_an_end_is_a_cut_reply(project, stream):

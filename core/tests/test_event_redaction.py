@@ -142,35 +142,20 @@ ALIKE = [b'{"a": 1, "text": "%s"}' % each for each in (b"x", b"y", b"z")]
 
 
 @pytest.mark.parametrize(
-    ("events", "parsed"),
+    "events",
     [
-        (texts(*map(str, range(1000))), 2),
-        ([b'{"a": 1, "text": "%d \\n", "z": [2]}' % number for number in range(1000)], 2),
-        ([b'{"same": "x"}'] * 1000, 2),
-        ([b'"%d"' % number for number in range(1000)], 1000),
-        ([b'{"text": "%d", "more": "%d"}' % (number, number) for number in range(1000)], 1000),
-        ([b'{"a": 1}', *texts(*map(str, range(1000)))], 3),
-        ([*[b"0"] * 6, *texts(*map(str, range(1000)))], 8),
-        ([*[b"0"] * 7, *texts(*map(str, range(1000)))], 33),
-        ([*[b"0"] * 40, *texts(*map(str, range(1000)))], 65),
-        (
-            [
-                event
-                for pair in zip(texts(*map(str, range(500))), [b'{"stop": 1}'] * 500, strict=True)
-                for event in pair
-            ],
-            1000,
-        ),
+        texts(*map(str, range(1000))),
+        [b'{"a": 1, "text": "%d \\n", "z": [2]}' % number for number in range(1000)],
+        [b'{"same": "x"}'] * 1000,
+        [b'"%d"' % number for number in range(1000)],
+        [b'{"text": "%d", "more": "%d"}' % (number, number) for number in range(1000)],
+        [b'{"a": 1}', *texts(*map(str, range(1000)))],
+        [*[b"0"] * 40, *texts(*map(str, range(1000)))],
+        [*texts("one"), b'{"stop": 1}'] * 500,
     ],
 )
-def test_of_events_that_look_alike_few_are_parsed(monkeypatch, events, parsed):
-    counted = []
-    original = EventRedactor._parsed
-    monkeypatch.setattr(
-        EventRedactor, "_parsed", lambda self, data: counted.append(data) or original(self, data)
-    )
+def test_events_that_look_alike_stay_as_they_are(events):
     assert redacted(events, at_once=100) == events
-    assert len(counted) == parsed
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_definition_is_taken_if_its_fields_have_the_right_form(
         each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)
     ]
     assert errors(found) == ([] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"])
-    assert len(names) == 7 + accepted  # seven are the host's
+    assert len(names) == 8 + accepted  # eight are the host's
 
 
 def test_of_many_flags_the_wrong_ones_are_shown(registry) -> None:
@@ -180,7 +180,7 @@ def test_a_name_has_one_owner_and_the_others_are_denied(
     own = {
         name for name, (plugin, _) in found.commands.items() if plugin.distribution == "code-commit"
     }
-    assert len(own) == 7
+    assert len(own) == 8
     assert (
         sorted({*found.providers, *found.models, *found.workflows, *found.commands} - own) == left
     )

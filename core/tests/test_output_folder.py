@@ -26,8 +26,9 @@ def test_a_taken_name_gets_a_number(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(NotReady, match=r"cannot write .*/logs: File name too long"):
+    with pytest.raises(NotReady, match=r"cannot write .*/logs: File name too long") as raised:
         OutputFolder.make(tmp_path / ("n" * 300) / "logs", "run", at=0)
+    assert raised.value.hint == "make it writable, or free some space there"
 
 
 def test_folders_are_listed_by_age(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import threading
 import time
 from functools import partial
@@ -90,13 +89,20 @@ def test_the_number_of_retries_is_kept(max_retries, tries):
     assert (f"after {tries} tries" in str(caught.value)) == (tries > 1)
 
 
-def test_the_wait_is_drawn_from_a_doubling_interval(monkeypatch):
-    intervals = []
-    monkeypatch.setattr(random, "uniform", lambda low, high: intervals.append((low, high)) or 0.0)
-    provider = ScriptedProvider([failing("server", None)] * 7)
-    with pytest.raises(ProviderFailed):
-        ask(provider, retries=6)
-    assert intervals == [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 30), (0, 30)]
+def test_the_wait_is_a_random_part_of_a_doubling_interval():
+    waits = {number: [] for number in range(1, 8)}
+    for _ in range(300):
+        provider = ScriptedProvider([*[failing("server", None)] * 7, "hello"])
+        ask(
+            provider,
+            seconds=3600,
+            retries=7,
+            report=lambda _call, number, wait, _reason: waits[number].append(wait),
+            wait=lambda _seconds: None,
+        )
+    for number, longest in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
+        assert 0 <= min(waits[number]) < 0.1 * longest
+        assert 0.9 * longest < max(waits[number]) <= longest
 
 
 def test_the_wait_that_was_asked_for_is_kept():

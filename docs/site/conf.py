@@ -81,8 +81,8 @@ def navigation(index: str) -> str:
     parts = []
     for part in _PART.finditer(index):
         entries = [
-            f"{each['title']} </{posixpath.normpath('docs/' + each['page'])}>"
-            for each in _ENTRY.finditer(part["entries"])
+            f"{entry['title']} </{posixpath.normpath('docs/' + entry['page'])}>"
+            for entry in _ENTRY.finditer(part["entries"])
         ]
         parts.append(
             "\n".join(

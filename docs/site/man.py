@@ -93,8 +93,8 @@ def command(parser: ArgumentParser, level: str = "~") -> Iterator[str]:
         yield from described(group)
     for action in actions:
         if isinstance(action, _SubParsersAction):
-            for each in action.choices.values():
-                yield from command(each, level)
+            for subparser in action.choices.values():
+                yield from command(subparser, level)
 
 
 def described(group: _ArgumentGroup) -> Iterator[str]:

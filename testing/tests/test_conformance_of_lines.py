@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import pytest
 
-from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.plugin_api import (
     Completion,
     Delta,
@@ -28,6 +27,7 @@ from code_commit.plugin_api import (
     ToolResult,
     Usage,
     finish_of,
+    http_provider,
     read_arguments,
     reply_error,
     reply_member,
@@ -269,7 +269,7 @@ def test_a_stream_that_does_not_arrive_as_the_whole_reply_is_found():
     wire.stream = CountsTwice  # type: ignore[method-assign]
     with (
         ScriptedServer() as server,
-        closing(HttpProvider(LINES, Endpoint(server.address, key=KEY), wire)) as provider,
+        closing(http_provider(LINES, wire, server.address, key=KEY)) as provider,
         pytest.raises(AssertionError),
     ):
         TestLines().test_a_stream_arrives(provider, wire, server, {})

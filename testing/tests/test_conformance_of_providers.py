@@ -127,17 +127,16 @@ class OwnProvider:
         )
 
     def next(self, lines: queue.SimpleQueue, call: ModelCall):
+        timeout = None
+        if self.looks_at_the_clock:
+            timeout = max(0, call.deadline - time.monotonic())
         try:
-            item = lines.get(
-                timeout=max(0, call.deadline - time.monotonic())
-                if self.looks_at_the_clock
-                else None
-            )
+            line = lines.get(timeout=timeout)
         except queue.Empty:
             raise ProviderError("no time is left", kind="network") from None
-        if isinstance(item, Exception):
-            raise item
-        return item
+        if isinstance(line, Exception):
+            raise line
+        return line
 
     def post(self, call: ModelCall, lines: queue.SimpleQueue) -> None:
         say = "".join(part.text for message in call.request.messages for part in message.parts)

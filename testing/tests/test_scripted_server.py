@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 
 import pytest
 
@@ -140,15 +141,17 @@ def test_bytes_are_sent_for_any_path(server):
     assert [request.protocol for request in server.requests] == [None, None, None]
 
 
-@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
-def test_a_fault_breaks_the_connection(server, fault):
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("drop", http.client.RemoteDisconnected),
+        ("reset", ConnectionResetError),
+        ("half", http.client.IncompleteRead),
+    ],
+)
+def test_a_fault_breaks_the_connection(server, fault, error):
     server.script(Reply(text="some words", fault=fault))
-    expected = (
-        ConnectionResetError
-        if fault == "reset"
-        else (http.client.RemoteDisconnected, http.client.IncompleteRead)
-    )
-    with pytest.raises(expected):
+    with pytest.raises(error):
         post(server)
 
 
@@ -165,9 +168,11 @@ def test_endless_replies_end_with_the_server(fault):
             post(server)
 
 
-def test_a_trickle_arrives_completely(server):
-    server.script(Reply(body=b"{}", fault="trickle"))
-    assert post(server) == (200, b"{}")
+def test_a_trickle_arrives_slowly_and_completely(server):
+    server.script(Reply(body=b"1234", fault="trickle"))
+    began = time.monotonic()
+    assert post(server) == (200, b"1234")
+    assert time.monotonic() - began >= 0.15  # three pauses between four bytes
 
 
 def test_an_unsupported_finish_is_an_error():

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from code_commit_testing import Project, install_plugin
-from code_commit_testing.warm_start import ChildProcess
+from code_commit_testing.warm_start import warm_address
 
 # A command that tells what a process can see of its start.
 PLUGIN = """
@@ -159,17 +160,17 @@ def test_a_folder_with_a_module_that_the_server_has_imported(project, plugins, n
 @pytest.mark.parametrize("variable", ["PYTHONUNBUFFERED", "LC_CTYPE", "COVERAGE_PROCESS_START"])
 def test_what_only_an_interpreter_reads_starts_one(project, variable):
     project.command("--version")  # the first start decides what the server is for
-    with project.start("--version", environ={variable: "1"}) as process:
-        assert type(process) is ChildProcess
-        process.communicate()
+    assert warm_address(project.environment())
+    assert warm_address(project.environment({variable: "1"})) is None
 
 
 HOST = """
 import sys, time
 from pathlib import Path
 from code_commit_testing import Project
-from code_commit_testing.warm_start import _started
-print(Project(Path(sys.argv[1]), Path(sys.argv[1])).command("--version").exit_code, _started[0]._server.pid, flush=True)
+from code_commit_testing.warm_start import warm_address
+project = Project(Path(sys.argv[1]), Path(sys.argv[1]))
+print(project.command("--version").exit_code, warm_address(project.environment()), flush=True)
 time.sleep(600)
 """
 
@@ -179,13 +180,42 @@ def test_the_server_ends_when_its_process_is_killed(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", HOST, tmp_path], stdout=subprocess.PIPE, text=True
     ) as host:
-        code, server = map(int, host.stdout.readline().split())
-        descriptor = os.pidfd_open(server)
+        code, address = host.stdout.readline().split()
         host.kill()
-    ended = select.poll()
-    ended.register(descriptor)
-    assert (code, len(ended.poll(60_000))) == (0, 1)
-    os.close(descriptor)
+    assert code == "0"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        with pytest.raises(ConnectionError):  # noqa: PT012 - refused, or reset
+            connection.connect(f"\0{address}")
+            connection.recv(4)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_process_that_is_killed_leaves_its_streams(project, plugins, cold):
+    with project.start("look", "wait", plugins=plugins, cold=cold) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+        assert process.stdout.read() == b""  # although its stdin is still open
+    assert process.returncode == -signal.SIGKILL
+
+
+SLOW = """
+import os, time
+open({file!r}, "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_command_that_takes_too_long_is_killed(project, tmp_path, cold):
+    plugin = install_plugin(tmp_path / "plugins", "slow", SLOW.format(file=str(tmp_path / "pid")))
+    with pytest.raises(subprocess.TimeoutExpired):
+        project.command("--help", plugins=[plugin], cold=cold, timeout=3)
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):  # noqa: PT012 - at once, or when the server has seen it
+        for _ in range(1000):
+            os.kill(pid, 0)
+            time.sleep(0.01)
 
 
 @pytest.mark.parametrize("cold", [False, True])

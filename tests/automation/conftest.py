@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -17,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from code_commit_testing import Project, ScriptedServer, warm_client
-from code_commit_testing.warm_start import WarmServer
+from code_commit_testing import Project, ScriptedServer
+from code_commit_testing.warm_start import start_server, warm_command
 
 ROOT = Path(__file__).parents[2]
 # Passes when `a.txt` contains "good".
@@ -67,7 +68,6 @@ class Runner:
     temp: Path
     python: Path
     environ: Mapping[str, str] = field(default_factory=dict)
-    sockets: list[int] = field(default_factory=list)
 
     def run(
         self,
@@ -77,7 +77,7 @@ class Runner:
         **given: str,
     ) -> Job:
         job = Job()
-        inputs = {name: each.get("default", "") for name, each in action()["inputs"].items()}
+        inputs = {name: field.get("default", "") for name, field in action()["inputs"].items()}
         inputs |= {"python": str(self.python)} | {
             name.replace("_", "-"): value for name, value in given.items()
         }
@@ -118,7 +118,7 @@ class Runner:
             **self.environ,
         }
         environ |= {name: _filled(text, inputs, job) for name, text in step["env"].items()}
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
             cwd=project.root / _filled(step.get("working-directory", "."), inputs, job),
             env=environ,
@@ -126,10 +126,9 @@ class Runner:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            pass_fds=self.sockets,
         )
-        job.exit_code = done.returncode
-        job.log += done.stdout
+        job.exit_code = completed.returncode
+        job.log += completed.stdout
         job.summary += summary.read_text("utf-8")
         job.outputs |= dict(line.split("=", 1) for line in output.read_text("utf-8").splitlines())
 
@@ -138,17 +137,17 @@ def _filled(text: str, inputs: Mapping[str, str], job: Job) -> str:
     """Replace expressions by their values; an unknown one is an error."""
     values = {f"inputs.{name}": value for name, value in inputs.items()}
     values |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
-    return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], str(text))
+    return re.sub(r"\$\{\{ (\S+) \}\}", lambda match: values[match[1]], str(text))
 
 
 def _true(condition: str, inputs: Mapping[str, str], job: Job) -> bool:
     """Evaluate `always() && A != '' && …`; an output that was not set is empty."""
     always, *clauses = condition.removeprefix("${{ ").removesuffix(" }}").split(" && ")
     assert always == "always()"
-    known = {f"inputs.{name}": value for name, value in inputs.items()}
-    known |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
+    context = {f"inputs.{name}": value for name, value in inputs.items()}
+    context |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
     assert all(clause.endswith(" != ''") for clause in clauses)
-    return all(known.get(clause.removesuffix(" != ''"), "") for clause in clauses)
+    return all(context.get(clause.removesuffix(" != ''"), "") for clause in clauses)
 
 
 @pytest.fixture(scope="session")
@@ -160,20 +159,20 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
         PYTHON.format(python=sys.executable, packages=sysconfig.get_path("purelib")), "utf-8"
     )
     python.chmod(0o755)
-    made = Runner(folder, python)
+    runner = Runner(folder, python)
     project = Project.create(folder / "nothing")
     project.write(
         {"venv.py": "raise SystemExit('imported')", "pip.py": "raise SystemExit('imported')"}
     )
-    job = made.run(
+    job = runner.run(
         project,
         steps=action()["runs"]["steps"][:1],
         provider="openai",
         plugins="gemini, truncation",
     )
     assert job.exit_code == 0, job.log
-    start_faster(made)
-    return made
+    start_faster(runner)
+    return runner
 
 
 def start_faster(runner: Runner) -> None:
@@ -184,16 +183,16 @@ def start_faster(runner: Runner) -> None:
     installed = bin_folder / "code-commit"
     subprocess.run([installed, "--version"], stdout=subprocess.DEVNULL, check=True)
     # Where the test tools are editable, its environment does not find them.
-    found = subprocess.run(
+    syntax = subprocess.run(
         [bin_folder / "python", "-c", "import code_commit_testing"],
         capture_output=True,
         check=False,
     )
-    if hasattr(os, "pidfd_open") and found.returncode == 0:
-        server = WarmServer({"LANG": "C.UTF-8"}, str(bin_folder / "python"))
-        runner.sockets.append(server.descriptor)
+    if hasattr(os, "pidfd_open") and syntax.returncode == 0:
+        python = str(bin_folder / "python")
+        address = start_server({"LANG": "C.UTF-8"}, python)
         cold = installed.rename(bin_folder / "code-commit-run")
-        ask = f"'{bin_folder}/python' -I -S '{warm_client.__file__}' {server.descriptor} -P -m code_commit"
+        ask = shlex.join(warm_command(address, (python, "-P", "-m", "code_commit")))
         script = f'#!/bin/sh\ncase "$1" in rollup | runs) exec {ask} "$@" ;; esac\nexec \'{cold}\' "$@"\n'
         installed.write_text(script, "utf-8")
         installed.chmod(0o755)
@@ -206,5 +205,5 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as made:
-        yield made
+    with ScriptedServer() as server:
+        yield server

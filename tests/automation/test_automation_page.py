@@ -34,7 +34,7 @@ def names(cell: str) -> list[str]:
 
 def test_the_page_lists_the_inputs_with_their_defaults() -> None:
     documented = {name: "".join(names(row[1])) for row in table("input") for name in names(row[0])}
-    assert documented == {name: each["default"] for name, each in ACTION["inputs"].items()}
+    assert documented == {name: field["default"] for name, field in ACTION["inputs"].items()}
 
 
 def test_the_page_lists_the_outputs() -> None:

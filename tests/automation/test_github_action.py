@@ -127,7 +127,7 @@ def test_a_failing_build_fails_the_step(runner, project, server) -> None:
         "",
     )
     assert project.read("a.txt") == "old\n"
-    assert [each["path"] for each in job.uploaded] == [str(project.run_folder)]
+    assert [upload["path"] for upload in job.uploaded] == [str(project.run_folder)]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_scripts_contain_no_expression_and_actions_are_pinned() -> None:
             assert re.search(r"@[0-9a-f]{40}$", step.get("uses", "@" + "0" * 40)), step
 
 
-# --- the example ------------------------------------------------------------------------------------------------------
+# --- the example ----------------------------------------------------------------------------------
 
 
 def test_the_example_uses_existing_inputs() -> None:
@@ -217,28 +217,30 @@ def test_the_job_that_runs_the_change_cannot_write() -> None:
 def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> None:
     server.script(Reply(GOOD))
     job = runner.run(project, server, api_key=KEY, **ASKED)
-    origin, copy, temp, tools = (tmp_path / name for name in ("origin", "copy", "temp", "tools"))
+    origin, copy, temporary, tools = (
+        tmp_path / name for name in ("origin", "copy", "temp", "tools")
+    )
     project.git("clone", "-q", "--bare", str(project.root), str(origin))
     project.git("clone", "-q", str(origin), str(copy))
-    shutil.copytree(job.outputs["run-folder"], temp / "run")
+    shutil.copytree(job.outputs["run-folder"], temporary / "run")
     tools.mkdir()
     (tools / "gh").write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> {tmp_path}/gh\n', "utf-8")
     (tools / "gh").chmod(0o755)
     [step] = [step for step in WORKFLOW["jobs"]["propose"]["steps"] if "run" in step]
-    asked = "Make it good.\n\n$(touch owned) `touch owned`"
+    query = "Make it good.\n\n$(touch owned) `touch owned`"
     environ = project.environment(
-        {"RUNNER_TEMP": str(temp), "QUERY": asked, "BRANCH": "code-commit/7", "GH_TOKEN": "t"}
+        {"RUNNER_TEMP": str(temporary), "QUERY": query, "BRANCH": "code-commit/7", "GH_TOKEN": "t"}
     )
     environ["PATH"] = f"{tools}{os.pathsep}{environ['PATH']}"
     script = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
-    done = subprocess.run(
+    completed = subprocess.run(
         script, cwd=copy, env=environ, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     log = ["git", "log", "-1", "--format=%B", "code-commit/7"]
     assert (
         subprocess.run(log, cwd=origin, capture_output=True, text=True, check=True).stdout.strip()
-        == asked
+        == query
     )
     show = ["git", "show", "code-commit/7:a.txt"]
     assert (
@@ -247,7 +249,7 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     )
     assert (tmp_path / "gh").read_text("utf-8") == (
         "<auth><setup-git><pr><create><--head><code-commit/7><--title><Make it good.><--body><"
-        + asked
+        + query
         + ">"
     )
     assert not list(tmp_path.rglob("owned"))

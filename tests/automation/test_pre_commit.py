@@ -40,17 +40,19 @@ PUBLISHED = (
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a repository with the hooks, as if published."""
-    made = Project.create(tmp_path_factory.mktemp("published"))
+    published = Project.create(tmp_path_factory.mktemp("published"))
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
             shutil.copytree(
-                ROOT / name, made.root / name, ignore=shutil.ignore_patterns("__pycache__", "tests")
+                ROOT / name,
+                published.root / name,
+                ignore=shutil.ignore_patterns("__pycache__", "tests"),
             )
         else:
-            shutil.copy(ROOT / name, made.root / name)
-    made.git("add", "--all")
-    made.git("commit", "-q", "-m", "published")
-    return made
+            shutil.copy(ROOT / name, published.root / name)
+    published.git("add", "--all")
+    published.git("commit", "-q", "-m", "published")
+    return published
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,15 @@ def installed(
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
         **{
-            f"GIT_{who}_{what}": "a@example.org"
+            f"GIT_{who}_{field}": "a@example.org"
             for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
+            for field in ("NAME", "EMAIL")
         },
     }
-    made = Hooked(project, environ)
-    done = made.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
-    assert done.returncode == 0, done.stdout
-    return made
+    hooked = Hooked(project, environ)
+    finished = hooked.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
+    assert finished.returncode == 0, finished.stdout
+    return hooked
 
 
 @pytest.fixture
@@ -132,8 +134,8 @@ def test_the_hooks_have_their_own_environment(hooked: Hooked, environments: Path
 
 
 def test_a_valid_change_passes_and_updates_the_rollup(hooked: Hooked) -> None:
-    done = hooked.commit({"a.txt": "one\n", "big.lock": "left out\n"})
-    assert done.returncode == 0, done.stdout
+    completed = hooked.commit({"a.txt": "one\n", "big.lock": "left out\n"})
+    assert completed.returncode == 0, completed.stdout
     assert hooked.project.git("log", "--format=%s").splitlines() == ["a change", "start"]
     rollup = hooked.project.read("agent-config/codeRollup.txt")
     assert "--- a.txt ---\none\n" in rollup
@@ -141,11 +143,11 @@ def test_a_valid_change_passes_and_updates_the_rollup(hooked: Hooked) -> None:
 
 
 def test_a_key_is_not_committed(hooked: Hooked) -> None:
-    done = hooked.commit({"settings.py": f"KEY = {KEY!r}\n"})
-    assert done.returncode == 1
-    assert "no API key is committed" in done.stdout
-    assert "settings.py: contains a configured API key" in done.stdout
-    assert KEY not in done.stdout
+    completed = hooked.commit({"settings.py": f"KEY = {KEY!r}\n"})
+    assert completed.returncode == 1
+    assert "no API key is committed" in completed.stdout
+    assert "settings.py: contains a configured API key" in completed.stdout
+    assert KEY not in completed.stdout
     assert hooked.project.git("log", "--format=%s").splitlines() == ["start"]
 
 
@@ -155,21 +157,21 @@ def test_a_file_with_the_name_of_a_flag_does_not_turn_the_check_off(
 ) -> None:
     hooked.project.write({name: "nothing\n", "settings.py": f"KEY = {KEY!r}\n"})
     hooked.project.git("add", "-A")
-    done = hooked.run("git", "commit", "-q", "-m", "a change")
-    assert done.returncode == 1, done.stdout
-    assert "settings.py: contains a configured API key" in done.stdout
+    finished = hooked.run("git", "commit", "-q", "-m", "a change")
+    assert finished.returncode == 1, finished.stdout
+    assert "settings.py: contains a configured API key" in finished.stdout
 
 
 def test_a_file_of_agent_config_is_not_committed(hooked: Hooked) -> None:
-    done = hooked.commit({"agent-config/query.txt": "secret plans\n"}, "--force")
-    assert done.returncode == 1
-    assert "agent-config stays out of git" in done.stdout
+    completed = hooked.commit({"agent-config/query.txt": "secret plans\n"}, "--force")
+    assert completed.returncode == 1
+    assert "agent-config stays out of git" in completed.stdout
 
 
 def test_a_commit_that_stops_ignoring_agent_config_fails(hooked: Hooked) -> None:
-    done = hooked.commit({".gitignore": "*.o\n"})
-    assert done.returncode == 1
-    assert "/agent-config" in done.stdout
+    completed = hooked.commit({".gitignore": "*.o\n"})
+    assert completed.returncode == 1
+    assert "/agent-config" in completed.stdout
 
 
 def test_the_example_has_every_hook() -> None:
@@ -182,11 +184,11 @@ def test_pre_commit_accepts_the_files(tmp_path: Path) -> None:
         ("validate-manifest", ROOT / ".pre-commit-hooks.yaml"),
         ("validate-config", ROOT / "examples/pre-commit/.pre-commit-config.yaml"),
     ):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "pre_commit", command, path],
             cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+        assert (completed.returncode, completed.stdout + completed.stderr) == (0, "")

@@ -67,7 +67,7 @@ def test_a_hook_refuses_a_long_subject(message: str, exit_code: int, tmp_path: P
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "add", ".pre-commit-config.yaml"], cwd=tmp_path, check=True)
     command = ["run", "--hook-stage", "commit-msg", "--commit-msg-filename", "message", "subject"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pre_commit", *command],
         cwd=tmp_path,
         env=environ,
@@ -75,4 +75,4 @@ def test_a_hook_refuses_a_long_subject(message: str, exit_code: int, tmp_path: P
         text=True,
         check=False,
     )
-    assert done.returncode == exit_code, done.stdout + done.stderr
+    assert completed.returncode == exit_code, completed.stdout + completed.stderr

@@ -18,12 +18,12 @@ def validators() -> dict[str, Any]:
     jsonschema = pytest.importorskip(
         "jsonschema", reason="the environment `docs` has it, through the toolbox"
     )
-    made = {}
+    pages = {}
     for file in SCHEMAS.glob("*.schema.json"):
         schema = json.loads(file.read_text("utf-8"))
         jsonschema.Draft202012Validator.check_schema(schema)
-        made[file.name.removesuffix(".schema.json")] = jsonschema.Draft202012Validator(schema)
-    return made
+        pages[file.name.removesuffix(".schema.json")] = jsonschema.Draft202012Validator(schema)
+    return pages
 
 
 @pytest.fixture(scope="session")

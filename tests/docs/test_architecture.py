@@ -26,13 +26,13 @@ def named_files() -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(named_files()))
 def test_a_named_file_exists(name: str) -> None:
-    found = [
+    files = [
         package
         for package in PACKAGES
         for path in package.rglob(Path(name).name)
         if str(path).endswith(name)
     ]
-    assert found or (ROOT / name).is_file()
+    assert files or (ROOT / name).is_file()
 
 
 @pytest.mark.parametrize("word", re.split(r"\|\s*", WORDS))

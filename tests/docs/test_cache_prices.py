@@ -28,7 +28,7 @@ TAIL = 1 / 8  # of what prompts have in common
 
 def multiple(model: str, **usage: int) -> float:
     """Return the price of input of some kind, as a multiple of that of other input."""
-    cost, plain = (cost_of(model, Usage(10_000, 0, **each)) for each in (usage, {}))
+    cost, plain = (cost_of(model, Usage(10_000, 0, **fields)) for fields in (usage, {}))
     assert cost is not None
     assert plain
     return cost / plain
@@ -62,7 +62,7 @@ def test_an_hour_costs_what_the_page_says():
 def test_windows_are_near_those_of_genai_prices(model, window):
     from genai_prices import data_snapshot
 
-    known = (
+    priced = (
         data_snapshot.get_snapshot().find_provider_model(model, None, None, None)[1].context_window
     )
-    assert known is None or abs(window / known - 1) <= 0.051
+    assert priced is None or abs(window / priced - 1) <= 0.051

@@ -27,8 +27,9 @@ from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer, warm_client
-from code_commit_testing.warm_start import shared_server
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
+from code_commit_testing.warm_start import warm_address, warm_command
+from code_commit_workspace import python_command
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (
@@ -42,8 +43,8 @@ SOURCES = (
 )
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text("utf-8")
-    for each in SOURCES
-    for path in sorted(ROOT.glob(each))
+    for pattern in SOURCES
+    for path in sorted(ROOT.glob(pattern))
 }
 FENCE = re.compile(
     r"^ *(?P<fence>`{3,})(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$",
@@ -54,7 +55,9 @@ COMMANDS = CommandHost({}).registry.commands
 
 # Lines that are not run, and why. The real parser parses them.
 NOT_RUN = {
-    "code-commit --resume 2026-05-04-09-30-00-task": "names a run that does not exist here; the plugin's tests cover resuming",
+    "code-commit --resume 2026-05-04-09-30-00-task": (
+        "names a run that does not exist here; the plugin's tests cover resuming"
+    ),
 }
 # Programs that are not run, and why. The checks below cover their arguments.
 STAND_INS = {
@@ -100,7 +103,7 @@ base_url = "{url}"
 model = "local"
 """
 FLEET = next(
-    found["text"] for found in FENCE.finditer(PAGES["docs/fleet.md"]) if found["language"] == "toml"
+    fence["text"] for fence in FENCE.finditer(PAGES["docs/fleet.md"]) if fence["language"] == "toml"
 )
 SCENES = {
     "README.md": Scene(stdin="a key that is pasted in\n"),
@@ -124,15 +127,15 @@ SCENES = {
 
 def blocks(page: str) -> Iterator[str]:
     """Yield the shell blocks of a page; from a console, only the typed lines."""
-    for found in FENCE.finditer(PAGES[page]):
-        text = textwrap.dedent(found["text"])
-        if found["language"] in {"sh", "bash"}:
+    for fence in FENCE.finditer(PAGES[page]):
+        text = textwrap.dedent(fence["text"])
+        if fence["language"] in {"sh", "bash"}:
             yield text
-        elif found["language"] == "console":
+        elif fence["language"] == "console":
             yield "".join(f"{line[2:]}\n" for line in text.splitlines() if line.startswith("$ "))
 
 
-# --- the setup --------------------------------------------------------------------------------------------------------
+# --- the setup ------------------------------------------------------------------------------------
 
 STAND_IN = """\
 #!{python} -IS
@@ -151,7 +154,7 @@ exec {python!r} "$@"
 """
 COMMAND = """\
 #!/bin/sh
-exec {python!r} {start} "$@"{answers}
+exec {start} "$@"{answers}
 """
 
 
@@ -164,15 +167,15 @@ def answer(request: RecordedRequest) -> Reply:  # noqa: PLR0911 - one per kind o
     if request.method == "GET":  # the lists of models of all services
         google = {"name": "models/new-1", "supportedGenerationMethods": ["generateContent"]}
         return Reply(body=json.dumps({"data": [{"id": "new-1"}], "models": [google]}).encode())
-    asked = request.json
+    document = request.json
     if request.path.endswith("/replies"):  # a parrot
         words = {"model": "parrot-large", "say": change(request), "calls": [], "ending": "done"}
         return Reply(body=json.dumps({**words, "tokens": {"in": 1, "out": 1}}).encode())
-    if asked.get("tools"):
+    if document.get("tools"):
         return Reply(
             tool_calls=(ToolCall("call", "final_output", {"summary": "IMPLEMENTATION_APPROVED"}),)
         )
-    if "agent_code" in json.dumps(asked):
+    if "agent_code" in json.dumps(document):
         return Reply(
             '```typescript\nasync function agent_code(): Promise<any> {\nreturn "done";\n}\n```\n'
         )
@@ -198,12 +201,11 @@ class Stage:
     environ: dict[str, str]
     stdin: str
     instead: dict[str, str]
-    sockets: list[int]
 
     def run(self, block: str) -> subprocess.CompletedProcess[str]:
         script = block
-        for words, others in self.instead.items():
-            script = script.replace(words, others)
+        for words, replacement in self.instead.items():
+            script = script.replace(words, replacement)
         command = ["bash", "-euo", "pipefail", "-c", script]
         return subprocess.run(
             command,
@@ -214,7 +216,6 @@ class Stage:
             text=True,
             timeout=120,
             check=False,
-            pass_fds=self.sockets,
         )
 
 
@@ -224,23 +225,25 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()
     }
     project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
-    for each in scene.repositories:
+    for repository in scene.repositories:
         shutil.copytree(
-            Project.create(folder / each, query=None, rollup=None).root, project.root / each
+            Project.create(folder / repository, query=None, rollup=None).root,
+            project.root / repository,
         )
     shutil.copytree(project.root, project.home / "src" / "app")
-    calls, bin_folder, typed = folder / "calls.jsonl", folder / "bin", folder / "typed"
+    calls = folder / "calls.jsonl"
+    bin_folder = folder / "bin"
+    typed = folder / "typed"
     calls.touch()
     bin_folder.mkdir()
     typed.write_text(scene.answers or "", "utf-8")
     scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
-    warm_server = shared_server(project.environment())
-    start = "-P -m code_commit"
-    if warm_server:
-        start = f"-I -S {warm_client.__file__} {warm_server.descriptor} {start}"
-    scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
+    start = python_command("code_commit")
+    if address := warm_address(project.environment()):
+        start = warm_command(address, start)
+    scripts["code-commit"] = COMMAND.format(start=shlex.join(start), answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():
         (bin_folder / name).write_text(text, "utf-8")
@@ -249,9 +252,9 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         (project.root / "build/tools").mkdir(parents=True)
         (project.root / "build/tools/bin").symlink_to(bin_folder)
     identity = {
-        f"GIT_{who}_{what}": "reader@example.org"
+        f"GIT_{who}_{field}": "reader@example.org"
         for who in ("AUTHOR", "COMMITTER")
-        for what in ("NAME", "EMAIL")
+        for field in ("NAME", "EMAIL")
     }
     environ = project.environment(server.environment())
     environ |= {
@@ -261,9 +264,8 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         "PARROT_BASE_URL": server.address,
         "PARROT_API_KEY": "a key for a test",
     }
-    sockets = [warm_server.descriptor] if warm_server else []
     instead = {"/tmp/": f"{folder}/", "http://localhost:4318": server.address, "…": "0123456789"}
-    return Stage(project, calls, environ, scene.stdin, instead, sockets)
+    return Stage(project, calls, environ, scene.stdin, instead)
 
 
 def installed(example: str, folder: Path) -> Path:
@@ -272,9 +274,9 @@ def installed(example: str, folder: Path) -> Path:
     metadata = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
     target = folder / f"installed-{example}"
     shutil.copytree(source / "src", target)
-    info = target / f"code_commit_{example}-{metadata['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
+    metadata_folder = target / f"code_commit_{example}-{metadata['version']}.dist-info"
+    metadata_folder.mkdir()
+    (metadata_folder / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {metadata['name']}\nVersion: {metadata['version']}\n"
     )
     points = metadata["entry-points"]
@@ -282,11 +284,11 @@ def installed(example: str, folder: Path) -> Path:
         f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in named.items())
         for group, named in points.items()
     )
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    (metadata_folder / "entry_points.txt").write_text("\n".join(lines))
     return target
 
 
-# --- the blocks -------------------------------------------------------------------------------------------------------
+# --- the blocks -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
@@ -296,9 +298,9 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
         played = stage(page, scene, tmp_path, server)
         for block in blocks(page):
             lines = [line for line in block.splitlines() if line not in NOT_RUN]
-            done = played.run("\n".join(lines))
-            assert done.returncode == scene.endings.get(lines[0], 0), (
-                f"{block}\n{done.stdout}\n{done.stderr}"
+            finished = played.run("\n".join(lines))
+            assert finished.returncode == scene.endings.get(lines[0], 0), (
+                f"{block}\n{finished.stdout}\n{finished.stderr}"
             )
     for line in played.calls.read_text("utf-8").splitlines():
         name, where, arguments = json.loads(line)
@@ -329,7 +331,7 @@ def test_lines_that_are_not_run_exist_and_are_parsed() -> None:
 
 def test_every_shell_block_is_found() -> None:
     """Blocks in other languages contain no commands."""
-    languages = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
+    languages = {fence["language"] for text in PAGES.values() for fence in FENCE.finditer(text)}
     assert languages <= {
         "sh",
         "bash",
@@ -344,7 +346,7 @@ def test_every_shell_block_is_found() -> None:
     assert sum(1 for page in PAGES for _ in blocks(page)) > 40
 
 
-# --- the arguments of the stand-ins -----------------------------------------------------------------------------------
+# --- the arguments of the stand-ins ---------------------------------------------------------------
 
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 DISTRIBUTIONS = {
@@ -397,7 +399,7 @@ CHECKS = {
 }
 
 
-# --- commands within sentences ----------------------------------------------------------------------------------------
+# --- commands within sentences --------------------------------------------------------------------
 
 
 class Parsed(Exception):  # noqa: N818 - not an error: it ends the attempt
@@ -406,9 +408,9 @@ class Parsed(Exception):  # noqa: N818 - not an error: it ends the attempt
 
 def spans(page: str) -> set[str]:
     """Return `code-commit …` code in the text. Words in capitals and dots are placeholders."""
-    found = re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", PAGES[page]))
+    lines = re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", PAGES[page]))
     return {
-        re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in found
+        re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in lines
     }
 
 
@@ -444,8 +446,8 @@ def test_commands_within_sentences_are_parsed(page: str, monkeypatch: pytest.Mon
 def test_the_commands_of_figures_name_files_that_exist() -> None:
     """Tables contain commands as code: their paths, including node ids, must exist."""
     command = re.compile(r"`((?:[A-Z_]+=\S+ )*(?:pytest|python) [^`\n]+)`")
-    found = [code for text in PAGES.values() for code in command.findall(FENCE.sub("", text))]
-    assert len(found) > 10
-    for code in found:
+    codes = [code for text in PAGES.values() for code in command.findall(FENCE.sub("", text))]
+    assert len(codes) > 10
+    for code in codes:
         paths = [word for word in shlex.split(code) if "/" in word and "=" not in word]
         assert [path for path in paths if not (ROOT / path).exists()] == [], code

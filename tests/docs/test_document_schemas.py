@@ -95,9 +95,9 @@ def actions_of(parser: argparse.ArgumentParser) -> list[str]:
     """Return the names of a command's actions."""
     return [
         name
-        for each in parser._actions
-        if isinstance(each, argparse._SubParsersAction)
-        for name in each.choices
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name in action.choices
     ]
 
 
@@ -115,8 +115,8 @@ def test_the_page_names_every_schema() -> None:
 def test_every_object_in_a_schema_is_closed_and_requires_all_fields() -> None:
     def look(schema: Any, where: str) -> None:
         if isinstance(schema, list):
-            for each in schema:
-                look(each, where)
+            for part in schema:
+                look(part, where)
         elif isinstance(schema, dict):
             if isinstance(schema.get("properties"), dict) and "object" in schema.get("type", ()):
                 assert schema["additionalProperties"] is False, (where, schema["properties"])
@@ -124,8 +124,8 @@ def test_every_object_in_a_schema_is_closed_and_requires_all_fields() -> None:
                     where,
                     schema["properties"],
                 )
-            for name, each in schema.items():
-                look(each, f"{where}/{name}")
+            for name, part in schema.items():
+                look(part, f"{where}/{name}")
 
     for file in SCHEMAS.iterdir():
         look(json.loads(file.read_text("utf-8")), file.name)
@@ -198,7 +198,7 @@ def test_the_documents_of_a_fleet_are_valid(fits, tmp_path) -> None:
     assert run.exit_code == 1, run.stderr
     fits_all(fits, "fleet-event", run.events)
     kinds = {"fleet.started", "unit.started", "unit.finished", "fleet.pilot", "fleet.finished"}
-    assert {each["kind"] for each in run.events} == kinds
+    assert {event["kind"] for event in run.events} == kinds
     assert fits_lines(fits, "fleet-unit", project.root / "fleet.fleet", "units.jsonl") == 2
     fits("fleet-status", project.command("fleet", "status", "--json").document)
     fits("fleet-show", project.command("fleet", "show", "here", "--json").document)
@@ -232,7 +232,7 @@ def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
     finished = run_on(project, "--consistency", replies=(Reply(_REPORT),))
     fits_all(fits, "event", finished.events)
     assert {"consistency.sample.started", "consistency.sample.finished"} <= {
-        each["kind"] for each in finished.events
+        event["kind"] for event in finished.events
     }
     document = json.loads(project.read("agent-config/consistency-report.json"))
     fits("consistency-report", document)
@@ -253,7 +253,7 @@ def test_the_files_and_events_of_a_task_are_valid(fits, tmp_path) -> None:
     )
     finished = run_on(project, "--task", "Look at it.", replies=replies)
     fits_all(fits, "event", finished.events)
-    kinds = {each["kind"] for each in finished.events}
+    kinds = {event["kind"] for event in finished.events}
     spans = {
         f"tasks.{span}.{end}" for span in ("step", "attempt") for end in ("started", "finished")
     }
@@ -301,7 +301,7 @@ def test_the_files_and_events_of_planning_are_valid(fits, tmp_path) -> None:
         project, "--planning", f"--codepath={project.root}", replies=replies, stdin=typed
     )
     fits_all(fits, "event", finished.events)
-    kinds = {each["kind"] for each in finished.events}
+    kinds = {event["kind"] for event in finished.events}
     assert {
         "planner.told",
         "planner.turn.started",
@@ -323,8 +323,8 @@ def test_the_files_and_events_of_planning_are_valid(fits, tmp_path) -> None:
 
 
 def fits_all(fits: Callable[[str, Any], None], name: str, documents: list[Any]) -> None:
-    for each in documents:
-        fits(name, each)
+    for document in documents:
+        fits(name, document)
 
 
 def fits_lines(fits: Callable[[str, Any], None], name: str, folder: Path, pattern: str) -> int:

@@ -61,9 +61,9 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def blocks(page: Path, *languages: str) -> Iterator[str]:
-    for found in FENCE.finditer(page.read_text("utf-8")):
-        if found["language"] in languages:
-            yield textwrap.dedent(found["text"])
+    for fence in FENCE.finditer(page.read_text("utf-8")):
+        if fence["language"] in languages:
+            yield textwrap.dedent(fence["text"])
 
 
 @cache
@@ -71,7 +71,7 @@ def registry() -> Registry:
     return CommandHost({}).registry
 
 
-# --- configurations ---------------------------------------------------------------------------------------------------
+# --- configurations -------------------------------------------------------------------------------
 
 
 @each_page
@@ -116,7 +116,7 @@ def test_the_shown_last_event_of_a_run_is_valid() -> None:
     """It has exactly the fields of the event, and the outcome of its exit code."""
     [text] = [text for text in blocks(ROOT / "docs/usage.md", "json") if "exit_code" in text]
     shown = json.loads(text)
-    assert shown.keys() == {each.name for each in dataclasses.fields(RunFinished)}
+    assert shown.keys() == {field.name for field in dataclasses.fields(RunFinished)}
     assert shown["outcome"] == ExitCode(shown["exit_code"]).outcome
     TypeAdapter(RunFinished).validate_json(text, strict=True)
 
@@ -127,7 +127,7 @@ def configs(providers: Any) -> Iterator[tuple[str, str]]:
             yield from ((provider, config) for config in tables)
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 @cache
@@ -144,7 +144,9 @@ def flags_in(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):
-            yield from (flag for each in action.choices.values() for flag in flags_in(each))
+            yield from (
+                flag for subparser in action.choices.values() for flag in flags_in(subparser)
+            )
 
 
 def flags_of_the_page(page: Path) -> set[str]:
@@ -159,8 +161,8 @@ def commands_of_the_page(page: Path) -> set[str]:
 
 def commands(page: Path) -> Iterator[list[str]]:
     for text in blocks(page, "sh", "console"):
-        for found in COMMAND.finditer(text):
-            yield shlex.split(found["rest"])
+        for match in COMMAND.finditer(text):
+            yield shlex.split(match["rest"])
     for code in re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", page.read_text("utf-8"))):
         yield shlex.split(code.replace("…", " "))
 
@@ -174,8 +176,8 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
         own = command in commands_of_the_page(page)
         assert not command or own or command in registry().commands, argv
         flags = argv[: argv.index("--")] if "--" in argv else argv
-        given = {word.partition("=")[0] for word in flags if word.startswith("-") and word != "-"}
-        assert given <= (frozenset() if own else flags_of(command)) | flags_of_the_page(page), argv
+        used = {word.partition("=")[0] for word in flags if word.startswith("-") and word != "-"}
+        assert used <= (frozenset() if own else flags_of(command)) | flags_of_the_page(page), argv
 
 
 @each_page
@@ -184,22 +186,22 @@ def test_every_flag_in_the_text_exists(page: Path) -> None:
     follow their names.
     """
     spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
-    known = flags_of("").union(
+    existing = flags_of("").union(
         *(flags_of(command) for command in registry().commands), flags_of_the_page(page)
     )
-    assert set(spans) <= known
+    assert set(spans) <= existing
 
 
 def test_command_lines_are_found() -> None:
     """The two tests above must not pass on empty input."""
-    found = [argv for page in PAGES for argv in commands(page)]
-    assert ["undo"] in found
-    assert ["--model", "gpt-5", "--query", "Rename the module util to text"] in found
-    assert ["--query-file", "-"] in found
-    assert len(found) > 40
+    lines = [argv for page in PAGES for argv in commands(page)]
+    assert ["undo"] in lines
+    assert ["--model", "gpt-5", "--query", "Rename the module util to text"] in lines
+    assert ["--query-file", "-"] in lines
+    assert len(lines) > 40
 
 
-# --- the steps of the README-------------------------------------------------------------------------------------------
+# --- the steps of the README ----------------------------------------------------------------------
 
 KEY = "a-key-that-is-pasted-in"
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
@@ -221,7 +223,7 @@ ANSWERS = [
 
 def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("\n## Start\n")[2]
-    install, *steps = [found["text"] for found in FENCE.finditer(section.partition("\n## ")[0])]
+    install, *steps = [fence["text"] for fence in FENCE.finditer(section.partition("\n## ")[0])]
     assert install.startswith("uv tool install ")
     # The first change, and one command for each later one.
     assert [len(step.splitlines()) for step in steps] == [3, 1]
@@ -240,19 +242,21 @@ def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environ = {**os.environ, **server.environment(), "PATH": path, "HOME": str(tmp_path)}
         command = ["bash", "-euc", script]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=project, env=environ, capture_output=True, text=True, check=False
         )
         requests = server.requests
-    assert done.returncode == 0, done.stderr
-    assert "build.sh passed in " in done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "build.sh passed in " in completed.stderr
     assert [request.headers["x-goog-api-key"] for request in requests] == [KEY] * 3
     assert f"--- greeting.py ---\n{GREETING}" in requests[0].prompt
     assert "take a list of names as well" in requests[0].prompt
     assert f"--- greeting.py ---\n{OTHERS}" in requests[2].prompt
-    assert KEY not in done.stdout + done.stderr + "".join(request.prompt for request in requests)
+    assert KEY not in completed.stdout + completed.stderr + "".join(
+        request.prompt for request in requests
+    )
     status = subprocess.run(
         ["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True
     )
-    made = ["?? build.sh", "?? codeRollup.sh"]
-    assert status.stdout.splitlines() == [" M .gitignore", " M greeting.py", *made]
+    changes = ["?? build.sh", "?? codeRollup.sh"]
+    assert status.stdout.splitlines() == [" M .gitignore", " M greeting.py", *changes]

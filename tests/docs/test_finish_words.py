@@ -25,5 +25,5 @@ MEANINGS = {
 def test_the_page_has_the_meaning_of_a_word(word):
     section = PAGE.read_text().split("## The end of a reply")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.*?) \| (.*?) \|", section, re.MULTILINE)
-    said = [meaning for words, meaning in rows if f"`{word}`" in words.split(", and any")[0]]
-    assert [meaning.split(";")[0] for meaning in said] == [MEANINGS[FINISH_WORDS[word]]]
+    meanings = [meaning for words, meaning in rows if f"`{word}`" in words.split(", and any")[0]]
+    assert [meaning.split(";")[0] for meaning in meanings] == [MEANINGS[FINISH_WORDS[word]]]

@@ -49,13 +49,13 @@ def test_man_shows_the_page_without_warnings() -> None:
     if not shutil.which("man"):
         pytest.skip("man is not installed: the page was only read")
     command = ["man", "--warnings", "-l", PAGE]
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         capture_output=True,
         text=True,
         check=True,
         env={"PATH": "/usr/bin:/bin", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
     )
-    assert done.stderr == ""
-    assert "code-commit - change a codebase through a language model" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert completed.stderr == ""
+    assert "code-commit - change a codebase through a language model" in completed.stdout
+    assert max(map(len, completed.stdout.splitlines())) <= 80

@@ -79,19 +79,19 @@ def flags_in(table: list[Row]) -> set[str]:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    found: set[Path] = set()
+    pages: set[Path] = set()
     ahead = [ROOT / "README.md"]
     while ahead:
         page = ahead.pop()
-        found.add(page)
+        pages.add(page)
         links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text("utf-8"))
         ahead += [
-            target for link in links if (target := (page.parent / link).resolve()) not in found
+            target for link in links if (target := (page.parent / link).resolve()) not in pages
         ]
-    assert set(DOCS.rglob("*.md")) <= found
+    assert set(DOCS.rglob("*.md")) <= pages
 
 
-# --- usage ------------------------------------------------------------------------------------------------------------
+# --- usage ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_the_flags_of_every_workflow_match_the_parser() -> None:
 def test_each_workflow_has_its_flags_in_a_section(registry: Registry) -> None:
     for name, (_, workflow) in registry.workflows.items():
         assert flags_in(rows(USAGE[name])) == {
-            each for flag in workflow.flags for each in flag.names
+            spelling for flag in workflow.flags for spelling in flag.names
         }, name
 
 
@@ -118,9 +118,9 @@ def test_the_flags_of_workflows_match_the_parser(registry: Registry) -> None:
     actions = [
         action for action in workflow_parser(registry)._actions if action.help != argparse.SUPPRESS
     ]
-    known = {name for action in actions for name in action.option_strings}
+    options = {name for action in actions for name in action.option_strings}
     documented = set(RESERVED).union(*(flags_in(rows(USAGE[name])) for name in registry.workflows))
-    assert documented == known
+    assert documented == options
 
 
 def test_the_page_lists_the_commands() -> None:
@@ -137,11 +137,11 @@ def test_each_command_has_its_flags_in_its_section(
 ) -> None:
     with pytest.raises(SystemExit):
         command_parser(*COMMANDS[command]).parse_args(["--help"])
-    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {
+    options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {
         "--help",
         "-h",
     }
-    assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
+    assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == options
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_exit_codes_match_the_enum(page: Path) -> None:
     ]
 
 
-# --- configuration ----------------------------------------------------------------------------------------------------
+# --- configuration --------------------------------------------------------------------------------
 
 
 def fields_of(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str]]:
@@ -248,7 +248,7 @@ def test_the_addresses_and_distributions_match_the_providers(registry: Registry)
         assert set(CODE.findall(row[2])) <= definition.models.keys()
 
 
-# --- the run folder ---------------------------------------------------------------------------------------------------
+# --- the run folder -------------------------------------------------------------------------------
 
 
 RUN_FOLDER = sections(DOCS / "run-folder.md")
@@ -304,13 +304,13 @@ def test_the_page_lists_the_fields_of_the_run_document() -> None:
     assert set(first_names(rows(RUN_FOLDER["run.json"]))) == set(run_document([]))
 
 
-# --- responses --------------------------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def test_the_protected_names_match_the_code() -> None:
     table = rows(sections(DOCS / "response-format.md")["Protected files"])
     documented = [(CODE.findall(row[0])[0], row[1].startswith("at any depth")) for row in table]
-    ordered = sorted(PROTECTED, key=lambda each: _place(documented, each))
+    ordered = sorted(PROTECTED, key=lambda path: _place(documented, path))
     assert documented == [(entry.name, entry.anywhere) for entry in ordered]
 
 
@@ -334,7 +334,7 @@ def test_the_page_lists_the_built_in_rules() -> None:
     }
 
 
-# --- plugins ----------------------------------------------------------------------------------------------------------
+# --- plugins --------------------------------------------------------------------------------------
 
 
 def test_the_page_lists_every_name_of_the_api_once() -> None:

@@ -37,10 +37,10 @@ def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Project.create(tmp_path_factory.mktemp("elsewhere")),
     )
     for kind in KINDS:
-        done = project.command(
+        finished = project.command(
             "plugins", "new", f"my-{kind}", "--kind", kind, "--folder", str(folder), cwd=folder
         )
-        assert done.exit_code == 0, done.stderr
+        assert finished.exit_code == 0, finished.stderr
     return folder
 
 
@@ -68,9 +68,10 @@ def python(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for wheel in wheels.iterdir():
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(packages)
-    ours = dict.fromkeys(sysconfig.get_path(each) for each in ("purelib", "platlib"))
+    library_folders = dict.fromkeys(sysconfig.get_path(scheme) for scheme in ("purelib", "platlib"))
     (packages / "ours.pth").write_text(
-        "".join(f"import site; site.addsitedir({each!r})\n" for each in ours), "utf-8"
+        "".join(f"import site; site.addsitedir({scheme!r})\n" for scheme in library_folders),
+        "utf-8",
     )
     return environment / "bin" / "python"
 
@@ -149,8 +150,8 @@ def test_a_test_that_fails_shows_the_words_of_the_run(
     # Where the plugin is not installed.
     environ = {"PYTHONPATH": str(folder / "src"), "PATH": os.environ["PATH"]}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=folder, env=environ, capture_output=True, text=True, check=False
     )
     words = f"AssertionError: error: agent-config/config.toml: there is no plugin 'my-{kind}'\n"
-    assert (done.returncode, done.stdout.count(words)) == (1, failed), done.stdout
+    assert (completed.returncode, completed.stdout.count(words)) == (1, failed), completed.stdout

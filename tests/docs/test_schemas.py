@@ -36,7 +36,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PLUGIN = """
 import json, os
 from pydantic import BaseModel
-from code_commit.plugin_api import Completion, Finish, Message, ProviderDefinition, ProviderError, Text, Usage, hookimpl
+from code_commit.plugin_api import (
+    Completion, Finish, Message, ProviderDefinition, ProviderError, Text, Usage, hookimpl
+)
 
 class Config(BaseModel):
     model: str = "listed"
@@ -79,15 +81,15 @@ def sources() -> list[tuple[str, ast.Module]]:
 
 def kinds() -> dict[str, type[events.Event]]:
     """Return the event classes of the host and the plugins, by kind."""
-    found = {}
+    schemas = {}
     for module, tree in sources():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and any(
                 getattr(base, "id", "") == "Event" for base in node.bases
             ):
                 cls = getattr(importlib.import_module(module), node.name)
-                found[cls.kind] = cls
-    return found
+                schemas[cls.kind] = cls
+    return schemas
 
 
 def spans() -> dict[str, list[str]]:
@@ -114,7 +116,7 @@ def event_schema() -> dict[str, Any]:
     }
     for kind, fields in SPANS.items():
         name = kind.title().replace(".", "")
-        begins = {field: {"type": each} for field, each in fields.items()}
+        begins = {field: {"type": named} for field, named in fields.items()}
         data[f"{kind}.started"] = f"{name}Started", closed({"type": "object", "properties": begins})
         data[f"{kind}.finished"] = (
             "SpanFinished",
@@ -132,7 +134,7 @@ def event_schema() -> dict[str, Any]:
             for kind, (name, _) in sorted(data.items())
         ],
         "$defs": {
-            name: bare(schema) for name, schema in sorted(data.values(), key=lambda each: each[0])
+            name: bare(schema) for name, schema in sorted(data.values(), key=lambda named: named[0])
         },
     }
 
@@ -146,13 +148,15 @@ def closed(schema: dict[str, Any]) -> dict[str, Any]:
 def bare(schema: Any, *, names: bool = False) -> Any:
     """Remove the titles and defaults that pydantic adds: readers of events do not need them."""
     if isinstance(schema, list):
-        return [bare(item) for item in schema]
+        return [bare(value) for value in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: item for key, item in schema.items() if names or key not in {"title", "default"}}
+    fields = {
+        key: value for key, value in schema.items() if names or key not in {"title", "default"}
+    }
     return {
-        key: bare(item, names=not names and key in {"properties", "$defs"})
-        for key, item in kept.items()
+        key: bare(value, names=not names and key in {"properties", "$defs"})
+        for key, value in fields.items()
     }
 
 

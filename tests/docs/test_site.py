@@ -101,9 +101,9 @@ def read(page: Path) -> Read:
 
 
 def pages_of(site: Path) -> Iterator[Path]:
-    found = sorted(site.rglob("*.html"))
-    assert len(found) > len(PAGES)
-    yield from found
+    files = sorted(site.rglob("*.html"))
+    assert len(files) > len(PAGES)
+    yield from files
 
 
 def test_every_page_of_the_checkout_is_a_page_of_the_site(site: Path) -> None:
@@ -222,14 +222,14 @@ def in_browser(address: str, folder: Path, *more: str) -> str:
         "--virtual-time-budget=20000",
     ]
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    done = subprocess.run(
+    completed = subprocess.run(
         [program, *flags, *more, "--dump-dom", address],
         env=environ,
         capture_output=True,
         check=True,
         timeout=120,
     )
-    return done.stdout.decode("utf-8", "replace")
+    return completed.stdout.decode("utf-8", "replace")
 
 
 def test_the_search_shows_excerpts_without_a_server(site: Path, tmp_path: Path) -> None:

@@ -62,12 +62,12 @@ def run(tmp_path: Path) -> Command:
 @pytest.mark.parametrize("page", PLUGINS)
 def test_the_example_matches_the_tutorial(page: str, tmp_path: Path) -> None:
     """`python tests/docs/test_tutorials.py` writes the examples."""
-    shown, kept = copied_out(page, tmp_path), EXAMPLES / f"code-commit-{PLUGINS[page]}"
-    for folder, other in ((shown, kept), (kept, shown)):
+    shown, example = copied_out(page, tmp_path), EXAMPLES / f"code-commit-{PLUGINS[page]}"
+    for folder, counterpart in ((shown, example), (example, shown)):
         for path in (
             path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
         ):
-            assert path.read_text("utf-8") == (other / path.relative_to(folder)).read_text(
+            assert path.read_text("utf-8") == (counterpart / path.relative_to(folder)).read_text(
                 "utf-8"
             ), path
 
@@ -106,5 +106,5 @@ def test_the_tutorials_pass_mypy_and_ruff(tmp_path: Path, run: Command, mypy_cac
 
 
 if __name__ == "__main__":
-    for each, plugin in PLUGINS.items():
-        copied_out(each, EXAMPLES / f"code-commit-{plugin}")
+    for tutorial, plugin in PLUGINS.items():
+        copied_out(tutorial, EXAMPLES / f"code-commit-{plugin}")

@@ -35,13 +35,13 @@ def commit(project: Project, key, key_traces):
         server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str
     ) -> Finished:
         model, variable = MODELS[provider]
-        known = {
+        services = {
             variable: key,
             "CODE_COMMIT_SANDBOX": "off",
             **(server.environment() if server else {}),
             **environ,
         }
-        finished = project.command("--json", "--model", model, environ=known, timeout=60)
+        finished = project.command("--json", "--model", model, environ=services, timeout=60)
         assert key_traces(project, finished, key) == {}
         assert "Traceback" not in finished.stderr
         last = finished.events[-1]

@@ -93,9 +93,11 @@ def test_a_silent_connection_ends_at_its_time_limit(commit) -> None:
 
 
 def test_a_closed_port_is_exit_4(commit) -> None:
-    with socket.socket() as taken:  # so that nobody else can listen there
-        taken.bind(("127.0.0.1", 0))
-        finished = commit(OPENAI_BASE_URL=f"http://127.0.0.1:{taken.getsockname()[1]}/v1", **ONCE)
+    with socket.socket() as listener:  # so that nobody else can listen there
+        listener.bind(("127.0.0.1", 0))
+        finished = commit(
+            OPENAI_BASE_URL=f"http://127.0.0.1:{listener.getsockname()[1]}/v1", **ONCE
+        )
     assert (finished.exit_code, "cannot connect" in finished.stderr) == (4, True)
 
 
@@ -188,11 +190,11 @@ def test_a_compressed_bomb_uses_little_memory(project, key, commit) -> None:
         finished = commit(server, **ONCE)
         environ = project.environment({"OPENAI_API_KEY": key, **server.environment(), **ONCE})
         command = [sys.executable, "-c", _PEAK, "--quiet", "--model", "gpt-5"]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=project.root, env=environ, capture_output=True, text=True, check=True
         )
     assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
-    exit_code, peak = map(int, done.stdout.split())
+    exit_code, peak = map(int, completed.stdout.split())
     assert exit_code == 4
     assert peak < 220_000  # KB; the limit for an answer is 64 MB, and copies need more
 
@@ -267,12 +269,12 @@ def test_an_invalid_retry_after_is_ignored(commit, wait) -> None:
     "status", [302, 307, *(pytest.param(status, marks=SLOW) for status in (301, 303, 308))]
 )
 def test_a_redirect_is_not_followed(commit, status) -> None:
-    with ScriptedServer([GOOD]) as other:
+    with ScriptedServer([GOOD]) as second:
         with ScriptedServer(
-            [Reply.redirect(f"{other.url('openai')}/chat/completions", status)]
+            [Reply.redirect(f"{second.url('openai')}/chat/completions", status)]
         ) as server:
             finished = commit(server)
-        assert other.requests == []
+        assert second.requests == []
     assert (finished.exit_code, "redirects to 127.0.0.1" in finished.stderr) == (4, True)
 
 

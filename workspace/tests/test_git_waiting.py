@@ -151,7 +151,7 @@ import sys, threading
 from contextlib import suppress
 from pathlib import Path
 from code_commit_workspace import Git, raise_on_signals, uninterrupted
-from code_commit.threads import wait_for
+from code_commit_workspace.interruption import wait_for
 raise_on_signals(lambda: None)
 place, command = sys.argv[2], sys.argv[3:]
 def ask():

@@ -61,6 +61,7 @@ def test_no_setting_of_a_repository_is_in_the_environment(root, monkeypatch):
     )
     Git(root).run(["add", "a.txt"])
     Git(root).run(["commit", "--quiet", "-m", "first"])
+    assert started
     for argv, _folder, environ in started:
         assert "submodule" not in " ".join((*argv, *environ, *environ.values()))
 

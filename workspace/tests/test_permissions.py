@@ -7,7 +7,6 @@ import stat
 
 import pytest
 
-from code_commit.run_folder.output_folder import OutputFolder
 from code_commit_workspace import (
     Change,
     Git,
@@ -165,12 +164,6 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
             (tmp_path / HOME).chmod(0o700)
         else:
             Workspace.open(tmp_path, writes=True, repository="private").close()
-
-
-def test_output_that_cannot_be_written_is_told(closed):
-    with pytest.raises(NotReady, match=r"cannot write .*/closed/logs: Permission denied") as told:
-        OutputFolder.make(closed / "closed/logs", "run", at=0)
-    assert told.value.hint == "make it writable, or free some space there"
 
 
 def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer
-from code_commit_testing.warm_python import warm_python
+from code_commit_testing.warm_start import warm_python
 
 IDENTITY = {
     f"GIT_{who}_{what}": "test@example.invalid"
@@ -292,5 +292,5 @@ class Fleet:
 def fleet(tmp_path):
     with ScriptedServer() as server:
         opened = Fleet(tmp_path, server)
-        with warm_python(tmp_path, opened.home.environment()) as opened.python:
-            yield opened
+        opened.python = warm_python(tmp_path, opened.home.environment())
+        yield opened

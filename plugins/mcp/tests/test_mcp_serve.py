@@ -21,7 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
-from code_commit_testing.warm_python import warm_python
+from code_commit_testing.warm_start import warm_python
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
 needs_tasks = pytest.mark.skipif(not find_spec("code_commit_tasks"), reason="needs the task agent")
@@ -78,7 +78,8 @@ class Served:
 def served(tmp_path):
     project = Project.create(tmp_path, build="test -f greeting.txt\n")
     plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
-    with ScriptedServer() as model, warm_python(tmp_path, project.environment()) as python:
+    python = warm_python(tmp_path, project.environment())
+    with ScriptedServer() as model:
         yield Served(project, model, plugins, python)
 
 

@@ -91,12 +91,10 @@ class Cast:
         """Restart all replies; the planner adds a line."""
         fresh = Cast()
         self.planner = [writes(NEW, REFINED + "And a thought.\n"), done()]
-        self.summary, self.message, self.player, self.coach = (
-            fresh.summary,
-            fresh.message,
-            fresh.player,
-            fresh.coach,
-        )
+        self.summary = fresh.summary
+        self.message = fresh.message
+        self.player = fresh.player
+        self.coach = fresh.coach
 
     def reply(self, request: RecordedRequest) -> Reply:
         part = request.model
@@ -145,11 +143,11 @@ class Person:
 
     def answers(self, *answers: str) -> list[str]:
         """Answer the next questions, and return them."""
-        asked = []
+        questions = []
         for answer in answers:
-            asked.append(self.question())
+            questions.append(self.question())
             self.says(answer)
-        return asked
+        return questions
 
     def ends(self) -> dict[str, Any]:
         """Close stdin, and return the data of the last event."""
@@ -197,18 +195,19 @@ class Codebase:
         workflow: tuple[str, ...] = ("--planning",),
         cwd: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        cold: bool = False,
     ) -> Person:
         """Start planning here, with --json so that tests can wait for questions."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
         flags = ("--json", "--sandbox=off", *self.flags, *flags)
-        process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ)
+        process = self.project.start(*workflow, *flags, cwd=cwd, environ=environ, cold=cold)
         self._running.append(process)
         return Person(process)
 
-    def plan(self, *flags: str) -> Person:
+    def plan(self, *flags: str, cold: bool = False) -> Person:
         """Start planning and answer git's questions."""
-        person = self.start(*flags)
+        person = self.start(*flags, cold=cold)
         person.answers("yes")
         return person
 
@@ -236,14 +235,14 @@ class Codebase:
         return self._paths("show", "--name-only", "--format=", "--no-renames", "-z", "HEAD")
 
     def _paths(self, *command: str) -> list[str]:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *command],
             cwd=self.project.root,
             env=self.project.environment(),
             check=True,
             capture_output=True,
         )
-        return [path for path in os.fsdecode(done.stdout).split("\0") if path]
+        return [path for path in os.fsdecode(completed.stdout).split("\0") if path]
 
     def staged(self) -> set[str]:
         return {*self._paths("diff", "--cached", "--name-only", "--no-renames", "-z")}
@@ -287,8 +286,8 @@ def started(project: Project) -> Iterator[Codebase]:
     cast = Cast()
     with ScriptedServer([cast.reply] * 500) as server:
         project.write({"agent-config/config.toml": CONFIG.format(url=server.url("openai"))})
-        made = Codebase(project, cast, server)
+        codebase = Codebase(project, cast, server)
         try:
-            yield made
+            yield codebase
         finally:
-            made.close()
+            codebase.close()

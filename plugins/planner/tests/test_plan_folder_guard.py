@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-NEW, CURRENT, TODO = (
-    "g3-plan/new_requirements.md",
-    "g3-plan/current_requirements.md",
-    "g3-plan/todo.g3.md",
-)
+NEW = "g3-plan/new_requirements.md"
+CURRENT = "g3-plan/current_requirements.md"
+TODO = "g3-plan/todo.g3.md"
 HISTORY = "g3-plan/planner_history.txt"
 REQUIREMENTS = "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
 
@@ -43,12 +41,11 @@ def test_only_commands_write_new_requirements_and_todos_in_the_plan_folder(codeb
     cast = codebase.cast
     paths = [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW]
     command = f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"
-    person = player(
-        *(cast.writes(path, "forged\n") for path in paths), cast.called("shell", command=command)
-    )
-    assert [
-        "belong to the program" in answer for answer in answers(cast, "player")[: len(paths)]
-    ] == [True] * len(paths)
+    forgeries = [cast.writes(path, "forged\n") for path in paths]
+    person = player(*forgeries, cast.called("shell", command=command))
+    refused = answers(cast, "player")[: len(paths)]
+    assert len(refused) == len(paths)
+    assert all("belong to the program" in answer for answer in refused)
     assert "forged" not in codebase.history
     assert not codebase.has("g3-plan/notes.md")
     assert not codebase.has("G3-Plan")
@@ -74,17 +71,19 @@ def test_commands_change_nothing_else_in_the_plan_folder(codebase, player):
     for kind in ("REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING"):
         assert f"- {kind}" in codebase.history
     assert "forged" not in codebase.history
-    (done,) = [name for name in codebase.plan_files() if name.startswith("completed_requirements")]
-    assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
+    (completed_name,) = [
+        name for name in codebase.plan_files() if name.startswith("completed_requirements")
+    ]
+    assert codebase.read(f"g3-plan/{completed_name}") == REQUIREMENTS
     notice = "A command of the player changed files of planning, which are restored: "
     assert person.notices().count(notice) == len(COMMANDS)
     # Which the player writes.
     assert "A command of the coach changed files of planning" in person.notices()
-    told = "These files belong to the program, which restored them"
+    note = "These files belong to the program, which restored them"
     for answer in answers(cast, "player")[: len(COMMANDS)]:
         assert f"seen\n{REQUIREMENTS}" in answer
-        assert told in answer
-    assert told in cast.requests["coach"][0].prompt
+        assert note in answer
+    assert note in cast.requests["coach"][0].prompt
     assert "forged" not in cast.requests["message"][0].prompt
 
 
@@ -118,7 +117,7 @@ def test_the_planner_writes_new_requirements_alone(codebase):
     cast = codebase.cast
     codebase.write(NEW, "old words\n")
     codebase.write("mine.txt", "mine\n")
-    cast.planner = [*(cast.called(name, **given) for name, given in CALLS), *cast.planner]
+    cast.planner = [*(cast.called(name, **arguments) for name, arguments in CALLS), *cast.planner]
     person = codebase.start()
     person.answers("yes", "yes", "", "no")
     person.quits()
@@ -128,10 +127,10 @@ def test_the_planner_writes_new_requirements_alone(codebase):
     assert not codebase.has(CURRENT)
     assert codebase.history.endswith("- REFINING REQUIREMENTS (new_requirements.md)\n")
     assert codebase.read(NEW) == REQUIREMENTS
-    told = "may write only g3-plan/new_requirements.md"
-    assert [told in answer for answer in answers(cast, "planner")[: len(CALLS)]] == [True] * len(
-        CALLS
-    )
+    note = "may write only g3-plan/new_requirements.md"
+    refused = answers(cast, "planner")[: len(CALLS)]
+    assert len(refused) == len(CALLS)
+    assert all(note in answer for answer in refused)
 
 
 def test_a_command_of_the_planner_may_write_the_requirements(codebase):
@@ -159,8 +158,8 @@ def test_autonomous_mode_restores_its_requirements(codebase):
         cast.called("shell", command="echo Nothing. > requirements.md"),
         *cast.player,
     ]
-    done = codebase.project.command("--autonomous", "--sandbox=off")
-    assert done.exit_code == 0
+    completed = codebase.project.command("--autonomous", "--sandbox=off")
+    assert completed.exit_code == 0
     assert codebase.read("requirements.md") == "Add two.\n"
     assert "belong to the program" in answers(cast, "player")[0]
 
@@ -183,10 +182,11 @@ def test_a_command_that_changes_what_checks_the_project_ends_the_work(
     cast = codebase.cast
     codebase.write("requirements.md", "Add two.\n")
     cast.player = [cast.called("shell", command=command), *cast.player]
-    done = codebase.project.command("--autonomous", "--sandbox=off")
-    assert done.exit_code == 1
+    completed = codebase.project.command("--autonomous", "--sandbox=off")
+    assert completed.exit_code == 1
     assert (
-        f"a command of the player changed files that check the project: {altered}\n" in done.stderr
+        f"a command of the player changed files that check the project: {altered}\n"
+        in completed.stderr
     )
     assert codebase.read("requirements.md") == left
     [transcript] = codebase.project.run_folder.glob("*player*transcript*")
@@ -221,7 +221,7 @@ def killed(codebase, request):
     kills = cast.called("shell", command=f"{FORGES}; {more}; kill -9 $(cat '{pid}')")
     cast.player = [*cast.player[:1], kills, *cast.player[1:]]
     cast.before["player"] = lambda: before.append(codebase.history)
-    person = codebase.plan()
+    person = codebase.plan(cold=True)  # to be killed at once
     pid.write_text(str(person.process.pid))
     person.answers("", "yes")
     assert person.process.wait(60) == -9
@@ -234,9 +234,9 @@ def killed(codebase, request):
 def test_the_next_start_restores_what_a_killed_command_changed(codebase, killed):
     codebase.write(NEW, "the next ones\n")
     person = codebase.start()
-    *_, found = person.answers("yes", "yes", "quit")
+    *_, question = person.answers("yes", "yes", "quit")
     person.ends()
-    assert "current_requirements.md from" in found
+    assert "current_requirements.md from" in question
     assert (codebase.read(CURRENT), codebase.history) == (REQUIREMENTS, killed)
     assert not codebase.has("g3-plan/more.md")
     assert codebase.read(NEW) == "the next ones\n"
@@ -272,15 +272,15 @@ def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebas
     codebase.cast.planner = [
         codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")
     ]
-    person = codebase.plan()
+    person = codebase.plan(cold=True)  # to be killed at once
     pid.write_text(str(person.process.pid))
     person.answers("")
     assert person.process.wait(60) == -9
     person = codebase.start()
     person.answers("yes")
     assert "Proceed anyway?" in person.question()
-    told, _, dirty = person.notices().partition(
+    note, _, dirty = person.notices().partition(
         "The last run was killed during a command of the planner"
     )
     assert "one.txt" in dirty
-    assert "one.txt" not in told
+    assert "one.txt" not in note

@@ -20,9 +20,9 @@ def autonomous(codebase):
 def test_autonomous_works_until_the_coach_approves(codebase, autonomous):
     cast = codebase.cast
     cast.coach = [cast.done("More."), *cast.coach]
-    done = autonomous()
-    assert done.exit_code == 0
-    assert done.events[-1]["data"]["data"] == {"turns": 2, "end": "approved", "feedback": ""}
+    completed = autonomous()
+    assert completed.exit_code == 0
+    assert completed.events[-1]["data"]["data"] == {"turns": 2, "end": "approved", "feedback": ""}
     assert codebase.read("two.txt") == "2\n"
     assert codebase.read("todo.g3.md") == "- [x] two\n"
     player = str(cast.requests["player"][-1].json["messages"])
@@ -35,11 +35,11 @@ def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
     cast = codebase.cast
     codebase.write("build.sh", "test -e three.txt || { echo 'three is missing' >&2; exit 3; }\n")
     cast.player += [cast.writes("three.txt", "3\n"), cast.done("mended")]
-    done = autonomous("--sandbox=off")
-    assert (done.exit_code, done.events[-1]["data"]["data"]["turns"]) == (0, 2)
-    told = cast.requests["player"][-1].json["messages"][1]["content"]
-    assert "the build of the project fails: `bash build.sh`" in str(told)
-    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(told).replace(
+    completed = autonomous("--sandbox=off")
+    assert (completed.exit_code, completed.events[-1]["data"]["data"]["turns"]) == (0, 2)
+    prompt = cast.requests["player"][-1].json["messages"][1]["content"]
+    assert "the build of the project fails: `bash build.sh`" in str(prompt)
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in str(prompt).replace(
         "\\n", "\n"
     )
 
@@ -47,25 +47,27 @@ def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
 def test_the_player_is_told_how_the_build_runs(codebase, autonomous):
     codebase.write("build.sh", "#!/bin/bash -e\nfalse\ntrue\n")
     assert autonomous("--sandbox=off", "--max-turns=2").exit_code == 1
-    told = str(codebase.cast.requests["player"][-1].json["messages"][1]["content"])
-    assert "the build of the project fails: `/bin/bash -e build.sh`" in told
+    prompt = str(codebase.cast.requests["player"][-1].json["messages"][1]["content"])
+    assert "the build of the project fails: `/bin/bash -e build.sh`" in prompt
 
 
 def test_a_build_that_cannot_run_ends_before_a_call(codebase, autonomous):
     codebase.write("build.sh", "#!/no/such/bash -e\nfalse\n")
-    done = autonomous("--sandbox=off")
-    assert (done.exit_code, codebase.cast.requests["player"]) == (3, [])
-    assert "the interpreter /no/such/bash, which the first line of build.sh names," in done.stderr
+    completed = autonomous("--sandbox=off")
+    assert (completed.exit_code, codebase.cast.requests["player"]) == (3, [])
+    assert (
+        "the interpreter /no/such/bash, which the first line of build.sh names," in completed.stderr
+    )
 
 
 def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase, autonomous):
     cast = codebase.cast
     codebase.write("build.sh", "echo 'three is missing'; exit 3\n")
-    done = autonomous("--sandbox=off", "--max-turns=1")
-    assert (done.exit_code, done.events[-1]["data"]["data"]["end"]) == (1, "out of turns")
-    asked = len(cast.requests["player"])
+    completed = autonomous("--sandbox=off", "--max-turns=1")
+    assert (completed.exit_code, completed.events[-1]["data"]["data"]["end"]) == (1, "out of turns")
+    calls = len(cast.requests["player"])
     autonomous("--sandbox=off", "--max-turns=1")
-    assert "three is missing" in cast.requests["player"][asked].prompt
+    assert "three is missing" in cast.requests["player"][calls].prompt
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,9 @@ def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase
 def test_autonomous_needs_requirements(codebase, content, message):
     if content is not None:
         codebase.write("requirements.md", content)
-    done = codebase.project.command("--auto")
-    assert done.exit_code == 3
-    assert message in done.stderr
+    completed = codebase.project.command("--auto")
+    assert completed.exit_code == 3
+    assert message in completed.stderr
 
 
 def test_autonomous_shows_the_error(codebase, autonomous):
@@ -91,16 +93,16 @@ def test_out_of_turns_continues_in_the_next_run_and_other_requirements_start_ove
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\nmax_turns = 1\n")
-    done = autonomous()
-    data = done.events[-1]["data"]["data"]
-    assert (done.exit_code, data["turns"], data["end"]) == (1, 1, "out of turns")
-    asked = len(codebase.cast.requests["player"])
+    completed = autonomous()
+    data = completed.events[-1]["data"]["data"]
+    assert (completed.exit_code, data["turns"], data["end"]) == (1, 1, "out of turns")
+    calls = len(codebase.cast.requests["player"])
     assert autonomous("--max-turns=2").events[-1]["data"]["data"]["turns"] == 2
-    assert "Not yet." in str(codebase.cast.requests["player"][asked].json)
+    assert "Not yet." in str(codebase.cast.requests["player"][calls].json)
     codebase.write("requirements.md", "Add three.\n")
-    asked = len(codebase.cast.requests["player"])
+    calls = len(codebase.cast.requests["player"])
     autonomous()
-    assert "Not yet." not in str(codebase.cast.requests["player"][asked].json)
+    assert "Not yet." not in str(codebase.cast.requests["player"][calls].json)
 
 
 def test_chat_follows_the_person(codebase):
@@ -110,10 +112,10 @@ def test_chat_follows_the_person(codebase):
         cast.done("Two is there."),
         cast.done("Nothing to do."),
     ]
-    done = codebase.project.command("--chat", stdin="add two\n\nk\nquti\nand now?\nquit\n")
-    assert done.exit_code == 0
-    assert "Two is there." in done.stdout
-    assert "Nothing to do." in done.stdout
+    completed = codebase.project.command("--chat", stdin="add two\n\nk\nquti\nand now?\nquit\n")
+    assert completed.exit_code == 0
+    assert "Two is there." in completed.stdout
+    assert "Nothing to do." in completed.stdout
     assert codebase.read("two.txt") == "2\n"
     last = cast.requests["player"][-1].json["messages"]
     assert [message["content"] for message in last if message["role"] == "user"] == [
@@ -137,17 +139,17 @@ def test_a_killed_chat_is_offered_again(codebase):
     person.question()
     person.kill()  # it was continued, and nothing was typed
     person = codebase.start(workflow=("--chat",))
-    asked = person.answers("yes", "third")
-    assert asked[0].endswith("was interrupted. Continue it? [yes/no/quit]")
+    questions = person.answers("yes", "third")
+    assert questions[0].endswith("was interrupted. Continue it? [yes/no/quit]")
     person.quits()
-    said = [
+    prompts = [
         message["content"]
         for message in cast.requests["player"][-1].json["messages"]
         if message["role"] == "user"
     ]
-    assert "first" in str(said)
-    assert "second" in str(said)
-    assert "third" in str(said)
+    assert "first" in str(prompts)
+    assert "second" in str(prompts)
+    assert "third" in str(prompts)
     person = codebase.start(workflow=("--chat",))
     assert person.question().startswith("Describe the work")
 

@@ -9,33 +9,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_planner import machine, messages, prompts
-from code_commit_planner.answers import meaning, understood
-from code_commit_planner.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
-from code_commit_planner.display import feedback_lines, tool_line
+import code_commit_planner
+from code_commit_planner import machine
+from code_commit_planner.agents import prompts
+from code_commit_planner.agents.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
+from code_commit_planner.agents.display import feedback_lines, tool_line
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import meaning, understood
+from code_commit_planner.dialog.text import columns, fill
+from code_commit_planner.git.selection import is_temporary, select
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
-from code_commit_planner.planner_model import PLANNER_TOOLS
-from code_commit_planner.prompts import filled
-from code_commit_planner.requirements_text import has_heading, with_tag
-from code_commit_planner.staging import is_temporary, select
-from code_commit_planner.todo import read_todos
-from code_commit_planner.wrapping import columns
+from code_commit_planner.plan_folder.requirements import (
+    CURRENT_REQUIREMENTS,
+    ORIGINAL_REQUIREMENTS,
+    has_heading,
+    with_tag,
+)
+from code_commit_planner.plan_folder.todo import read_todos
+from code_commit_planner.refine.planner import PLANNER_TOOLS
 from code_commit_toolbox.outcome import CalledTool
 from code_commit_workspace import StatusEntry, git_status
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
+# The table
 
 
 def reachable(start: State) -> set[State]:
-    found, new = set(), {start}
+    reached = set()
+    new = {start}
     while new:
-        found |= new
+        reached |= new
         steps = {after for (before, _), after in TABLE.items() if before in new}
-        new = (steps | ({State.QUIT, State.INPUT_ENDED} if new & ASKING else set())) - found
-    return found
+        if new & ASKING:
+            steps |= {State.QUIT, State.INPUT_ENDED}
+        new = steps - reached
+    return reached
 
 
 def test_every_state_is_reached_and_none_is_a_dead_end():
@@ -80,15 +90,15 @@ def test_the_transitions_match_the_seed():
     assert next_state(State.RECOVERY_SKIPPED, Event.DONE) is State.COMPLETE
 
 
-# --- texts of the seed ----------------------------------------------------------------------------------------------
+# Texts of the seed
 
 
 @pytest.mark.parametrize(
     "text",
     [
         prompts.PLANNER_SYSTEM,
-        f'"{prompts.ORIGINAL_REQUIREMENTS}"',
-        f"`{prompts.CURRENT_REQUIREMENTS}`",
+        f'"{ORIGINAL_REQUIREMENTS}"',
+        f"`{CURRENT_REQUIREMENTS}`",
         f'"""{messages.REFINE}"""',
         '"""'
         + messages.RECOVERY.replace(
@@ -108,8 +118,8 @@ def test_the_found_files_are_worded_as_in_the_seed():
 
 
 def test_all_prompts_are_in_one_module():
-    package = Path(prompts.__file__).parent
-    for module in package.glob("*.py"):
+    package = Path(code_commit_planner.__file__).parent
+    for module in package.rglob("*.py"):
         if module.name != "prompts.py":
             text = module.read_text("utf-8")
             assert "You are " not in text
@@ -117,8 +127,8 @@ def test_all_prompts_are_in_one_module():
 
 
 def test_inserted_text_is_not_filled_again():
-    assert filled("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
-    assert filled("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
+    assert fill("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
+    assert fill("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
 
 
 def test_the_tools_of_each_role():
@@ -134,16 +144,16 @@ def test_the_tools_of_each_role():
     assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
 
 
-# --- requirements and todos -----------------------------------------------------------------------------------------
+# Requirements and todos
 
 
 def test_the_tag_is_added_once_at_the_top():
     marked = with_tag("old words\n")
-    assert marked == f"{prompts.ORIGINAL_REQUIREMENTS}\n\nold words\n"
+    assert marked == f"{ORIGINAL_REQUIREMENTS}\n\nold words\n"
     assert with_tag(marked) == marked
     assert with_tag("{{CURRENT REQUIREMENTS}}\nx") == "{{CURRENT REQUIREMENTS}}\nx"
-    assert with_tag("a\r\nb").startswith(f"{prompts.ORIGINAL_REQUIREMENTS}\r\n\r\na")
-    assert with_tag("\ufeffa") == f"\ufeff{prompts.ORIGINAL_REQUIREMENTS}\n\na"
+    assert with_tag("a\r\nb").startswith(f"{ORIGINAL_REQUIREMENTS}\r\n\r\na")
+    assert with_tag("\ufeffa") == f"\ufeff{ORIGINAL_REQUIREMENTS}\n\na"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +189,7 @@ def test_todos_are_counted(text, all_of_them, open_ones):
     assert todos.done is (all_of_them > 0 and open_ones == 0)
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
+# Answers
 
 
 def test_the_end_of_input_means_quit_and_never_yes():
@@ -224,7 +234,7 @@ def test_approval_is_on_its_own_line():
         assert not approves(text)
 
 
-# --- staging --------------------------------------------------------------------------------------------------------
+# Staging
 
 
 @pytest.mark.parametrize(
@@ -295,7 +305,7 @@ def test_a_nested_repository_is_not_staged():
     assert select([StatusEntry("?", "?", "inner/")], (), "").unclear == ("inner/",)
 
 
-# --- output ---------------------------------------------------------------------------------------------------------
+# Output
 
 
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())

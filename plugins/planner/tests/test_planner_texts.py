@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_planner.commit_message import commit_message
-from code_commit_planner.history import (
+from code_commit_planner.dialog.text import columns, plain_lines, shortened, wrap
+from code_commit_planner.git.commit_message import commit_message
+from code_commit_planner.plan_folder.history import (
     Completed,
     attempting_recovery,
     completed,
@@ -25,7 +26,6 @@ from code_commit_planner.history import (
     start_implementing,
     summary_lines,
 )
-from code_commit_planner.wrapping import columns, plain_lines, shortened, wrap
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 at = datetime.fromisoformat
@@ -33,7 +33,7 @@ WHEN = at("2025-12-08 18:30:00")
 COMPLETED = Completed(WHEN)
 
 
-# --- history --------------------------------------------------------------------------------------------------------
+# History
 
 
 def test_the_history_has_the_format_of_the_seed():
@@ -56,9 +56,9 @@ def test_the_history_has_the_format_of_the_seed():
 
 
 def _quoted(words_of_it: str) -> str:
-    found = re.search(rf'"(2025-12-08 14:31:00 {words_of_it})"', SEED)
-    assert found
-    return found[1]
+    match = re.search(rf'"(2025-12-08 14:31:00 {words_of_it})"', SEED)
+    assert match
+    return match[1]
 
 
 @given(st.text())
@@ -102,7 +102,7 @@ def test_the_history_records_the_start_of_the_implementation():
     assert "GIT HEAD (no commit yet)" in begun
 
 
-# --- wrapping and the commit message --------------------------------------------------------------------------------
+# Wrapping and the commit message
 
 
 @given(st.text(), st.integers(1, 100))

@@ -9,11 +9,7 @@ import re
 
 from code_commit_testing import Project, Reply
 
-NEW, CURRENT, TODO = (
-    "g3-plan/new_requirements.md",
-    "g3-plan/current_requirements.md",
-    "g3-plan/todo.g3.md",
-)
+NEW = "g3-plan/new_requirements.md"
 HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
 
 
@@ -261,8 +257,8 @@ def test_changes_that_git_overlooks_are_named(codebase, to_review):
     cast = codebase.cast
     cast.player[1:1] = [cast.writes("one.txt", "2\n"), cast.called("shell", command="rm gone.txt")]
     person = to_review()
-    said = "because git is told to overlook their changes\n(`git update-index --no-FLAG FILE` ends that"
-    assert said in person.notices()
+    message = "because git is told to overlook their changes\n(`git update-index --no-FLAG FILE` ends that"
+    assert message in person.notices()
     assert "\n  gone.txt (skip-worktree)\n  one.txt (assume-unchanged)\n" in person.notices()
     person.says("quit")
     person.ends()

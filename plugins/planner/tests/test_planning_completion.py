@@ -10,11 +10,8 @@ import pytest
 from code_commit.plugin_api import Finish
 from code_commit_testing import Reply
 
-NEW, CURRENT, TODO = (
-    "g3-plan/new_requirements.md",
-    "g3-plan/current_requirements.md",
-    "g3-plan/todo.g3.md",
-)
+NEW = "g3-plan/new_requirements.md"
+CURRENT = "g3-plan/current_requirements.md"
 QUESTION = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
 
 
@@ -71,12 +68,11 @@ def test_the_player_and_the_coach_get_the_requirements_and_the_player_the_feedba
 
 def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, build):
     cast = codebase.cast
-    branch, commit = "git checkout -qb other", "git add two.txt; git commit -qm mine"
-    cast.player[2:] = [
-        reply
-        for command in (branch, commit)
-        for reply in (cast.called("shell", command=command), cast.done())
-    ]
+    branch = "git checkout -qb other"
+    commit = "git add two.txt; git commit -qm mine"
+    del cast.player[2:]
+    for command in (branch, commit):
+        cast.player += [cast.called("shell", command=command), cast.done()]
     cast.coach = [cast.done("Not yet."), *cast.coach]
     person = build("--max-turns=1")
     for before in ("master", "other"):
@@ -98,18 +94,17 @@ def test_open_todos_are_asked_about(codebase, build):
         "no list\n": "There are no todos in",
         "- [x] a\n- [ ] b\n": "1 of 2 todos are not done:\n  - [ ] b",
     }
-    cast.player = [
-        reply for todo in todos for reply in (cast.called("todo_write", content=todo), cast.done())
-    ]
+    cast.player = []
+    for todo in todos:
+        cast.player += [cast.called("todo_write", content=todo), cast.done()]
     person = build()
     for message, answer in zip(todos.values(), ("no", "yes"), strict=True):
-        told = person.notices()
+        notices = person.notices()
         question = person.question()
         assert question.endswith(QUESTION)
         assert question.startswith(message)
-        assert (person.notices().removeprefix(told) + question).count(
-            "approved the implementation"
-        ) == 1
+        shown = person.notices().removeprefix(notices) + question
+        assert shown.count("approved the implementation") == 1
         person.says(answer)
     person.quits()
     assert person.states[-3:-1] == ["stage", "review"]
@@ -130,10 +125,10 @@ def test_the_work_of_the_agents_is_seen(codebase, build):
     person = build("--max-turns=1")
     question = person.question()
     assert "1 of 2 todos are not done:\n  - [ ] three" in question
-    said = [event["data"] for event in person.events if event["kind"] == "toolbox.said"]
-    assert {"agent": "player", "text": "First a list."} in said
+    texts = [event["data"] for event in person.events if event["kind"] == "toolbox.said"]
+    assert {"agent": "player", "text": "First a list."} in texts
     todos = [event["data"] for event in person.events if event["kind"] == "planner.todos"]
-    assert [(each["done"], each["all"]) for each in todos] == [(0, 2), (1, 2)]
+    assert [(todo["done"], todo["all"]) for todo in todos] == [(0, 2), (1, 2)]
     assert "The player stopped after 6 replies: the model repeated itself." in person.notices()
     assert re.search(r"Turn 1 of 1: the coach reviews\. So far: [\d,]+ tokens\.", person.notices())
     assert "Summarizing the requirements" in person.notices()
@@ -143,9 +138,8 @@ def test_the_work_of_the_agents_is_seen(codebase, build):
         r"This session: 1 turn of the player and the coach, 0 commits, [\d,]+ tokens",
         person.notices(),
     )
-    assert [event for event in person.events if event["kind"] == "planner.spent"][-1]["data"][
-        "tokens"
-    ] > 0
+    spent = [event["data"] for event in person.events if event["kind"] == "planner.spent"]
+    assert spent[-1]["tokens"] > 0
 
 
 def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, build):
@@ -208,9 +202,8 @@ def test_no_git_runs_no_git_command(codebase):
     person.answers("", "yes")
     person.quits()
     assert not {"branch check", "stage", "commit"} & set(person.states)
-    assert [
-        line[20:].partition(" (")[0] for line in codebase.history.splitlines() if line[:2] == "20"
-    ] == [
+    entries = [line[20:] for line in codebase.history.splitlines() if line.startswith("20")]
+    assert [entry.partition(" (")[0] for entry in entries] == [
         "- REFINING REQUIREMENTS",
         "- START IMPLEMENTING",
         "- COMPLETED REQUIREMENTS",

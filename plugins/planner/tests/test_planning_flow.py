@@ -11,13 +11,13 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     head = codebase.project.git("rev-parse", "HEAD").strip()
     person = codebase.start()
-    asked = person.answers("yes", "", "yes", "commit")
-    assert asked[0] == "Is this the correct branch to start work on? [yes/no/quit]"
+    questions = person.answers("yes", "", "yes", "commit")
+    assert questions[0] == "Is this the correct branch to start work on? [yes/no/quit]"
     finished = person.quits()
     assert finished["exit_code"] == 0
     assert [
         event["data"]["answer"] for event in person.events if event["kind"] == "question.answered"
-    ] == [*("yes", "", "yes", "commit", "quit")]
+    ] == ["yes", "", "yes", "commit", "quit"]
     for text in (
         "Current git branch: master",
         "code-commit is ready to make a git commit.",
@@ -42,7 +42,7 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
         "prompt for new requirements",
         "quit",
     ]
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"{STAMP} - REFINING REQUIREMENTS \(new_requirements\.md\)\n"
         rf"{STAMP} - GIT HEAD \({head}\)\n"
         rf"{STAMP} - START IMPLEMENTING \(current_requirements\.md\)\n"
@@ -51,16 +51,16 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
         r"\1 - GIT COMMIT \(Add a second file\)\n",
         codebase.history,
     )
-    assert found
-    assert found[1].replace(" ", "_").replace(":", "-") == found[3]
+    assert match
+    assert match[1].replace(" ", "_").replace(":", "-") == match[3]
     assert codebase.project.git("log", "-1", "--format=%B") == (
-        f"Add a second file\n\nAdds two.txt beside one.txt.\n\nRequirements: {found[2]}\nTodo: {found[4]}\n\n"
+        f"Add a second file\n\nAdds two.txt beside one.txt.\n\nRequirements: {match[2]}\nTodo: {match[4]}\n\n"
     )
     assert codebase.status() == []
     assert sorted(codebase.committed()) == sorted(
-        ["two.txt", "g3-plan/planner_history.txt", f"g3-plan/{found[2]}", f"g3-plan/{found[4]}"]
+        ["two.txt", "g3-plan/planner_history.txt", f"g3-plan/{match[2]}", f"g3-plan/{match[4]}"]
     )
     assert (
-        codebase.project.git("show", f"HEAD:g3-plan/{found[2]}")
+        codebase.project.git("show", f"HEAD:g3-plan/{match[2]}")
         == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
     )

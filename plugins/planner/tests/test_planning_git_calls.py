@@ -21,11 +21,9 @@ def code_commit_secrets():
 
 sys.addaudithook(look)
 """
-HEAD, CHECKED, TOOL = (
-    ["rev-parse"],
-    ["check-ignore"],
-    ["check-ignore", "check-ignore"],
-)  # checked, and again when applied
+HEAD = ["rev-parse"]
+CHECKED = ["check-ignore"]
+TOOL = ["check-ignore", "check-ignore"]  # checked, and again when applied
 CHECKPOINT = ["ls-files", "update-index", "write-tree"]
 # A person may have made files before a change. After it, there is a checkpoint.
 CHANGED = ["ls-files", *CHECKPOINT]
@@ -54,11 +52,11 @@ def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     plugins = install_plugin(tmp_path / "plugins", "listener", LISTENER)
     person = codebase.start(environ={"PYTHONPATH": str(plugins), "GIT_CALLS": str(log)})
-    found = {}
+    calls = {}
     for part, answer in zip(CALLS, ["yes", "", "yes", "commit", "quit"], strict=False):
         person.question()
-        found[part] = log.read_text().split()
+        calls[part] = log.read_text().split()
         log.write_text("")
         person.says(answer)
     person.ends()
-    assert found | {"end": log.read_text().split()} == CALLS
+    assert calls | {"end": log.read_text().split()} == CALLS

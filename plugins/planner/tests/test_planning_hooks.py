@@ -122,6 +122,6 @@ def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
 def test_hooks_that_a_model_can_write_are_refused_before_the_work(codebase):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
     codebase.project.git("config", "core.hooksPath", ".husky")
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}")
-    assert (done.exit_code, "where a model can write" in done.stderr) == (3, True)
+    completed = codebase.project.command("--planning", f"--codepath={codebase.project.root}")
+    assert (completed.exit_code, "where a model can write" in completed.stderr) == (3, True)
     assert not codebase.cast.requests

@@ -89,8 +89,8 @@ def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
 
     codebase.cast.rewind()
     person = codebase.start()
-    asked = ["correct branch", "Proceed anyway", *offered, "start a review"]
-    for words in asked:
+    questions = ["correct branch", "Proceed anyway", *offered, "start a review"]
+    for words in questions:
         assert words in person.question()
         person.says(ANSWERS.get(words, "" if codebase.has(NEW) else "quit"))
     assert person.ends()["exit_code"] == 0
@@ -99,8 +99,10 @@ def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
 
 def answer(codebase, question):
     """Return what the person says to go on."""
-    words = next((words for words in ANSWERS if words in question), None)
-    return ANSWERS[words] if words else "" if codebase.has(NEW) else "quit"
+    for words, reply in ANSWERS.items():
+        if words in question:
+            return reply
+    return "" if codebase.has(NEW) else "quit"
 
 
 def killed_at_event(codebase, number):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner.plan_folder import PlanFolder
+from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_workspace import ProjectTree
 
 NEW, CURRENT = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md"

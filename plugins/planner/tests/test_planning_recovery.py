@@ -9,15 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from code_commit_planner.progress import Progress, digest, read_message, read_progress
-from code_commit_planner.running_command import read_running_command
-from code_commit_planner.staged_by_others import Staging, read_staging
+from code_commit_planner.agents.progress import Progress, digest, read_progress
+from code_commit_planner.agents.running_command import read_running_command
+from code_commit_planner.complete.pending import read_message
+from code_commit_planner.git.staging import Staging, read_staging
 
-NEW, CURRENT, TODO = (
-    "g3-plan/new_requirements.md",
-    "g3-plan/current_requirements.md",
-    "g3-plan/todo.g3.md",
-)
+NEW = "g3-plan/new_requirements.md"
+CURRENT = "g3-plan/current_requirements.md"
 HISTORY = "g3-plan/planner_history.txt"
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
@@ -79,14 +77,16 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     person = killed.at_call(part, number=2 if part == "coach" else 1)
     requirements = codebase.read(CURRENT)
     codebase.write(NEW, "the next ones\n")
-    asked = person.answers("yes", "yes", "yes", "commit")
-    assert re.search(rf"\n- current_requirements\.md from {STAMP}\n", asked[2])
-    assert ("- todo.g3.md \n- [x] two" in asked[2]) is (part == "coach")
+    questions = person.answers("yes", "yes", "yes", "commit")
+    assert re.search(rf"\n- current_requirements\.md from {STAMP}\n", questions[2])
+    assert ("- todo.g3.md \n- [x] two" in questions[2]) is (part == "coach")
     assert ("Three is missing." in str(cast.requests["player"][-1].json)) is (part == "coach")
     person.quits()
     assert codebase.read(NEW) == "the next ones\n"  # it was not renamed over the current ones
-    done = next(name for name in codebase.plan_files() if name.startswith("completed_requirements"))
-    assert codebase.read(f"g3-plan/{done}") == requirements
+    completed_name = next(
+        name for name in codebase.plan_files() if name.startswith("completed_requirements")
+    )
+    assert codebase.read(f"g3-plan/{completed_name}") == requirements
     expected = [*WHOLE[:3], "ATTEMPTING RECOVERY", *WHOLE[3:]]
     if part == "summary":  # the start of the implementation was not recorded
         expected = [*WHOLE[:2], "ATTEMPTING RECOVERY", *WHOLE[2:]]
@@ -112,8 +112,8 @@ def test_quitting_the_recovery_changes_nothing_and_skipping_it_counts_as_complet
 
 def test_an_incomplete_skipped_recovery_starts_in_the_history(codebase, killed):
     person = killed.at_call("summary")
-    asked = person.answers("yes", "yes", "no", "no", "commit")
-    assert asked[3].startswith(
+    questions = person.answers("yes", "yes", "no", "no", "commit")
+    assert questions[3].startswith(
         "The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md"
     )
     person.quits()
@@ -173,7 +173,7 @@ def test_killed_in_the_commit(codebase, killed):
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\nkill -9 $(cat '{codebase.project.home}/pid')\nexit 1\n")
     hook.chmod(0o755)
-    person = codebase.start()
+    person = codebase.start(cold=True)  # to be killed at once
     (codebase.project.home / "pid").write_text(str(person.process.pid))
     person.answers("yes", "yes", "", "yes", "commit")
     person.process.wait(60)
@@ -183,8 +183,8 @@ def test_killed_in_the_commit(codebase, killed):
     codebase.write("agent-config/config.toml", config)
     (codebase.project.root / ".git/index.lock").unlink(missing_ok=True)
     person = codebase.start()
-    asked = person.answers("yes", "yes", "yes")
-    assert asked[2] == "Commit now? [yes/no/diff/edit/back/quit]"
+    questions = person.answers("yes", "yes", "yes")
+    assert questions[2] == "Commit now? [yes/no/diff/edit/back/quit]"
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert kinds(codebase) == WHOLE
@@ -213,25 +213,31 @@ def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
 
 @pytest.mark.parametrize(
     "part",
-    ["player", *(pytest.param(each, marks=pytest.mark.slow) for each in ("planner", "message"))],
+    [
+        "player",
+        pytest.param("planner", marks=pytest.mark.slow),
+        pytest.param("message", marks=pytest.mark.slow),
+    ],
 )
 def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
     codebase.cast.before[part] = lambda: person.process.send_signal(signal.SIGINT)
-    person.answers("", *([] if part == "planner" else ["yes"]))
+    person.answers("")
+    if part != "planner":
+        person.answers("yes")
     finished = person.until("run.finished")
     assert finished["outcome"] == "interrupted"
     assert person.process.wait(60) == 130
     codebase.cast.before.clear()
     codebase.cast.rewind()
     person = codebase.start()
-    person.answers(
-        *{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[
-            part
-        ],
-        "commit",
-    )
+    replies = {
+        "planner": ["yes", "yes", "", "yes"],
+        "player": ["yes", "yes", "yes"],
+        "message": ["yes", "yes"],
+    }
+    person.answers(*replies[part], "commit")
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.status() == []
@@ -281,7 +287,7 @@ def test_an_unreadable_file_of_the_state_counts_as_missing(tmp_path, broken):
 
 @pytest.mark.parametrize(
     "broken",
-    [BROKEN[0], *(pytest.param(each, marks=pytest.mark.slow) for each in BROKEN[1:])],
+    [BROKEN[0], *(pytest.param(text, marks=pytest.mark.slow) for text in BROKEN[1:])],
 )
 def test_an_unreadable_state_is_ignored(codebase, broken):
     state = codebase.project.root / "agent-config/.code-commit/state/planner"
@@ -313,7 +319,7 @@ def test_restored_index_entries_do_not_overwrite_newer_ones(codebase):
     }
     state = project.root / "agent-config/.code-commit/state/planner/staging.json"
     state.parent.mkdir(parents=True)
-    kept = {
+    staging = {
         "head": None,
         "ours": [],
         "foreign": [],
@@ -321,7 +327,7 @@ def test_restored_index_entries_do_not_overwrite_newer_ones(codebase):
         "summary": "",
         "description": [],
     }
-    state.write_text(json.dumps(kept))
+    state.write_text(json.dumps(staging))
     codebase.write("one.txt", "committed since\n")
     project.git("commit", "-qam", "since")
     codebase.plan().quits()

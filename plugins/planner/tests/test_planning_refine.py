@@ -6,21 +6,21 @@ import json
 
 from code_commit_testing import Reply
 
-NEW, CURRENT, TODO = (
-    "g3-plan/new_requirements.md",
-    "g3-plan/current_requirements.md",
-    "g3-plan/todo.g3.md",
-)
+NEW = "g3-plan/new_requirements.md"
+CURRENT = "g3-plan/current_requirements.md"
+TODO = "g3-plan/todo.g3.md"
 ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
 
 
 def test_a_missing_file_is_reported_and_not_created(codebase):
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning", f"--codepath={codebase.project.root}", stdin="yes\n\nquit\n"
     )
-    assert done.exit_code == 0
-    assert f"File not found: {codebase.project.root}/g3-plan/new_requirements.md\n" in done.stdout
-    assert done.stdout.count("Hit enter for me to start a review of that file.") == 2
+    assert completed.exit_code == 0
+    assert (
+        f"File not found: {codebase.project.root}/g3-plan/new_requirements.md\n" in completed.stdout
+    )
+    assert completed.stdout.count("Hit enter for me to start a review of that file.") == 2
     assert not codebase.has(NEW)
     assert codebase.history == ""
     assert not codebase.cast.requests
@@ -29,8 +29,8 @@ def test_a_missing_file_is_reported_and_not_created(codebase):
 def test_a_no_or_a_wrong_key_at_the_prompt_starts_no_review(codebase):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
-    asked = person.answers("no", "NO ", "quir", "k", "exti", "quit")
-    assert len(set(asked)) == 1
+    questions = person.answers("no", "NO ", "quir", "k", "exti", "quit")
+    assert len(set(questions)) == 1
     assert not codebase.cast.requests
 
 
@@ -77,7 +77,12 @@ def test_the_planner_gets_the_prompt_the_tools_and_the_tag_of_the_seed(codebase)
     assert "<codepath>" not in str(system) + str(prompt)
     assert "please rewrite it" in str(prompt)
     assert [tool["function"]["name"] for tool in request["tools"]] == [
-        *("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
+        "read_file",
+        "write_file",
+        "shell",
+        "code_search",
+        "str_replace",
+        "final_output",
     ]
     assert seen[0] == f"{ORIGINAL}\n\nold words\n"
     assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"

@@ -7,13 +7,14 @@ import pytest
 from code_commit_testing import install_plugin
 
 HISTORY = "g3-plan/planner_history.txt"
-NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
+NEW = "g3-plan/new_requirements.md"
+TODO = "g3-plan/todo.g3.md"
 
 
 def test_an_unknown_answer_repeats_the_question_and_a_no_ends_the_run(codebase):
     person = codebase.start()
-    asked = person.answers("maybe", "", "no")
-    assert len(set(asked)) == 1
+    questions = person.answers("maybe", "", "no")
+    assert len(set(questions)) == 1
     finished = person.ends()
     assert (finished["exit_code"], finished["summary"]) == (0, "quit at: branch check")
     assert not codebase.has("g3-plan")
@@ -57,11 +58,11 @@ def test_dirty_files_are_shown_to_the_person(codebase):
     codebase.write("ünï code.txt", "x\n")
     codebase.write(NEW, "x\n")
     codebase.project.git("mv", "one.txt", "uno.txt")
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning", f"--codepath={codebase.project.root}", stdin="yes\nquit\n"
     )
-    assert done.exit_code == 0
-    shown = done.stdout.partition("dirty files on master:\n")[2].partition("Proceed")[0]
+    assert completed.exit_code == 0
+    shown = completed.stdout.partition("dirty files on master:\n")[2].partition("Proceed")[0]
     assert shown.split("\n") == ["  D  one.txt", "  A  uno.txt", "  ?? ünï code.txt", ""]
 
 
@@ -69,14 +70,14 @@ def test_a_missing_repository_ends_the_run(tmp_path, codebase):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / ".gitignore").write_text("/agent-config\n")
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning",
         "--model=gpt-5",
         f"--codepath={folder}",
         environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)},
     )
-    assert done.exit_code == 3
-    assert "git init" in done.stderr
+    assert completed.exit_code == 3
+    assert "git init" in completed.stderr
 
 
 def test_no_git_needs_no_repository(tmp_path, codebase):
@@ -109,7 +110,8 @@ def test_no_git_needs_no_repository(tmp_path, codebase):
         event["data"]["error"] for event in person.events if event["kind"] == "toolbox.called"
     ]
     assert [error.partition(":")[0] for error in errors if error] == [
-        *("a.secret cannot be read", "b.secret cannot be written")  # git's rules apply here, too
+        "a.secret cannot be read",
+        "b.secret cannot be written",  # git's rules apply here, too
     ]
     undone = codebase.project.command("undo", cwd=folder, environ=elsewhere)
     assert undone.exit_code == 0
@@ -126,57 +128,57 @@ def test_a_repository_without_a_branch(codebase, state):
     else:
         project.git("checkout", "-q", "--orphan", "fresh")
         shown = "fresh"
-    done = project.command("--planning", f"--codepath={project.root}", stdin="no\n")
-    assert done.exit_code == 0
-    assert f"Current git branch: {shown}\n" in done.stdout
+    completed = project.command("--planning", f"--codepath={project.root}", stdin="no\n")
+    assert completed.exit_code == 0
+    assert f"Current git branch: {shown}\n" in completed.stdout
 
 
 def test_the_codepath_is_printed_and_its_tilde_expands(codebase):
     home = codebase.project.root.parent
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning",
         "--codepath=~/project",
         stdin="no\n",
         cwd=codebase.project.home,
         environ={"HOME": str(home)},
     )
-    assert done.exit_code == 0
-    assert f"Codepath: {codebase.project.root}\n" in done.stdout
+    assert completed.exit_code == 0
+    assert f"Codepath: {codebase.project.root}\n" in completed.stdout
 
 
 def test_the_codepath_is_asked_for(codebase):
     root = codebase.project.root
     typed = f"\nnowhere\n{root}\nno\n"
-    done = codebase.project.command("--planning", stdin=typed, cwd=codebase.project.home)
-    assert done.exit_code == 0
-    assert done.stderr.count("Which codebase do you want to work in?") == 3
-    assert "There is no folder nowhere." in done.stderr
-    assert f"Codepath: {root}\n" in done.stdout
+    completed = codebase.project.command("--planning", stdin=typed, cwd=codebase.project.home)
+    assert completed.exit_code == 0
+    assert completed.stderr.count("Which codebase do you want to work in?") == 3
+    assert "There is no folder nowhere." in completed.stderr
+    assert f"Codepath: {root}\n" in completed.stdout
 
 
 def test_quitting_at_the_codepath_ends_the_run(codebase):
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning", "--json", stdin="quit\n", cwd=codebase.project.home
     )
-    assert done.exit_code == 0
-    assert [event["kind"] for event in done.events] == ["run.finished"]
-    assert done.events[0]["data"]["outcome"] == "reached"
+    assert completed.exit_code == 0
+    assert [event["kind"] for event in completed.events] == ["run.finished"]
+    assert completed.events[0]["data"]["outcome"] == "reached"
     assert not list(codebase.project.home.iterdir())
 
 
 def test_an_invalid_codepath_is_an_error(codebase):
-    for given in ("nowhere", "~nobody-at-all/x", "a.txt", ""):
-        done = codebase.project.command("--planning", f"--codepath={given}")
-        assert done.exit_code == 3
-        assert ("There is no folder" if given else "The codepath is empty.") in done.stderr
+    for codepath in ("nowhere", "~nobody-at-all/x", "a.txt", ""):
+        completed = codebase.project.command("--planning", f"--codepath={codepath}")
+        assert completed.exit_code == 3
+        assert ("There is no folder" if codepath else "The codepath is empty.") in completed.stderr
     assert codebase.project.command("--planning").exit_code == 3  # the input ended
 
 
 @pytest.mark.parametrize("other", ["--autonomous", "--auto", "--chat"])
 def test_planning_rejects_flags_of_other_workflows(codebase, other):
-    done = codebase.project.command("--planning", other)
-    assert done.exit_code == 2
-    assert "cannot be used together" in done.stderr
+    completed = codebase.project.command("--planning", other)
+    assert completed.exit_code == 2
+    assert "cannot be used together" in completed.stderr
 
 
 def test_a_removed_todo_list_is_kept_in_the_run_folder(codebase):
@@ -198,22 +200,22 @@ def test_the_fallback_of_the_planner_is_shown(codebase):
     config = codebase.read("agent-config/config.toml").replace('planner = "openai.planner"\n', "")
     codebase.write("agent-config/config.toml", config)
     environ = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning", f"--codepath={codebase.project.root}", stdin="no\n", environ=environ
     )
     assert (
         "No `planner` is specified in [providers]:\nfalling back to gpt-5, by default_provider"
-        in done.stdout
+        in completed.stdout
     )
 
 
 def test_an_unresolved_default_shows_an_example(codebase):
     codebase.write("agent-config/config.toml", '[providers]\ndefault_provider = "openai.nothing"\n')
-    done = codebase.project.command(
+    completed = codebase.project.command(
         "--planning", f"--codepath={codebase.project.root}", stdin="no\n"
     )
-    assert done.exit_code == 3
-    assert "[providers.anthropic.planner]" in done.stderr
+    assert completed.exit_code == 3
+    assert "[providers.anthropic.planner]" in completed.stderr
 
 
 def test_a_plan_folder_that_git_ignores_is_not_ready(codebase):
@@ -232,7 +234,9 @@ from code_commit.plugin_api import Refusal, hookimpl
 class Rule:
     name = "emptied"
     def judge(self, changes, tree):
-        return [Refusal(each.path, "emptied", "No.") for each in changes if not each.content and tree.read(each.path)]
+        for change in changes:
+            if not change.content and tree.read(change.path):
+                yield Refusal(change.path, "emptied", "No.")
 
 @hookimpl
 def code_commit_path_rules(settings):
@@ -250,8 +254,8 @@ def test_a_rule_against_shrinking_files_does_not_stop_planning(codebase, tmp_pat
     codebase.project.git("add", ".")
     codebase.project.git("commit", "-qm", "a history")
     arguments = ("--planning", f"--codepath={codebase.project.root}")
-    done = codebase.project.command(*arguments, stdin="yes\nquit\n", plugins=[plugins])
-    assert done.exit_code == 0, done.stderr
+    completed = codebase.project.command(*arguments, stdin="yes\nquit\n", plugins=[plugins])
+    assert completed.exit_code == 0, completed.stderr
 
 
 def test_a_plan_folder_that_is_a_link_is_not_ready(codebase, tmp_path):
@@ -276,14 +280,14 @@ def test_an_unknown_author_is_a_warning_at_the_start(codebase):
 def test_a_todo_list_without_requirements_cannot_be_resumed(codebase):
     codebase.write(TODO, "- [ ] éà\n")
     person = codebase.start()
-    asked = person.answers("yes", "yes", "yes", "no")
-    assert asked[2] == (
+    questions = person.answers("yes", "yes", "yes", "no")
+    assert questions[2] == (
         "The last run didn't complete successfully. Found:\n- todo.g3.md \n- [ ] éà\n"
         "Would you like to resume the previous implementation?\n[Y] Yes - Attempt to resume\n"
         "[N] No - Mark as complete and proceed to review new_requirements.md\n"
         "[Q] Quit - Exit and investigate manually"
     )
-    assert asked[3] == asked[2]
+    assert questions[3] == questions[2]
     person.quits()
     assert not codebase.has(TODO)
     assert codebase.history[20:] == "USER SKIPPED RECOVERY\n"

@@ -82,9 +82,10 @@ class Billing:
     def _bill(self, body: Any) -> Bill:
         pieces = list(_pieces(body))
         whole = b"".join(piece for piece, _ in pieces)
-        bill = (
-            self._automatic(whole) if self.step else self._marked(body, pieces, len(whole) // TOKEN)
-        )
+        if self.step:
+            bill = self._automatic(whole)
+        else:
+            bill = self._marked(body, pieces, len(whole) // TOKEN)
         if not self.guaranteed:
             bill = Bill(bill.input)
         self.perfect.append(self._perfect([piece for piece, _ in pieces]))
@@ -107,16 +108,19 @@ class Billing:
 
     def _automatic(self, whole: bytes) -> Bill:
         read = max((common_start(whole, earlier) for earlier in self._seen), default=0) // TOKEN
-        read = read - read % self.step if read >= self.minimum else 0
-        return Bill(len(whole) // TOKEN, read)
+        if read < self.minimum:
+            read = 0
+        return Bill(len(whole) // TOKEN, read - read % self.step)
 
     def _marked(self, body: Any, pieces: list[tuple[bytes, Any]], size: int) -> Bill:
-        prefix, marks, hour = b"", [], False
+        prefix = b""
+        marks = []
+        is_for_an_hour = False
         for piece, mark in pieces:
             prefix += piece
             if mark is not None and len(prefix) // TOKEN >= self.minimum:
                 marks.append(prefix)
-                hour = mark.get("ttl") == "1h"
+                is_for_an_hour = mark.get("ttl") == "1h"
         assert sum(mark is not None for _, mark in pieces) <= MOST_MARKS, "too many marks"
         if (
             "messages" in body
@@ -127,7 +131,7 @@ class Billing:
         read = max((len(mark) // TOKEN for mark in marks if mark in self._entries), default=0)
         written = max((len(mark) // TOKEN - read for mark in marks), default=0)
         self._entries.update(marks)
-        return Bill(size, read, written, written * hour)
+        return Bill(size, read, written, hour=written if is_for_an_hour else 0)
 
 
 def _kept_for_an_hour(reply: Reply, bill: Bill, model: str) -> Reply:
@@ -147,7 +151,10 @@ def common_start(one: bytes, other: bytes) -> int:
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
@@ -158,10 +165,8 @@ def _pieces(body: Any) -> Iterator[tuple[bytes, Any]]:
     system = body.get("system", (body.get("systemInstruction") or {}).get("parts", ""))
     yield from _content(system)
     for message in body.get("messages", body.get("contents", [])):
-        others = {
-            name: value for name, value in message.items() if name not in {"content", "parts"}
-        }
-        yield _canonical(others), None
+        head = {name: message[name] for name in message.keys() - {"content", "parts"}}
+        yield _canonical(head), None
         yield from _content(message.get("content", message.get("parts", "")))
 
 
@@ -174,10 +179,8 @@ def _content(content: Any) -> Iterator[tuple[bytes, Any]]:
         if isinstance(part.get("text"), str):
             yield part["text"].encode(), mark
         else:
-            yield (
-                _canonical({name: value for name, value in part.items() if name != ANTHROPIC_MARK}),
-                mark,
-            )
+            unmarked = {name: value for name, value in part.items() if name != ANTHROPIC_MARK}
+            yield _canonical(unmarked), mark
 
 
 def _canonical(value: Any) -> bytes:

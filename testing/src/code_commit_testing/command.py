@@ -11,9 +11,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
-from code_commit_testing.warm_start import ChildProcess, fastest_start
+from code_commit_testing.warm_start import run_warm, warm_address, warm_command
 from code_commit_workspace import python_command
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
@@ -75,8 +76,8 @@ class Project:
         committed = {".gitignore": gitignore, "build.sh": build, **files}
         project.write(committed)
         project._commit_start(tuple(sorted(committed.items())))
-        given = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
-        project.write({path: text for path, text in given.items() if text is not None})
+        inputs = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
+        project.write({path: text for path, text in inputs.items() if text is not None})
         return project
 
     def _commit_start(self, files: tuple[tuple[str, str], ...]) -> None:
@@ -157,13 +158,13 @@ class Project:
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment without the user's own variables, plus `environ`."""
-        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         home = {
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
             "GIT_CONFIG_NOSYSTEM": "1",
         }
-        return {**kept, **home, **(environ or {})}
+        return {**inherited, **home, **(environ or {})}
 
     def command(
         self,
@@ -180,12 +181,29 @@ class Project:
         `plugins` are folders with one distribution each (see `install_plugin`), `timeout` is in
         seconds. For `cold` see `start`.
         """
-        typed = stdin.encode() if isinstance(stdin, str) else stdin
-        with self.start(
-            *arguments, environ=environ, plugins=plugins, cwd=cwd, cold=cold
-        ) as process:
-            stdout, stderr = process.communicate(typed, timeout)
-        return Finished(process.returncode, stdout.decode(), stderr.decode("utf-8", "replace"))
+        command = python_command("code_commit", *arguments)
+        environ = self._environment_of_start(environ, plugins)
+        address = None if cold else warm_address(environ)
+        with TemporaryFile() as typed, TemporaryFile() as stdout, TemporaryFile() as stderr:
+            typed.write(stdin.encode() if isinstance(stdin, str) else stdin)
+            typed.seek(0)
+            if address:
+                streams = (typed, stdout, stderr)
+                code = run_warm(address, command, cwd or self.root, environ, streams, timeout)
+            else:
+                code = subprocess.run(
+                    command,
+                    cwd=cwd or self.root,
+                    env=environ,
+                    stdin=typed,
+                    stdout=stdout,
+                    stderr=stderr,
+                    timeout=timeout,
+                    check=False,
+                ).returncode
+            stdout.seek(0)
+            stderr.seek(0)
+            return Finished(code, stdout.read().decode(), stderr.read().decode("utf-8", "replace"))
 
     def start(
         self,
@@ -202,24 +220,42 @@ class Project:
         and `stderr`.
 
         For tests that answer or interrupt a workflow; use it in a `with` statement. On Linux the
-        process is a fork of one that has imported the libraries, which is faster. Pass `cold` to
-        start a new interpreter, if the test is about imports, memory or the start itself.
+        command runs in a fork of a process that has imported the libraries, which is faster: this
+        process passes signals on to it, and ends as it ends. Pass `cold` to start a new
+        interpreter, if the test is about imports, memory or the start itself.
         """
-        environ = self.environment(
-            {"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}
-        )
-        # A shell starts background jobs so, and children inherit.
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        start = ChildProcess if cold else fastest_start(environ)
-        return start(
-            python_command("code_commit", *arguments),
+        command = python_command("code_commit", *arguments)
+        environ = self._environment_of_start(environ, plugins)
+        address = None if cold else warm_address(environ)
+        if address:
+            command = warm_command(address, command)
+        return _ChildProcess(
+            command,
             cwd=cwd or self.root,
             env=environ,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
         )
+
+    def _environment_of_start(
+        self, environ: Mapping[str, str] | None, plugins: Sequence[Path]
+    ) -> dict[str, str]:
+        # A shell starts background jobs so, and children inherit.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        folders = os.pathsep.join(map(str, plugins))
+        return self.environment({"PYTHONPATH": folders, **(environ or {})})
+
+
+class _ChildProcess(subprocess.Popen[bytes]):
+    """A process that ends with a test that fails; the `with` statement alone would wait for it."""
+
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:  # noqa: PYI036 - passed on
+        """Kill the process after an exception, and wait for it."""
+        if kind:
+            self.kill()
+        super().__exit__(kind, *error)
 
 
 def install_plugin(

@@ -22,6 +22,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import pkgutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from code_commit.imports import import_object
 from code_commit.plugin_api import (
     Delta,
     Finish,
@@ -129,8 +129,8 @@ class CompleteConformance:
         """Yield the provider, created as the host creates it, with an empty home folder."""
         for name, value in {"HOME": str(tmp_path), **self.environ}.items():
             monkeypatch.setenv(name, value)
-        factory = import_object(self.definition.factory)
-        config = import_object(self.definition.config).model_validate(
+        factory = pkgutil.resolve_name(self.definition.factory)
+        config = pkgutil.resolve_name(self.definition.config).model_validate(
             dict(self.settings_for(service.address))
         )
         root = {"root": tmp_path} if "root" in inspect.signature(factory).parameters else {}
@@ -168,7 +168,9 @@ class CompleteConformance:
     def test_configuration_refuses_unknown_fields(self) -> None:
         settings = self.settings_for("http://127.0.0.1:9")
         with pytest.raises(ValueError, match="no_such_field"):
-            import_object(self.definition.config).model_validate({**settings, "no_such_field": 1})
+            pkgutil.resolve_name(self.definition.config).model_validate(
+                {**settings, "no_such_field": 1}
+            )
 
     # --- replies
 
@@ -195,9 +197,10 @@ class CompleteConformance:
 
     def test_usage_counts_everything(self, provider: Provider, service: ScriptedService) -> None:
         service.script(Reply("hi", usage=Usage(input=100, output=40)), Reply("hi", usage=None))
-        told, untold = (provider.complete(model_call(QUESTION)).usage for _ in range(2))
-        assert (told.input, told.output) == (100, 40)
-        assert (untold.input, untold.output) == (None, None)
+        counted = provider.complete(model_call(QUESTION)).usage
+        uncounted = provider.complete(model_call(QUESTION)).usage
+        assert (counted.input, counted.output) == (100, 40)
+        assert (uncounted.input, uncounted.output) == (None, None)
 
     def test_every_finish_is_recognized(self, provider: Provider, service: ScriptedService) -> None:
         for finish in set(Finish) - {Finish.TOOL_CALLS, Finish.STOPPED_EARLY, *self.unspoken}:
@@ -339,20 +342,22 @@ class CompleteConformance:
             model_call(QUESTION, stream=True, progress=arrived.append)
         )
         assert_same(streamed, whole, self.answer(reply)[2])
-        deltas = [each for each in arrived if isinstance(each, Delta)]
-        assert "".join(delta.text for delta in deltas if delta.kind == "text") == reply.text
-        assert len([delta for delta in deltas if delta.kind == "text"]) > 1 or piece >= len(
-            reply.text
-        )
+        deltas = [event for event in arrived if isinstance(event, Delta)]
+        texts = [delta.text for delta in deltas if delta.kind == "text"]
+        assert "".join(texts) == reply.text
+        assert len(texts) > 1 or piece >= len(reply.text)
 
     def test_a_delta_is_passed_on_as_it_arrives(
         self, streaming_provider: Provider, service: ScriptedService
     ) -> None:
         gate, heard = threading.Semaphore(0), threading.Semaphore(0)
         service.script(replace(_HELLO, stream=Stream(gate=gate)))
-        call = model_call(
-            QUESTION, stream=True, progress=lambda each: heard.release() if _is_text(each) else None
-        )
+
+        def hear(event: StreamEvent | Delta) -> None:
+            if _is_text(event):
+                heard.release()
+
+        call = model_call(QUESTION, stream=True, progress=hear)
         running = RunningCall(streaming_provider, call)
         gate.release(12)  # of more than twenty events
         assert heard.acquire(timeout=AT_ONCE), "no text arrives before the end of the reply"
@@ -440,17 +445,14 @@ class CompleteConformance:
         if importlib.util.find_spec("code_commit_commit") is None:
             pytest.skip("the default workflow is not installed")
         project = Project.create(folder)
-        settings = self.settings_for(service.address).items()
-        lines = [
-            f"[providers.{self.definition.name}.conformance]",
-            *(f"{k} = {json.dumps(v)}" for k, v in settings),
-        ]
-        project.write({"agent-config/config.toml": "\n".join(lines) + "\n"})
         model = f"{self.definition.name}.conformance"
+        config = f"[providers.{model}]\n"
+        for name, value in self.settings_for(service.address).items():
+            config += f"{name} = {json.dumps(value)}\n"
+        project.write({"agent-config/config.toml": config})
         environ = {**self.environ, "CODE_COMMIT_STREAM": stream}
-        return project, project.command(
-            "--model", model, "--json", environ=environ, plugins=plugins
-        )
+        finished = project.command("--model", model, "--json", environ=environ, plugins=plugins)
+        return project, finished
 
 
 def _streaming(

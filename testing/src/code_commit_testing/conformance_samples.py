@@ -47,15 +47,12 @@ def with_each_value_replaced_in(body: bytes) -> Iterator[bytes]:
     """
     lines = body.splitlines() if _json(body) is None else [body]
     for index, line in enumerate(lines):
-        prefix = b"data:" * line.startswith(b"data:")
-        for changed in (
-            _with_each_value_replaced(document)
-            if (document := _json(line.removeprefix(prefix)))
-            else ()
-        ):
-            yield b"\n".join(
-                [*lines[:index], prefix + json.dumps(changed).encode(), *lines[index + 1 :]]
-            )
+        prefix = b"data:" if line.startswith(b"data:") else b""
+        document = _json(line.removeprefix(prefix))
+        if document:
+            for changed in _with_each_value_replaced(document):
+                changed_line = prefix + json.dumps(changed).encode()
+                yield b"\n".join([*lines[:index], changed_line, *lines[index + 1 :]])
 
 
 def _json(text: bytes) -> Any:
@@ -71,11 +68,11 @@ def _with_each_value_replaced(value: Any) -> Iterator[Any]:
     if isinstance(value, int):  # an index, or a number of tokens
         yield from (-1, 10**9)
     if isinstance(value, dict):
-        for name, item in value.items():
-            yield {other: kept for other, kept in value.items() if other != name}
-            for changed in _with_each_value_replaced(item):
+        for name, member in value.items():
+            yield {key: value[key] for key in value if key != name}
+            for changed in _with_each_value_replaced(member):
                 yield {**value, name: changed}
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            for changed in _with_each_value_replaced(item):
+        for index, element in enumerate(value):
+            for changed in _with_each_value_replaced(element):
                 yield [*value[:index], changed, *value[index + 1 :]]

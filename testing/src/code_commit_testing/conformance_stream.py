@@ -274,11 +274,11 @@ class StreamConformance:
     def test_an_event_of_the_wrong_type_does_not_crash(self, streaming_wire: StreamingWire) -> None:
         events = [*self.stream_events(Reply("hi", thinking="hm", tool_calls=TWO_CALLS), 1000)]
         for number, event in enumerate(events):
-            for data in with_each_value_replaced_in(event.data) if event.data[:1] == b"{" else ():
-                _assert_no_crash(
-                    streaming_wire,
-                    [*events[:number], StreamEvent(event.name, data), *events[number + 1 :]],
-                )
+            if event.data[:1] != b"{":
+                continue
+            for data in with_each_value_replaced_in(event.data):
+                changed = StreamEvent(event.name, data)
+                _assert_no_crash(streaming_wire, [*events[:number], changed, *events[number + 1 :]])
 
     def test_events_in_any_order_do_not_crash(self, streaming_wire: StreamingWire) -> None:
         events = [*self.stream_events(Reply("hi", thinking="hm", tool_calls=TWO_CALLS), 1000)]
@@ -324,9 +324,9 @@ def assert_valid(completion: Completion) -> None:
 def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
     """Check that a streamed completion is the same as the whole one, whose body is `body`."""
     assert _comparable(streamed, body) == _comparable(whole, body)
-    assert len({call.id for call in streamed.tool_calls if call.id}) == len(
-        [*filter(_id, whole.tool_calls)]
-    )
+    streamed_ids = {call.id for call in streamed.tool_calls if call.id}
+    whole_ids = [call.id for call in whole.tool_calls if call.id]
+    assert len(streamed_ids) == len(whole_ids)
     assert json.loads(json.dumps(streamed.raw))
 
 
@@ -334,17 +334,11 @@ def _comparable(completion: Completion, body: bytes) -> Completion:
     """Return a completion without its body, and without the ids of calls that the service does not
     send.
     """
-    parts = tuple(
-        replace(part, id="")
-        if isinstance(part, ToolCall) and json.dumps(part.id).encode() not in body
-        else part
-        for part in completion.message.parts
-    )
-    return replace(completion, message=Message(completion.message.role, parts), raw={})
-
-
-def _id(call: ToolCall) -> str:
-    return call.id
+    parts = list(completion.message.parts)
+    for index, part in enumerate(parts):
+        if isinstance(part, ToolCall) and json.dumps(part.id).encode() not in body:
+            parts[index] = replace(part, id="")
+    return replace(completion, message=Message(completion.message.role, tuple(parts)), raw={})
 
 
 def _text_and_calls(completion: Completion) -> tuple[Any, ...]:

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from code_commit.models.http import HttpProvider
-from code_commit.plugin_api import Delta, ProviderError, StreamEvent, StreamingWire
+from code_commit.plugin_api import Delta, Provider, ProviderError, StreamEvent, StreamingWire
 from code_commit_testing.conformance_samples import KEY, QUESTION, TWO_CALLS
 from code_commit_testing.conformance_stream import StreamConformance, assert_same
 from code_commit_testing.scripted_provider import model_call
@@ -40,9 +39,7 @@ class StreamHttpConformance(StreamConformance):
         return Reply(stream=Stream(events=events, lines=self.stream_lines, **how))
 
     @pytest.fixture
-    def streaming_provider(
-        self, streaming_wire: StreamingWire, provider: HttpProvider
-    ) -> HttpProvider:
+    def streaming_provider(self, streaming_wire: StreamingWire, provider: Provider) -> Provider:
         """Return the wire with the host's HTTP, if it streams."""
         assert streaming_wire is not None
         return provider
@@ -52,7 +49,7 @@ class StreamHttpConformance(StreamConformance):
     )
     def test_a_stream_arrives(
         self,
-        streaming_provider: HttpProvider,
+        streaming_provider: Provider,
         streaming_wire: StreamingWire,
         server: ScriptedServer,
         how: Mapping[str, Any],
@@ -65,8 +62,8 @@ class StreamHttpConformance(StreamConformance):
             model_call(QUESTION, stream=True, progress=arrived.append)
         )
         assert_same(completion, streaming_wire.decode(status, headers, body), body)
-        texts = [each.text for each in arrived if isinstance(each, Delta) and each.kind == "text"]
-        assert "".join(texts) == reply.text
+        deltas = [event for event in arrived if isinstance(event, Delta)]
+        assert "".join(delta.text for delta in deltas if delta.kind == "text") == reply.text
         (request,) = server.requests
         name, template = self.definition.key_header
         sent = dict(request.headers)
@@ -76,7 +73,7 @@ class StreamHttpConformance(StreamConformance):
     @pytest.mark.parametrize("then", ["end", "drop", "reset"])
     @pytest.mark.parametrize("after", [0, 1, 4])
     def test_a_stream_that_breaks_off_is_a_network_error(
-        self, streaming_provider: HttpProvider, server: ScriptedServer, after: int, then: str
+        self, streaming_provider: Provider, server: ScriptedServer, after: int, then: str
     ) -> None:
         server.script(self.as_stream(Reply("hello " * 20), after=after, then=then))
         with pytest.raises(ProviderError) as caught:
@@ -84,7 +81,7 @@ class StreamHttpConformance(StreamConformance):
         assert caught.value.kind == "network"
 
     def test_a_service_may_answer_as_a_whole(
-        self, streaming_provider: HttpProvider, server: ScriptedServer
+        self, streaming_provider: Provider, server: ScriptedServer
     ) -> None:
         server.script(*map(self.as_bytes, (Reply("hello"), Reply.error(429, "slow down"))))
         assert streaming_provider.complete(model_call(QUESTION, stream=True)).text == "hello"
@@ -94,30 +91,26 @@ class StreamHttpConformance(StreamConformance):
 
     def test_a_service_that_refuses_to_stream_is_asked_for_the_whole(
         self,
-        streaming_provider: HttpProvider,
+        streaming_provider: Provider,
         streaming_wire: StreamingWire,
         server: ScriptedServer,
     ) -> None:
-        refusals = [Reply.error(400, "unknown: stream")] * (
-            2 if streaming_wire.encode_stream(QUESTION).optional else 1
-        )
+        tries = 2 if streaming_wire.encode_stream(QUESTION).optional else 1
+        refusals = [Reply.error(400, "unknown: stream")] * tries
         server.script(*map(self.as_bytes, [*refusals, Reply("one"), Reply("two")]))
         warned: list[str] = []
         call = model_call(QUESTION, stream=True, warn=warned.append)
         assert [streaming_provider.complete(call).text for _ in range(2)] == ["one", "two"]
         assert len(warned) == 1
-        whole = server.requests[-1]
-        assert json.loads(whole.body) == json.loads(
-            json.dumps(streaming_wire.encode(QUESTION).body)
-        )
+        whole = json.dumps(streaming_wire.encode(QUESTION).body)
+        assert json.loads(server.requests[-1].body) == json.loads(whole)
 
     def test_a_key_in_an_error_in_the_middle_is_removed(
-        self, streaming_provider: HttpProvider, server: ScriptedServer
+        self, streaming_provider: Provider, server: ScriptedServer
     ) -> None:
         events = [*self.stream_events(Reply("hello " * 20), 5)]
-        server.script(
-            self._sent(*events[:4], self.stream_error(Reply.error(500, f"what you sent was {KEY}")))
-        )
+        error = self.stream_error(Reply.error(500, f"what you sent was {KEY}"))
+        server.script(self._sent(*events[:4], error))
         with pytest.raises(ProviderError) as caught:
             streaming_provider.complete(model_call(QUESTION, stream=True))
         assert KEY not in f"{caught.value!r} {caught.value.body}"

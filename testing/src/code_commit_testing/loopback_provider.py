@@ -4,7 +4,8 @@ environment.
 It calls a `ScriptedServer` with OpenAI's protocol, with text only. This module is the plugin; a
 test installs it with:
 
-    install_plugin(folder, "loopback", "from code_commit_testing.loopback_provider import code_commit_providers")
+    code = "from code_commit_testing.loopback_provider import code_commit_providers"
+    install_plugin(folder, "loopback", code)
 
 The model is `loopback-1`; set `LOOPBACK_BASE_URL` to `server.url("openai")`, and `LOOPBACK_API_KEY`
 to a key.

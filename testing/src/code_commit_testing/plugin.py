@@ -10,12 +10,6 @@ def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands."""
     return [
         CommandDefinition(
-            "plugins doctor",
-            "examine every plugin more closely, for its author",
-            "code_commit_testing.doctor:doctor",
-            "code_commit_testing.doctor:add_arguments",
-        ),
-        CommandDefinition(
             "plugins new",
             "create a plugin, with tests that pass",
             "code_commit_testing.scaffold:create",

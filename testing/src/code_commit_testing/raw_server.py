@@ -39,9 +39,9 @@ class RawServer:
     def __exit__(self, *_: object) -> None:
         """Set `closing`, and close all connections."""
         self.closing.set()
-        for held in (self._listener, *self._connections):
+        for opened in (self._listener, *self._connections):
             with suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
+                opened.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _serve(self) -> None:

@@ -11,17 +11,14 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from code_commit import __version__
-from code_commit.cli.arguments import RESERVED
-from code_commit.cli.host import CommandHost
-from code_commit.plugin_api import ExitCode, NotReady, UsageError
-from code_commit.plugins import first_party
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -66,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def create(host: CommandHost, arguments: Namespace) -> int:
+def create(host: Host, arguments: Namespace) -> int:
     """Create the distribution; print its files.
 
     Raises:
@@ -92,31 +89,33 @@ def create(host: CommandHost, arguments: Namespace) -> int:
 def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file."""
     facts = KINDS[kind]
-    settings = f"\n```toml\n[plugins.new-name]\n{facts.setting}\n```\n"
+    settings = ""
+    if facts.setting:
+        table = f"```toml\n[plugins.new-name]\n{facts.setting}\n```"
+        settings = f"\nIts settings are in `agent-config/config.toml`:\n\n{table}\n"
     words = {
         "KIND": facts.words,
         "USAGE": facts.usage,
-        "SETTINGS\n": f"\nIts settings are in `agent-config/config.toml`:\n{settings}"
-        if facts.setting
-        else "",
+        "SETTINGS\n": settings,
         "GROUP": facts.group,
-        "VERSION": ".".join(__version__.split(".")[:2]),
+        "VERSION": ".".join(version("code-commit").split(".")[:2]),
         "new-name": name,
         "new_name": name.replace("-", "_"),
         "NEW_NAME": name.replace("-", "_").upper(),
         "NewName": "".join(part.capitalize() for part in name.split("-")),
     }
     for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
-        for file in sorted(
-            each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"
-        ):
-            path, text = file.relative_to(folder).as_posix(), file.read_text("utf-8")
+        for file in sorted(folder.rglob("*")):
+            if not file.is_file() or file.suffix == ".pyc":
+                continue
+            path = file.relative_to(folder).as_posix()
+            text = file.read_text("utf-8")
             for placeholder, word in words.items():
                 path, text = path.replace(placeholder, word), text.replace(placeholder, word)
             yield ".gitignore" if path == "gitignore" else path, text
 
 
-def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
+def _require_free_name(host: Host, name: str, kind: str) -> None:
     module = name.replace("-", "_")
     if name.startswith("code-commit"):
         raise UsageError(
@@ -126,15 +125,10 @@ def _require_free_name(host: CommandHost, name: str, kind: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or iskeyword(name):
         raise UsageError(
             f"{name!r} cannot be the name of a plugin",
-            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first, and no "
-            "keyword of Python",
+            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, "
+            "a letter first, and no keyword of Python",
         )
-    registry = host.registry
-    flags = (*RESERVED, *(flag for each in registry.workflows for flag in registry.flags_of(each)))
-    taken = {*registry.providers, *registry.models, *registry.workflows, *registry.commands}
-    taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
-    taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
-    if name in taken or find_spec(f"code_commit_{module}"):
+    if name in host.registry.names_in_use() or find_spec(f"code_commit_{module}"):
         raise UsageError(
             f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name"
         )

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import StreamEvent
 from code_commit_testing.scripted_replies import Protocol
 
 Answer = Mapping[str, Any]
@@ -46,24 +46,14 @@ def _event(document: Answer, name: str = "") -> StreamEvent:
 def _openai_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
     head = {name: value for name, value in answer.items() if name not in {"choices", "usage"}}
     head["object"] = "chat.completion.chunk"
-    nothing = {"usage": None} if "usage" in answer else {}
+    no_usage = {"usage": None} if "usage" in answer else {}
     for choice in answer["choices"]:
+        part = {"index": choice["index"], "delta": {}, "logprobs": None, "finish_reason": None}
         for delta in _openai_deltas(choice["message"], piece):
-            part = {
-                "index": choice["index"],
-                "delta": delta,
-                "logprobs": None,
-                "finish_reason": None,
-            }
-            yield _event({**head, "choices": [part], **nothing})
-        if choice.get("finish_reason") is not None:
-            part = {
-                "index": choice["index"],
-                "delta": {},
-                "logprobs": None,
-                "finish_reason": choice["finish_reason"],
-            }
-            yield _event({**head, "choices": [part], **nothing})
+            yield _event({**head, "choices": [{**part, "delta": delta}], **no_usage})
+        reason = choice.get("finish_reason")
+        if reason is not None:
+            yield _event({**head, "choices": [{**part, "finish_reason": reason}], **no_usage})
     if "usage" in answer:
         yield _event({**head, "choices": [], "usage": answer["usage"]})
     yield StreamEvent("", b"[DONE]")
@@ -128,10 +118,13 @@ def _input_deltas(value: Any, piece: int) -> Iterator[dict[str, Any]]:
     A text is what the model wrote instead of an object; an empty object is never written.
     """
     yield {"type": "input_json_delta", "partial_json": ""}
-    written = (
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
-    )
-    for text in _pieces(written, piece):
+    if isinstance(value, str):
+        document = value
+    elif value:
+        document = json.dumps(value, ensure_ascii=False)
+    else:
+        document = ""
+    for text in _pieces(document, piece):
         yield {"type": "input_json_delta", "partial_json": text}
 
 
@@ -140,12 +133,12 @@ def _gemini_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
     head = {
         name: value for name, value in answer.items() if name not in {"candidates", "usageMetadata"}
     }
-    so_far = (
-        {}
-        if usage is None
-        else {"usageMetadata": {"promptTokenCount": usage.get("promptTokenCount")}}
-    )
-    at_the_end = {} if usage is None else {"usageMetadata": usage}
+    usage_so_far: Answer = {}
+    usage_at_the_end: Answer = {}
+    if usage is not None:
+        prompt_tokens = {"promptTokenCount": usage.get("promptTokenCount")}
+        usage_so_far = {"usageMetadata": prompt_tokens}
+        usage_at_the_end = {"usageMetadata": usage}
     if not answer.get("candidates"):
         yield _event(answer)
     for candidate in answer.get("candidates", ()):
@@ -153,9 +146,9 @@ def _gemini_events(answer: Answer, piece: int) -> Iterator[StreamEvent]:
         for part in candidate.get("content", {}).get("parts", ()):
             for split in _gemini_parts(part, piece):
                 content = {"parts": [split], "role": "model"}
-                yield _event({"candidates": [{"content": content} | index], **so_far, **head})
+                yield _event({"candidates": [{"content": content} | index], **usage_so_far, **head})
         ending = {**candidate, "content": {"parts": [{"text": ""}], "role": "model"}}
-        yield _event({"candidates": [ending], **at_the_end, **head})
+        yield _event({"candidates": [ending], **usage_at_the_end, **head})
 
 
 def _gemini_parts(part: Answer, piece: int) -> Iterator[Answer]:

@@ -100,19 +100,17 @@ class ScriptedProvider:
         if call.stream and isinstance(part, Text):
             for word in re.findall(r"\s*\S+\s*", part.text):
                 call.progress(Delta("text", word))
+        if isinstance(part, ToolCall):
+            finish, scripted = Finish.TOOL_CALLS, part.name
+        else:
+            finish, scripted = Finish.STOP, part.text
         return Completion(
             message=Message("assistant", (part,)),
-            finish=Finish.TOOL_CALLS if isinstance(part, ToolCall) else Finish.STOP,
+            finish=finish,
             finish_detail="scripted",
             usage=Usage(input=10, output=5),
             model=self._model,
-            raw={
-                "scripted": answer
-                if isinstance(answer, str)
-                else part.name
-                if isinstance(part, ToolCall)
-                else ""
-            },
+            raw={"scripted": scripted},
         )
 
     def close(self) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from code_commit.plugin_api.conversation import Finish, ToolCall, Usage
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import Finish, StreamEvent, ToolCall, Usage
 
 Protocol = Literal["gemini", "openai", "anthropic"]
 Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]
@@ -87,7 +86,10 @@ class Reply:
     def error(
         cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str
     ) -> Reply:
-        """Return a failure; write `headers` with underscores: `Reply.error(429, retry_after="1")`."""
+        """Return a failure.
+
+        Write `headers` with underscores: `Reply.error(429, retry_after="1")`.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls(text=message, status=status, code=code, headers=named)
 
@@ -225,11 +227,8 @@ def _anthropic_answer(reply: Reply, model: str) -> dict[str, Any]:
         "stop_sequence": None,
     }
     if reply.usage is not None:
-        fresh = (
-            (reply.usage.input or 0)
-            - (reply.usage.cache_read or 0)
-            - (reply.usage.cache_write or 0)
-        )
+        cached = (reply.usage.cache_read or 0) + (reply.usage.cache_write or 0)
+        fresh = (reply.usage.input or 0) - cached
         answer["usage"] = {
             "input_tokens": fresh,
             "output_tokens": reply.usage.output,

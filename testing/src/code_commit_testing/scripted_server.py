@@ -55,8 +55,8 @@ class RecordedRequest:
     def model(self) -> str:
         """Return the requested model."""
         if self.protocol == "gemini":
-            found = _GEMINI_PATH.search(self.path)
-            return found[1] if found else ""
+            match = _GEMINI_PATH.search(self.path)
+            return match[1] if match else ""
         return str(self.json.get("model", ""))
 
     @property
@@ -65,7 +65,7 @@ class RecordedRequest:
         return ":streamGenerateContent" in self.path or self._member("stream") is True
 
     def names(self, words: Iterable[str]) -> str | None:
-        """Return the first of `words` that is a true member of the body, or the method in the path."""
+        """Return the first of `words` that is a true member of the body or the path's method."""
         return next((word for word in words if self._member(word) or f":{word}" in self.path), None)
 
     def _member(self, name: str) -> Any:
@@ -81,11 +81,9 @@ class RecordedRequest:
         if self.protocol == "gemini":
             return "".join(part.get("text", "") for part in self.json["contents"][-1]["parts"])
         content = self.json["messages"][-1]["content"]
-        return (
-            content
-            if isinstance(content, str)
-            else "".join(part.get("text", "") for part in content)
-        )
+        if isinstance(content, str):
+            return content
+        return "".join(part.get("text", "") for part in content)
 
 
 Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
@@ -178,14 +176,12 @@ class ScriptedServer:
             if unknown := request.names(self.refuses):
                 status = 404 if f":{unknown}" in request.path else 400
                 return Reply.error(status, f"Unknown parameter: '{unknown}'.")
-            item: Scripted = (
-                self._script.popleft()
-                if self._script
-                else Reply.error(400, "the script is used up")
-            )
-        if callable(item):
-            item = item(request)
-        return Reply(text=item) if isinstance(item, str) else item
+            if not self._script:
+                return Reply.error(400, "the script is used up")
+            answer = self._script.popleft()
+        if callable(answer):
+            answer = answer(request)
+        return Reply(text=answer) if isinstance(answer, str) else answer
 
 
 class _Server(ThreadingHTTPServer):
@@ -220,8 +216,8 @@ class _Server(ThreadingHTTPServer):
     def end_connections(self) -> None:
         """Wake all threads that wait for a client."""
         with self._guard:
-            held = tuple(self._open)
-        for connection in held:
+            connections = tuple(self._open)
+        for connection in connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from code_commit.plugin_api.provider import StreamEvent
+from code_commit.plugin_api import StreamEvent
 from code_commit_testing.scripted_events import error_event, event_bytes, events_of
 from code_commit_testing.scripted_replies import Break, Protocol, Reply, Stream, answer_of
 
@@ -54,19 +54,16 @@ def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> Stre
         pieces = _cut(pieces, stream.after_bytes)
     if reply.fault in {"half", "stall"}:
         whole = b"".join(piece for piece, _ in pieces)
-        pieces, then = (
-            iter([(whole[: len(whole) // 2], False)]),
-            "drop" if reply.fault == "half" else "stall",
-        )
+        pieces = iter([(whole[: len(whole) // 2], False)])
+        then = "drop" if reply.fault == "half" else "stall"
     elif reply.fault == "trickle":
         pieces = ((bytes([byte]), False) for piece, _ in pieces for byte in piece)
-    kind = (
-        "application/json"
-        if not sse
-        else "application/x-ndjson"
-        if stream.lines
-        else "text/event-stream"
-    )
+    if not sse:
+        kind = "application/json"
+    elif stream.lines:
+        kind = "application/x-ndjson"
+    else:
+        kind = "text/event-stream"
     return StreamedReply(stream, pieces, kind, then)
 
 
@@ -118,11 +115,10 @@ def _with_keep_alives(
             yield keep_alive, False
         if isinstance(event, bytes):
             yield event, True
+        elif stream.lines:
+            yield event.data + newline.encode(), True
         else:
-            yield (
-                (event.data + newline.encode() if stream.lines else event_bytes(event, newline)),
-                True,
-            )
+            yield event_bytes(event, newline), True
 
 
 def _listed(events: Iterator[StreamEvent | bytes]) -> Pieces:

@@ -9,24 +9,22 @@ with its own pid, signals and exit code.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import select
+import shlex
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
 
-from code_commit_workspace import python_command
+from code_commit_testing import warm_client
+from code_commit_workspace import isolated_python, python_command
 
 # What the interpreter reads at its start, and only then.
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")
-# Libraries that few tests need, and what those tests import: pages that are mapped make each fork
-# slower.
+# Libraries that few tests need, and what those tests import: more pages make each fork slower.
 _LARGE = {
     "dask": "code_commit_fleet",
     "distributed": "code_commit_fleet",
@@ -34,20 +32,12 @@ _LARGE = {
     "mcp_types": "mcp",
 }
 _lock = threading.Lock()
-_started: list[WarmServer] = []
+_servers: list[tuple[dict[str, str], str]] = []  # what it read at its start, and its address
 
 
-def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
-    """Return the fastest constructor of a `Popen` whose process acts like a new interpreter with
-    `environ`.
-    """
-    server = shared_server(environ)
-    return partial(_WarmProcess, server) if server else ChildProcess
-
-
-def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
-    """Return the server of this test process, if its forks can act like a new interpreter with
-    `environ`.
+def warm_address(environ: Mapping[str, str]) -> str | None:
+    """Return the address of this process's server, or None if its forks cannot act like a new
+    interpreter with `environ`.
     """
     at_start = {
         name: text
@@ -57,118 +47,86 @@ def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
     if not hasattr(os, "pidfd_open") or any(name.startswith("COVERAGE_") for name in at_start):
         return None
     with _lock:
-        if not _started:
-            _started.append(WarmServer(at_start))
-    return _started[0] if _started[0].environ == at_start else None
+        if not _servers:
+            _servers.append((at_start, start_server(at_start, sys.executable)))
+    server_environ, address = _servers[0]
+    return address if server_environ == at_start else None
 
 
-class WarmServer:
-    """A server that forks. A script, which gets its `descriptor`, asks it with `warm_client.py`."""
+def start_server(environ: Mapping[str, str], python: str) -> str:
+    """Start a server with `python`, which sees `environ` alone; return its address.
 
-    def __init__(self, environ: Mapping[str, str], python: str = "") -> None:
-        """Start the server with `python`, by default this one.
-
-        Its interpreter sees `environ` alone.
-        """
-        self.environ = environ
-        left_out = [library for library, user in _LARGE.items() if user not in sys.modules]
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            words = (str(theirs.fileno()), *left_out)
-            this_python, *command = python_command("code_commit_testing.warm_server", *words)
-            self._server = subprocess.Popen(
-                [python or this_python, *command],
-                cwd="/",
-                env=environ,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
-        atexit.register(self._close)
-
-    @property
-    def descriptor(self) -> int:
-        """Return the descriptor of the socket that takes requests."""
-        return self._control.fileno()
-
-    def _close(self) -> None:
-        self._control.close()  # which the server sees as well when this process is killed
-        self._server.wait()
-
-    def fork(self, request: Mapping[str, Any], streams: Sequence[int]) -> tuple[int, int]:
-        """Return the pid of a new process, and a descriptor that has its wait status when it has
-        ended.
-        """
-        message = os.memfd_create("request")
-        status, theirs = os.pipe()
-        try:
-            os.write(message, json.dumps(request).encode())
-            socket.send_fds(self._control, [b"fork"], [message, theirs, *streams])
-        finally:
-            os.close(message)
-            os.close(theirs)
-        return int.from_bytes(os.read(status, 4), "little"), status
-
-
-class ChildProcess(subprocess.Popen[bytes]):
-    """A process that ends with the test that fails: the `with` statement alone would wait for it."""
-
-    def __exit__(self, failed: type[BaseException] | None, *given: Any) -> None:  # noqa: PYI036 - passed on
-        """Kill the process after an exception, and wait for it."""
-        if failed:
-            self.kill()
-        super().__exit__(failed, *given)
-
-
-class _WarmProcess(ChildProcess):
-    """A process of `python -P -m MODULE ...`.
-
-    Choose `cwd`, `env` and the standard streams, nothing else.
+    It ends with this process.
     """
+    left_out = [library for library, user in _LARGE.items() if user not in sys.modules]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("")  # Linux chooses an abstract address
+        listener.listen()
+        words = (str(listener.fileno()), *left_out)
+        _, *command = python_command("code_commit_testing.warm_server", *words)
+        server = subprocess.Popen(
+            [python, *command],
+            cwd="/",
+            env=environ,
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        atexit.register(server.communicate)  # closes its stdin, which ends it
+        address: str = listener.getsockname()[1:].decode()
+        return address
 
-    def __init__(self, starts: WarmServer, command: Sequence[str], **options: Any) -> None:
-        self._starts = starts
-        super().__init__(command, **options)
 
-    def _execute_child(self, *given: Any) -> None:
-        command, cwd, env, pipes = given[0], given[5], given[6], given[10:16]
-        streams = [
-            end if end != -1 else number
-            for number, end in enumerate((pipes[0], pipes[3], pipes[5]))
-        ]
-        request = {
-            "command": [*map(os.fspath, command)],
-            "folder": os.fspath(cwd),
-            "environ": dict(env),
-        }
+def warm_command(address: str, command: Sequence[str]) -> list[str]:
+    """Return the command of a program that runs `command` in a fork of the server.
+
+    It passes signals on, and ends as the fork ends.
+    """
+    return isolated_python("-S", warm_client.__file__, address, *command)
+
+
+def run_warm(
+    address: str,
+    command: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    streams: Sequence[IO[bytes]],
+    timeout: float,
+) -> int:
+    """Run `command` in a fork of the server; return its exit code.
+
+    Raises:
+        TimeoutExpired: it took longer than `timeout` seconds, and was killed.
+    """
+    descriptors = (stream.fileno() for stream in streams)
+    connection, _pid = warm_client.ask(address, command, str(folder), environ, *descriptors)
+    with connection:
+        connection.settimeout(timeout)
         try:
-            self.pid, self._status = self._starts.fork(request, streams)
-            self._child_created = True
-        finally:
-            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # Popen's own
+            return warm_client.exit_code_from(connection)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(command, timeout) from None
 
-    def _wait(self, timeout: float | None) -> int:
-        with self._waitpid_lock:  # type: ignore[attr-defined] # Popen's own
-            if self.returncode is not None:
-                return self.returncode
-            # A thread that waits, too, may close ours, and its number be used again.
-            status = os.dup(self._status)
-        ended = select.poll()
-        ended.register(status)
-        try:
-            ended.poll(None if timeout is None else max(0, timeout * 1000))
-            with self._waitpid_lock:  # type: ignore[attr-defined]
-                if self.returncode is None:
-                    if not ended.poll(0):
-                        raise subprocess.TimeoutExpired(self.args, timeout or 0)
-                    number = os.read(self._status, 4)
-                    os.close(self._status)
-                    self.returncode = os.waitstatus_to_exitcode(int.from_bytes(number, "little"))
-        finally:
-            os.close(status)
-        return self.returncode
 
-    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
-        with suppress(subprocess.TimeoutExpired):
-            self._wait(0)
-        return self.returncode
+def warm_python(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the path of a new `python` in `folder`, for programs that start the command.
+
+    It starts the command in a fork of the server, and everything else as Python does. `environ` is
+    the environment of the command.
+    """
+    address = warm_address(environ)
+    if address is None:
+        return sys.executable
+    path = folder / "python"
+    warm = shlex.join(warm_command(address, ()))
+    python = shlex.quote(sys.executable)
+    script = f"""\
+#!/bin/sh
+case "$1 $2 $3" in
+"-P -m code_commit") exec {warm} "$0" "$@" ;;
+*) exec {python} "$@" ;;
+esac
+"""
+    path.write_text(script, "utf-8")
+    path.chmod(0o755)
+    return str(path)

@@ -24,18 +24,18 @@ def code_commit_commands() -> list[CommandDefinition]:
         ("undo", "undo", "restore the files that a run changed"),
         ("undo", "redo", "bring back what was put back last"),
         ("commands", "plugins", "list the installed plugins, and what failed"),
+        ("plugins_doctor", "plugins doctor", "examine every plugin more closely, for its author"),
         ("commands", "models", "list the models of the installed providers"),
         ("commands", "config", "print every setting and where it comes from"),
         ("doctor", "doctor", "check everything that a run needs"),
         ("completion", "completion", "print a completion script for your shell"),
     ]
     here = "code_commit.cli"
-    return [
-        CommandDefinition(
-            name, text, f"{here}.{module}:{name}", f"{here}.{module}:{name}_arguments"
-        )
-        for module, name, text in commands
-    ]
+    definitions = []
+    for module, name, text in commands:
+        function = f"{here}.{module}:{name.replace(' ', '_')}"
+        definitions.append(CommandDefinition(name, text, function, f"{function}_arguments"))
+    return definitions
 
 
 @hookimpl

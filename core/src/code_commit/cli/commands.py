@@ -37,7 +37,8 @@ def plugins_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `plugins`."""
     parser.description = (
         "List the installed plugins: what is loaded, and what failed and why. For plugin authors, "
-        "code-commit-testing adds `code-commit plugins doctor` and `code-commit plugins new`."
+        "there is `code-commit plugins doctor`, and code-commit-testing adds "
+        "`code-commit plugins new`."
     )
     add_json(parser)
 

@@ -78,6 +78,7 @@ from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
+from .provider import http_provider as http_provider
 from .reply import error_details as error_details
 from .reply import event_object as event_object
 from .reply import finish_of as finish_of

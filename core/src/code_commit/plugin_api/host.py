@@ -12,7 +12,7 @@ from code_commit.terminal.streams import write_stdout as write_stdout
 from code_commit_workspace import NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from code_commit.plugin_api.definitions import (
@@ -71,6 +71,12 @@ class Registry(Protocol):
     providers: Mapping[str, tuple[Plugin, ProviderDefinition]]
     workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]]
     commands: Mapping[str, tuple[Plugin, CommandDefinition]]
+
+    def names_in_use(self) -> Collection[str]:
+        """Return the names of plugins and of what they offer; those of flags without hyphens.
+
+        The host's own count, and those of first-party plugins that are not installed.
+        """
 
 
 class Output(Protocol):

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from code_commit.imports import import_object
+
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Json, Request, Usage
+    from code_commit.plugin_api.definitions import ProviderDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +250,19 @@ class Provider(Protocol):
 
     def close(self) -> None:
         """Release resources. The host may call it from another thread to abort a call."""
+
+
+def http_provider(
+    definition: ProviderDefinition, wire: Wire, address: str, *, key: str | None = None
+) -> Provider:
+    """Return the `Provider` that the host makes of `wire`: one try is one POST to `address`.
+
+    For tests of a wire on a real connection.
+
+    Raises:
+        NotReady: the address is not a URL.
+    """
+    # By name, like the code of definitions: every start imports this module, and few need HTTP.
+    http = import_object("code_commit.models.http")
+    provider: Provider = http.HttpProvider(definition, http.Endpoint(address, key=key), wire)
+    return provider

@@ -50,7 +50,8 @@ class Registry:
             lambda each: [name for kind, name in _names(each) if kind == "model"],
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
-        self._drop_flag_clashes(frozenset(reserved_flags))
+        self._reserved_flags = frozenset(reserved_flags)
+        self._drop_flag_clashes()
         self.commands: Mapping[str, tuple[Plugin, CommandDefinition]] = self._collect("command")
 
     def workflow(self, name: str) -> tuple[Plugin, WorkflowDefinition]:
@@ -88,6 +89,23 @@ class Registry:
     def flags_of(self, name: str) -> tuple[str, ...]:
         """Return the names of all flags of the workflow `name`."""
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
+
+    def names_in_use(self) -> frozenset[str]:
+        """Return the names of plugins and of what they offer; those of flags without hyphens.
+
+        The host's own count, and those of first-party plugins that are not installed.
+        """
+        flags = self._reserved_flags.union(*map(self.flags_of, self.workflows))
+        plugins = (plugin.name for plugin in self.plugin_host.plugins)
+        kinds = ("plugin", "provider", "model", "workflow", "command")
+        return frozenset(flag.lstrip("-") for flag in flags).union(
+            plugins,
+            self.providers,
+            self.models,
+            self.workflows,
+            self.commands,
+            *map(first_party.names, kinds),
+        )
 
     def secret_variables(self) -> frozenset[str]:
         """Return the environment variables that hold secrets: keys of providers, installed or not,
@@ -163,7 +181,7 @@ class Registry:
                     self._leave_out(kind, offer, f"the {kind} name {name!r}", names, claimants)
         return assigned
 
-    def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:
+    def _drop_flag_clashes(self) -> None:
         """Leave out workflows with a flag of the host or of another distribution."""
         owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
         for name, offer in self.workflows.items():
@@ -172,7 +190,7 @@ class Registry:
         kept = {}
         for name, offer in self.workflows.items():
             flags, names = self.flags_of(name), _names(offer[1])
-            taken = [flag for flag in flags if flag in reserved]
+            taken = [flag for flag in flags if flag in self._reserved_flags]
             shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
             if taken:
                 self._leave_out(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from code_commit.plugin_api import Run
-from code_commit_planner.coach_and_player import LoopResult
-from code_commit_planner.commit_message import CommitMessage
-from code_commit_planner.history import Completed
-from code_commit_planner.messages import DETACHED
-from code_commit_planner.notices import show
-from code_commit_planner.plan_folder import PlanFolder
-from code_commit_planner.prompts import filled
-from code_commit_planner.repository import Repository
-from code_commit_planner.wrapping import legible
+from code_commit_planner.agents.coach_and_player import LoopResult
+from code_commit_planner.dialog.messages import DETACHED
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill, legible
+from code_commit_planner.git.commit_message import CommitMessage
+from code_commit_planner.git.repository import Repository
+from code_commit_planner.plan_folder.folder import PlanFolder
+from code_commit_planner.plan_folder.history import Completed
 from code_commit_toolbox.toolbox import Toolbox
 
 
@@ -21,12 +20,11 @@ from code_commit_toolbox.toolbox import Toolbox
 class Plan:
     """A planning run.
 
-    `repository` is None with `--no-git`; steps pass the other fields to later steps.
-
-    `typed` is text that the person typed for the planner. `unchanged` is whether the planner left
-    the requirements as they were, `recovering` whether the run resumes current requirements. `loop`
-    is the latest result of coach and player, `turns` counts all their turns, `commits` are lines
-    about the commits.
+    `repository` is None with `--no-git`. Steps pass the other fields to later steps:
+    `typed` is what the person typed for the planner, `unchanged` is whether the planner left the
+    requirements as they were, and `recovering` whether the run resumes current requirements.
+    `loop` is the latest result of coach and player, `turns` is the number of all their turns, and
+    `commits` has a line for each commit.
     """
 
     run: Run
@@ -48,7 +46,7 @@ class Plan:
 
     def fill(self, template: str, **values: str) -> str:
         """Return `template` with all placeholders filled in."""
-        return filled(template, codepath=legible(str(self.run.root)), **values)
+        return fill(template, codepath=legible(str(self.run.root)), **values)
 
     def branch(self) -> str:
         """Return the name of git's branch for people."""

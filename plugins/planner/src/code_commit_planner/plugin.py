@@ -21,7 +21,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="planning",
-            help="refine requirements with a model, let a coach and a player implement them, commit",
+            help=(
+                "refine requirements with a model, let a coach and a player implement them, commit"
+            ),
             flags=(
                 Flag(("--planning",), "plan with you, in the folder g3-plan", selects=True),
                 Flag(
@@ -33,10 +35,10 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 Flag(("--no-git",), "do not use git: no checks, no staging, no commit"),
                 _MAX_TURNS,
             ),
-            run="code_commit_planner.planning:plan",
+            run="code_commit_planner.session.planning:run_plan",
             roles=("planner", "coach", "player"),
             options="code_commit_planner.settings:PlanningOptions",
-            root="code_commit_planner.codepath:choose_codepath",
+            root="code_commit_planner.start.codepath:choose_codepath",
             ignores=("--task", "--task-file"),
             no_repository=("no_git",),
             interactive=True,
@@ -53,7 +55,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 ),
                 _MAX_TURNS,
             ),
-            run="code_commit_planner.autonomous:build_alone",
+            run="code_commit_planner.session.autonomous:build_alone",
             roles=("coach", "player"),
             options="code_commit_planner.settings:AutonomousOptions",
             reports_progress=True,
@@ -62,7 +64,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="chat",
             help="work with a player; you are the coach",
             flags=(Flag(("--chat",), "describe the work, review the results", selects=True),),
-            run="code_commit_planner.chat:chat",
+            run="code_commit_planner.session.chat:chat",
             roles=("player",),
             interactive=True,
             reports_progress=True,

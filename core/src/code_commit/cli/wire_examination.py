@@ -1,0 +1,80 @@
+"""Examine what the factory of a provider returns, as `plugins doctor` does: a `Wire` or a
+`Provider`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from code_commit.plugin_api import HttpCall, Message, ProviderError, Request, Text
+from code_commit.plugins.code import fault_of_code
+from code_commit_workspace import describe
+
+GENERATOR = "contains `yield`, so a call of it does nothing"
+_WIRE = {"encode": 1, "decode": 3}
+# A wire has both functions of a pair, or none.
+_PAIRS = (
+    {"encode_stream": 1, "stream": 0},
+    {"encode_count": 1, "decode_count": 3},
+    {"encode_models": 1, "decode_models": 3},
+)
+_DECODER = {"feed": 1, "finish": 0, "partial": 0}
+_PROVIDER = {"complete": 1, "close": 0}
+_REQUEST = Request((Message("user", (Text("a question"),)),), system="Be brief.")
+
+
+def faults_of_provider(provider: Any) -> Iterator[str]:
+    """Find functions that the host cannot call, and pure ones whose result it cannot use.
+
+    `provider` is a `Wire` or a `Provider`, or a class of them.
+    """
+    if not callable(getattr(provider, "encode", None)):
+        yield from _faults_of_methods(provider, _PROVIDER)
+        return
+    methods = dict(_WIRE)
+    for pair in _PAIRS:
+        if any(hasattr(provider, method) for method in pair):
+            methods |= pair
+    faults = list(_faults_of_methods(provider, methods))
+    yield from faults
+    if faults or inspect.isclass(provider):
+        return
+    for method in methods:
+        if method.startswith("encode"):
+            yield from _faults_of_encoding(provider, method)
+    if "stream" in methods:
+        decoder = provider.stream()
+        if not hasattr(decoder, "feed"):
+            function = f"{type(provider).__name__}.stream"
+            returned = type(decoder).__name__
+            yield f"{function} must return a StreamDecoder, but it returned {returned}"
+            return
+        yield from _faults_of_methods(decoder, _DECODER)
+
+
+def _faults_of_methods(owner: Any, methods: Mapping[str, int]) -> Iterator[str]:
+    name = owner.__name__ if inspect.isclass(owner) else type(owner).__name__
+    for method, count in methods.items():
+        code = getattr(owner, method, None)
+        bound = count + inspect.isclass(owner)  # a function of the class takes `self` as well
+        if fault := fault_of_code(code, bound):
+            yield f"{name}.{method} {fault}"
+        elif inspect.isgeneratorfunction(code) and method != "feed":  # which may yield deltas
+            yield f"{name}.{method} {GENERATOR}"
+
+
+def _faults_of_encoding(wire: Any, method: str) -> Iterator[str]:
+    name = f"{type(wire).__name__}.{method}"
+    try:
+        call = getattr(wire, method)(b"" if method == "encode_models" else _REQUEST)
+    except ProviderError:  # the service cannot answer this request
+        return
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        yield f"{name} failed for a short question: {describe(error)}"
+        return
+    if not isinstance(call, HttpCall):
+        yield f"{name} must return an HttpCall, but it returned {type(call).__name__}"
+    elif not call.path.startswith("/"):
+        yield f"{name} must return a path that begins with a slash, not {call.path!r}"

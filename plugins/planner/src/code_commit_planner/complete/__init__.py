@@ -1,0 +1,1 @@
+"""The steps from completed requirements to the commit."""

@@ -1,0 +1,107 @@
+"""Interpret a person's answers. The end of input always means quit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from code_commit.plugin_api import Run
+from code_commit_planner.dialog.messages import NOT_UNDERSTOOD
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.machine import Event
+
+_WORDS = {
+    "y": Event.YES,
+    "yes": Event.YES,
+    "n": Event.NO,
+    "no": Event.NO,
+    "c": Event.GO,
+    "continue": Event.GO,
+    "q": Event.QUIT,
+    "quit": Event.QUIT,
+    "exit": Event.QUIT,
+}
+_NAMES = {
+    Event.YES: "yes",
+    Event.NO: "no",
+    Event.GO: "continue",
+    Event.QUIT: "quit",
+}
+
+_SHORTEST_WORD = 3  # letters; a shorter answer is a wrong key
+
+YES_OR_NO = (Event.YES, Event.NO, Event.QUIT)
+
+
+def meaning(answer: str | None) -> Event | None:
+    """Return the event of a common answer; None for any other text."""
+    if answer is None:
+        return Event.INPUT_ENDED
+    return _WORDS.get(answer.strip().strip(".![]'\"").casefold())
+
+
+def is_words(answer: str) -> bool:
+    """Return whether an unknown answer is text for a model: no mistyped command, no wrong key."""
+    from difflib import get_close_matches
+
+    words = answer.split()
+    if len(words) != 1:
+        return bool(words)
+    if len(words[0]) < _SHORTEST_WORD:
+        return False
+    return not get_close_matches(words[0].casefold(), _WORDS)
+
+
+def ask_for_words(
+    run: Run,
+    question: str,
+    names: Sequence[str],
+    choices: Mapping[Event, Event],
+    *,
+    empty: Event | None = None,
+) -> Event | str:
+    """Ask until the person gives one of `choices`, or text of their own.
+
+    `names` are the choices for people.
+    """
+    while True:
+        answer = run.ask(question, choices=names, draft="")
+        event = understood(answer, choices, empty=empty)
+        if event is not None:
+            return event
+        if answer is not None and meaning(answer) is None and is_words(answer):
+            return answer.strip()
+        show(run, NOT_UNDERSTOOD, choices=f"{join_choices(names)}, or in words of your own")
+
+
+def understood(
+    answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None
+) -> Event | None:
+    """Return which of `choices` an answer means; `empty` is the meaning of a bare Enter."""
+    if answer is not None and not answer.strip():
+        return empty
+    event = meaning(answer)
+    if event is None or event is Event.INPUT_ENDED:
+        return event
+    return choices.get(event)
+
+
+def ask(
+    run: Run,
+    question: str,
+    choices: tuple[Event, ...],
+    *,
+    empty: Event | None = None,
+) -> Event:
+    """Ask until the person gives one of `choices`."""
+    accepted = {choice: choice for choice in choices}
+    names = [_NAMES[choice] for choice in choices]
+    while True:
+        event = understood(run.ask(question, choices=names), accepted, empty=empty)
+        if event is not None:
+            return event
+        show(run, NOT_UNDERSTOOD, choices=join_choices(names))
+
+
+def join_choices(names: Sequence[str]) -> str:
+    """Return the choices for people; the empty one is the Enter key."""
+    return " or ".join(f"'{name}'" if name else "Enter" for name in names)

@@ -1,0 +1,161 @@
+"""Fill templates, list paths, and wrap text to a width without splitting characters."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+
+_JOINERS = "\u200c\u200d"
+_FENCE = "```"
+
+
+def fill(template: str, **values: str) -> str:
+    """Return `template` with each `<name>` replaced; inserted text is not searched again."""
+    pieces = [template]
+    for name, value in values.items():
+        pieces = [part for piece in pieces for part in _split(piece, f"<{name}>", value)]
+    return "".join(pieces)
+
+
+def legible(text: str) -> str:
+    """Return `text`, such as a path, on one line, with invalid and control characters escaped."""
+    encoded = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(
+        repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded
+    )
+
+
+def plain_lines(text: str) -> list[str]:
+    """Return the lines of `text` with single spaces, without code fences and control characters.
+
+    Empty lines are left out.
+    """
+    clean = "".join(_plain(character) for character in text)
+    lines = (" ".join(line.split()) for line in clean.split("\n"))
+    return [line for line in lines if line and not line.startswith(_FENCE)]
+
+
+def columns(text: str) -> int:
+    """Return the width of `text` in terminal columns."""
+    return sum(map(_columns, text))
+
+
+def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
+    """Break `line` at spaces into lines of at most `width`, in characters or as `measure` counts.
+
+    Longer words are broken too, but not between a character and its combining marks.
+    """
+    lines: list[str] = []
+    current = ""
+    for word in line.split():
+        if current and measure(current) + 1 + measure(word) <= width:
+            current = f"{current} {word}"
+            continue
+        if current:
+            lines.append(current)
+        *full_lines, current = _pieces(word, width, measure)
+        lines += full_lines
+    if current:
+        lines.append(current)
+    return lines
+
+
+def shortened(line: str, width: int) -> str:
+    """Return `line`, cut with dots if it is wider than `width` columns."""
+    if columns(line) <= width:
+        return line
+    place = _place(line, width - 3, columns)
+    return f"{line[:place].rstrip()}..."
+
+
+def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
+    """Return paths for people, one per line; undecodable names are escaped. None means all."""
+    lines = [f"  {legible(path)}" for path in paths[:at_most]]
+    missing = len(paths) - len(lines)
+    if missing:
+        lines.append(f"  ... and {missing} more")
+    return "\n".join(lines)
+
+
+class _Inserted(str):
+    """Text that was inserted."""
+
+    __slots__ = ()
+
+
+def _split(piece: str, mark: str, value: str) -> list[str]:
+    if isinstance(piece, _Inserted):
+        return [piece]
+    first, *texts = piece.split(mark)
+    pieces = [first]
+    for text in texts:
+        pieces += [_Inserted(value), text]
+    return pieces
+
+
+def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
+    pieces = []
+    while measure(word) > width:
+        place = _place(word, width, measure)
+        pieces.append(word[:place])
+        word = word[place:]
+    return [*pieces, word]
+
+
+def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
+    """Return where to cut `text`, which is longer than `width`; never at its start."""
+    widest = len(text)
+    for at in range(2, len(text) + 1):
+        if measure(text[:at]) > width:
+            widest = at - 1
+            break
+    return next((at for at in range(widest, 0, -1) if not _belongs(text, at)), widest)
+
+
+def _belongs(text: str, at: int) -> bool:
+    """Return whether the character at `at` combines with the one before it."""
+    if at == len(text):
+        return False
+    character = text[at]
+    before = text[at - 1]
+    if _is_flag_letter(character) and _is_flag_letter(before):  # two of them form one flag
+        return _flag_letters_before(text, at) % 2 == 1
+    return _adds_to_another(character) or before in _JOINERS
+
+
+def _flag_letters_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_flag_letter(text[start - 1]):
+        start -= 1
+    return at - start
+
+
+def _adds_to_another(character: str) -> bool:
+    return (
+        unicodedata.category(character).startswith("M")
+        or character in _JOINERS
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # a skin tone
+        or "\u1160" <= character <= "\u11ff"  # a Korean vowel or final consonant
+    )
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _columns(character: str) -> int:
+    if character.isascii():
+        return 1
+    if _adds_to_another(character):
+        return 0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
+
+
+def _plain(character: str) -> str:
+    if character == "\n":
+        return "\n"
+    if character.isspace():
+        return " "
+    return character if character.isprintable() or character in _JOINERS else ""

@@ -1,0 +1,1 @@
+"""The repository of the codebase: its state, staging and the commit."""

@@ -1,0 +1,88 @@
+"""Build a commit message from the model's text and the completed files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from code_commit_planner.dialog.text import legible, plain_lines, wrap
+from code_commit_planner.plan_folder.history import Completed
+
+WIDTH = 72
+LINES = 10  # of the description, with the added file names
+_LABEL = re.compile(
+    r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*",
+    re.IGNORECASE,
+)
+# `commit_message` adds these lines.
+_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)
+_PAIRS = "*_`\"'"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMessage:
+    """A summary of at most 72 characters, and a description of at most 10 lines of at most 72."""
+
+    summary: str
+    description: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the message for git."""
+        return "\n".join([self.summary, "", *self.description]) + "\n"
+
+
+def commit_message(written: str, completion: Completed) -> CommitMessage:
+    """Make a message from the model's text: its first line, then the rest, wrapped.
+
+    A summary that is too long continues in the description. The names of the completed files come
+    last.
+    """
+    unlabelled = (_unlabelled(line) for line in plain_lines(written))
+    lines = [line for line in unlabelled if line and not _ADDED.match(line)]
+    first = _unmarked(lines[0]).removesuffix(".") if lines else ""
+    summary, *overflow = wrap(first, WIDTH) or [f"Complete {completion.requirements}"]
+    body = []
+    for line in (" ".join(overflow), *lines[1:]):
+        body += wrap(line, WIDTH)
+    files = [f"Requirements: {completion.requirements}"]
+    if completion.with_todo:
+        files.append(f"Todo: {completion.todo}")
+    body = body[: LINES - len(files) - 1]
+    if body:
+        body.append("")
+    return CommitMessage(summary, (*body, *files))
+
+
+def _unmarked(line: str) -> str:
+    """Return a line without heading marks, and without marks or quotes around all of it."""
+    line = line.strip()
+    if line.startswith("#"):
+        line = line.strip("# ")
+    while _is_enclosed(line):
+        line = line[1:-1].strip()
+    return line
+
+
+def _is_enclosed(line: str) -> bool:
+    """Return whether one pair of marks or quotes encloses the line."""
+    if len(line) < 2 or line[0] != line[-1]:  # noqa: PLR2004 - a pair
+        return False
+    mark = line[0]
+    return mark in _PAIRS and mark not in line[1:-1].strip(mark)
+
+
+def edited_message(written: str) -> CommitMessage:
+    """Return a person's own message: its first line, then the rest as it is."""
+    lines = [line.rstrip() for line in written.strip().split("\n")]
+    summary = lines.pop(0)
+    while lines and not lines[0]:
+        del lines[0]
+    return CommitMessage(legible(summary), tuple(lines))
+
+
+def _unlabelled(line: str) -> str:
+    """Return a line without a label such as `Summary:`."""
+    match = _LABEL.match(line.lstrip("#* "))
+    if match is None:
+        return line
+    return match.string[match.end() :].lstrip("* ")

@@ -1,0 +1,1 @@
+"""The folder `g3-plan`: its files, and what they say."""

@@ -1,0 +1,1 @@
+"""The three workflows: planning, autonomous mode and chat."""

@@ -1,0 +1,124 @@
+"""Chat: the loop of coach and player, with the person as the coach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
+from code_commit_planner.agents.coach_and_player import PLAYER_TOOLS
+from code_commit_planner.agents.prompts import CHAT_SYSTEM
+from code_commit_planner.agents.watching import work
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import fill, legible
+from code_commit_planner.machine import Event
+from code_commit_planner.saved_state import load_json, save_json
+from code_commit_toolbox.toolbox import open_toolbox
+from code_commit_toolbox.transcript import Recorded, read_transcript
+
+_STATE_FILE = "chat.json"
+
+
+def chat(run: Run) -> Result:
+    """Let the player follow the person's instructions, turn by turn, until the person quits.
+
+    The conversation continues from turn to turn. First offer to continue an interrupted one.
+    """
+    toolbox = open_toolbox(run)
+    run.model("player")  # report a missing key now, not after the first words
+    tools = (*PLAYER_TOOLS, *toolbox.of_servers)
+    system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
+    history = _offer_to_continue(run)
+    if isinstance(history, Event):
+        return _ended(history, 0)
+    turns = 0
+    while True:
+        run.emit(StateEntered("prompt"))
+        prompt = _ask_for_words(run, messages.CHAT_NEXT if history else messages.CHAT)
+        if isinstance(prompt, Event):
+            _forget(run)
+            return _ended(prompt, turns)
+        if not prompt:
+            continue
+        turns += 1
+        run.emit(StateEntered("player"))
+        _remember(run)
+        result = work(
+            run, toolbox, "player", allow=tools, system=system, prompt=prompt, history=history
+        )
+        history = result.messages
+        if result.tampered:
+            paths = ", ".join(result.tampered)
+            message = f"a command changed files that check the project: {paths}"
+            return Result(Outcome.NOT_REACHED, message, {"turns": turns})
+
+
+def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
+    """Return the messages of an interrupted chat that the person continues; the event if they end
+    the run.
+    """
+    interrupted = _interrupted_chat(run)
+    if interrupted is None:
+        return ()
+    name, recorded = interrupted
+    run.emit(StateEntered("recovery"))
+    choice = ask(run, fill(messages.CHAT_RESUME, when=name), YES_OR_NO)
+    if choice is Event.YES:
+        return recorded.messages  # the next start offers it again until the player works
+    if choice is Event.NO:
+        _forget(run)
+        return ()
+    return choice
+
+
+def _ask_for_words(run: Run, question: str) -> str | Event:
+    """Return the person's words, "" if there are none, or how they end the chat."""
+    answer = run.ask(question, draft="")
+    event = meaning(answer)
+    if event is Event.QUIT or event is Event.INPUT_ENDED:
+        return event
+    if answer is None or not answer.strip():
+        return ""
+    if event is None and not is_words(answer):  # a wrong key
+        show(run, messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'")
+        return ""
+    return answer
+
+
+def _ended(event: Event, turns: int) -> Result:
+    data = {"turns": turns}
+    if event is Event.QUIT:
+        return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", data)
+    return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), data)
+
+
+def _remember(run: Run) -> None:
+    """Record that a conversation is in progress in this run's folder."""
+    save_json(run.state / _STATE_FILE, {"run": run.folder.name})
+
+
+def _forget(run: Run) -> None:
+    (run.state / _STATE_FILE).unlink(missing_ok=True)
+
+
+def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
+    """Return the name and the conversation of an interrupted chat."""
+    name = load_json(run.state / _STATE_FILE, lambda fields: str(fields["run"]))
+    if name is None:
+        return None
+    try:
+        transcripts = run.find_run(name).glob("player-transcript*.jsonl")
+        return name, read_transcript(max(transcripts, key=_number))
+    except (OSError, ValueError, KeyError, TypeError, NotReady):
+        return None
+
+
+def _number(transcript: Path) -> int:
+    """Return a transcript's number.
+
+    Later ones of a run end in `-2`, `-3`, ..., and contain the whole conversation.
+    """
+    number = transcript.stem.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 1

@@ -1,0 +1,101 @@
+"""Planning: run the state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from code_commit.plugin_api import Outcome, Result, Run, StateEntered, count_of
+from code_commit_planner.complete.commit import commit, rename, stage
+from code_commit_planner.complete.review import offer_commit_again, review_staged
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.spending import report_spent
+from code_commit_planner.git.repository import Repository
+from code_commit_planner.implement.completion import judge_completion
+from code_commit_planner.implement.work import coach_and_player, implement
+from code_commit_planner.machine import FINAL, Event, State, next_state
+from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder.folder import TODO, PlanFolder
+from code_commit_planner.refine.steps import ask_for_approval, prompt_for_requirements, refine
+from code_commit_planner.start.checks import check_branch, check_dirty, startup
+from code_commit_planner.start.recovery import (
+    attempt_recovery,
+    look_for_leftovers,
+    offer_recovery,
+    skip_recovery,
+)
+from code_commit_toolbox.toolbox import open_toolbox
+
+STEPS: Mapping[State, Callable[[Plan], Event]] = {
+    State.STARTUP: startup,
+    State.BRANCH_CHECK: check_branch,
+    State.DIRTY_CHECK: check_dirty,
+    State.LEFTOVERS: look_for_leftovers,
+    State.RECOVERY: offer_recovery,
+    State.RECOVERY_ATTEMPTED: attempt_recovery,
+    State.RECOVERY_SKIPPED: skip_recovery,
+    State.NEW_REQUIREMENTS: prompt_for_requirements,
+    State.REFINE: refine,
+    State.APPROVAL: ask_for_approval,
+    State.IMPLEMENT: implement,
+    State.COACH_AND_PLAYER: coach_and_player,
+    State.COMPLETE: judge_completion,
+    State.RENAME: rename,
+    State.STAGE: stage,
+    State.REVIEW: review_staged,
+    State.COMMIT: commit,
+    State.COMMIT_FAILED: offer_commit_again,
+}
+
+
+def run_plan(run: Run) -> Result:
+    """Refine requirements with a person, implement them, commit, and repeat until the person quits.
+
+    Raises:
+        NotReady: there is no repository, or a file is in the way of the plan folder.
+        ProviderFailed, LimitReached: a call of the planner's model failed; the next start continues
+            from the files.
+    """
+    repository = None
+    if not run.options.no_git:
+        repository = Repository(run, hooks=run.settings.commit_hooks)
+    plan = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
+    state = State.STARTUP
+    previous = state
+    while state not in FINAL:
+        run.emit(StateEntered(state.value))
+        event = STEPS[state](plan)
+        previous = state
+        state = next_state(state, event)
+    run.emit(StateEntered(state.value))
+    if plan.turns or plan.commits:
+        _summarize(plan)
+    return _result(plan, state, previous)
+
+
+def _summarize(plan: Plan) -> None:
+    """Show what the session did and cost."""
+    lines = "".join(f"\n  {line}" for line in plan.commits)
+    costs = report_spent(plan.run)
+    if costs:
+        costs = f", {costs}"
+    plan.say(
+        messages.SESSION,
+        turns=count_of(plan.turns, "turn"),
+        commits=count_of(len(plan.commits), "commit"),
+        spent=costs + lines,
+    )
+
+
+def _result(plan: Plan, state: State, previous: State) -> Result:
+    """Return the result of a session that ended in `state`."""
+    commits = [line.partition(" ")[0] for line in plan.commits]
+    data = {"state": previous.value, "commits": commits}
+    outcome = Outcome.NOT_REACHED
+    if state is State.QUIT:
+        outcome = Outcome.REACHED
+        message = messages.BYE
+    elif state is State.NO_ANSWER:
+        message = messages.RESTART
+    else:
+        message = messages.INPUT_ENDED
+    return Result(outcome, plan.fill(message, state=previous.value), data)

@@ -1,0 +1,1 @@
+"""The steps before new requirements: codebase, checks of git, leftovers of an earlier run."""
