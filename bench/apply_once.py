@@ -10,7 +10,7 @@ from code_commit.plugin_api import PROTECTED
 from code_commit_commit.response import parse_changes
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 from code_commit_workspace.transaction.apply import apply
 
 

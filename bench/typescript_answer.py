@@ -17,7 +17,7 @@ from project import make_project
 from code_commit.plugin_api import PROTECTED, Run
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 
 ROUNDS = 20
 LIMIT = 3

@@ -12,11 +12,11 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+from code_commit.plugin_api import python_environment
 from code_commit_fleet.unit_process import run_code_commit
 from code_commit_tasks.workers.asking import ask_worker
 from code_commit_testing import Project, ScriptedServer
 from code_commit_toolbox.tools.code_search import _search
-from code_commit_workspace import python_environment
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
@@ -157,8 +157,9 @@ def test_the_environment_has_no_relative_folder_of_code() -> None:
 
 
 # Modules that name the interpreter or `-m` for another reason.
-OWN = "workspace/src/code_commit_workspace/process/own_python.py"
+OWN = "core/src/code_commit/plugin_api/own_python.py"
 OTHERS = {
+    "workspace/src/code_commit_workspace/process/launch.py": "the supervisor, isolated",
     "core/src/code_commit/cli/arguments.py": "--model",
     "core/src/code_commit/cli/doctor.py": "--model",
     "plugins/fleet/src/code_commit_fleet/exporting.py": "git commit-tree",

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from code_commit.plugin_api import python_command
 from code_commit_testing import Finished, Project, Reply, ScriptedServer
-from code_commit_workspace import python_command
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from code_commit.config.keys import address_of
+from code_commit.config.addresses import address_of
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 

@@ -8,14 +8,14 @@ from functools import partial
 
 import pytest
 
-from code_commit.plugins import discovery
+from code_commit.plugins import distributions
 from code_commit.plugins.discovery import (
     GROUP,
     PATH_RULES_GROUP,
     PluginSource,
     discover,
-    unusable_dependents,
 )
+from code_commit.plugins.distributions import unusable_dependents
 from code_commit_testing import install_plugin
 
 
@@ -154,7 +154,7 @@ def test_a_dependent_that_cannot_work_is_named(
         importlib.metadata.distributions, path=[str(tmp_path), str(tmp_path / "other")]
     )
     monkeypatch.setattr(importlib.metadata, "distributions", installed)
-    monkeypatch.setattr(discovery, "__version__", VERSION)
+    monkeypatch.setattr(distributions, "__version__", VERSION)
     found = list(unusable_dependents())
     assert [(each.plugin, each.stage, each.error, each.guards_paths) for each in found] == [
         (plugin, stage, error + f"{VERSION} is installed" * error.endswith("and "), guards)

@@ -265,7 +265,7 @@ def test_what_may_begin_a_key_is_held_back_until_it_is_decided():
 
 
 def test_memory_is_bounded_by_what_a_service_sends(monkeypatch):
-    monkeypatch.setattr(event_redaction, "_MOST_HELD", 1000)
+    monkeypatch.setattr(event_redaction, "_MOST_WAITING", 1000)
     redactor = EventRedactor(Redactor([KEY]))
     redactor.add(b'{"once": "%s"}' % KEY[:8].encode())
     first = redactor.take(redactor.count)

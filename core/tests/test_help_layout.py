@@ -11,7 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from code_commit.cli.arguments import BUILTIN, RESERVED, Parser, print_workflow_help
+from code_commit.cli.arguments import BUILTIN, RESERVED
+from code_commit.cli.help import print_workflow_help
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api import CommandDefinition, Flag, WorkflowDefinition, hookimpl
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.discovery import PluginSource

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from code_commit.plugin_api.run_files import is_locked
 from code_commit.run_folder.line_file import LineFile
-from code_commit_workspace import is_locked
 
 
 @pytest.fixture

@@ -9,14 +9,23 @@ import io
 import pytest
 
 from code_commit.log.json_lines import data_of
-from code_commit.log.progress import PlainPainter, Progress
+from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
+from code_commit.terminal.painter import PlainPainter
 from code_commit.terminal.streams import SafeStream
 
 BUILD = ("bash", "build.sh")
-BUILDING = events.ProcessStarted(BUILD, "bubblewrap", "1-build.txt")
-ASKED = events.CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "1.txt")
+BUILDING = events.ProcessStarted(BUILD, "bubblewrap", log="1-build.txt")
+ASKED = events.CallStarted(
+    1,
+    "query",
+    provider="openai",
+    model="gpt-5",
+    address="https://x",
+    key_source="",
+    request="1.txt",
+)
 
 
 class Terminal(io.StringIO):
@@ -52,15 +61,18 @@ def terminal(monkeypatch):
 @pytest.mark.parametrize(
     ("arrived", "shown"),
     [
-        (events.CallProgress(1, 7, 30, 0.2), "7 tokens"),
-        (events.CallProgress(1, 1200, 5000, 10.0), "1,200 tokens (120/s)"),
-        (events.CallProgress(1, 1200, 5000, 10.0, thinking=True), "thinking, 1,200 tokens (120/s)"),
+        (events.CallProgress(1, 7, characters=30, seconds=0.2), "7 tokens"),
+        (events.CallProgress(1, 1200, characters=5000, seconds=10.0), "1,200 tokens (120/s)"),
         (
-            events.CallProgress(1, 1200, 5000, 10.0, file="src/a.py"),
+            events.CallProgress(1, 1200, characters=5000, seconds=10.0, thinking=True),
+            "thinking, 1,200 tokens (120/s)",
+        ),
+        (
+            events.CallProgress(1, 1200, characters=5000, seconds=10.0, file="src/a.py"),
             "writing src/a.py, 1,200 tokens (120/s)",
         ),
         (
-            events.CallProgress(1, 9, 30, 0.5, file="\x1b[2Jb\u202e"),
+            events.CallProgress(1, 9, characters=30, seconds=0.5, file="\x1b[2Jb\u202e"),
             "writing \\x1b[2Jb\\u202e, 9 tokens",
         ),
     ],
@@ -80,44 +92,76 @@ def test_an_activity_is_shown_once_it_takes_long_enough_to_be_read(terminal):
 
 def test_the_first_token_is_shown_however_soon_it_arrives(terminal):
     terminal.receive(ASKED, 0)
-    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith(
+    assert terminal.receive(events.CallProgress(1, 1, characters=4, seconds=0.0), 0.001).endswith(
         "asking gpt-5... 0 s: 1 token"
     )
 
 
 def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
     terminal.receive(ASKED, 0)
-    terminal.receive(events.CallProgress(1, 70, 300, 0.2), 1)
-    assert terminal.receive(events.CallRetried(1, 1, 0.5, "lost"), 2).endswith(
+    terminal.receive(events.CallProgress(1, 70, characters=300, seconds=0.2), 1)
+    assert terminal.receive(events.CallRetried(1, 1, wait=0.5, reason="lost"), 2).endswith(
         "asking gpt-5... 2 s"
     )
-    terminal.receive(events.CallProgress(1, 5, 20, 0.2), 3)
-    ended = terminal.receive(events.CallFinished(1, "query", "gpt-5", "stop", "stop", 4.0, 1, 2), 4)
+    terminal.receive(events.CallProgress(1, 5, characters=20, seconds=0.2), 3)
+    ended = terminal.receive(
+        events.CallFinished(
+            1,
+            "query",
+            model="gpt-5",
+            finish="stop",
+            finish_detail="stop",
+            seconds=4.0,
+            input_tokens=1,
+            output_tokens=2,
+        ),
+        4,
+    )
     assert ended.endswith("gpt-5 answered in 4.0 s, 1 token in, 2 tokens out\n")
 
 
 def test_the_line_is_away_while_words_are_printed(terminal):
     terminal.receive(ASKED, 0)
-    terminal.receive(events.CallProgress(1, 5, 20, 0.2, thinking=True), 1)
-    assert terminal.receive(events.CallProgress(1, 9, 40, 0.9, printed=True), 2).endswith(
-        "\r\x1b[2K"
+    terminal.receive(events.CallProgress(1, 5, characters=20, seconds=0.2, thinking=True), 1)
+    assert terminal.receive(
+        events.CallProgress(1, 9, characters=40, seconds=0.9, printed=True), 2
+    ).endswith("\r\x1b[2K")
+    assert terminal.receive(events.CallProgress(1, 12, characters=50, seconds=1.0), 3).endswith(
+        "12 tokens (12/s)"
     )
-    assert terminal.receive(events.CallProgress(1, 12, 50, 1.0), 3).endswith("12 tokens (12/s)")
 
 
 def test_what_runs_at_the_same_time_is_told_together(terminal):
     terminal.receive(ASKED, 0)
-    terminal.receive(events.CallStarted(2, "query", "openai", "gpt-6", "", "", "2.txt"), 1)
+    terminal.receive(
+        events.CallStarted(
+            2, "query", provider="openai", model="gpt-6", address="", key_source="", request="2.txt"
+        ),
+        1,
+    )
     terminal.receive(BUILDING, 2)
-    assert terminal.receive(events.CallProgress(2, 5, 20, 0.2), 3).endswith(
+    assert terminal.receive(events.CallProgress(2, 5, characters=20, seconds=0.2), 3).endswith(
         "[0:03] asking gpt-5... 3 s, asking gpt-6... 2 s: 5 tokens, build... 1 s"
     )
-    failed = events.CallFinished(1, "query", "gpt-5", None, "", 4.0, None, None, error="no")
+    failed = events.CallFinished(
+        1,
+        "query",
+        model="gpt-5",
+        finish=None,
+        finish_detail="",
+        seconds=4.0,
+        input_tokens=None,
+        output_tokens=None,
+        error="no",
+    )
     assert terminal.receive(failed, 4).endswith(
         "\n[0:04] asking gpt-6... 3 s: 5 tokens, build... 2 s"
     )
     terminal.receive(
-        events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt"), 5
+        events.ProcessFinished(
+            BUILD, 0, seconds=3.0, timed_out=False, tampered=(), log="1-build.txt"
+        ),
+        5,
     )
     assert terminal.receive(events.MessageLogged("words"), 65).endswith(
         "\n[1:05] asking gpt-6... 64 s: 5 tokens"
@@ -140,14 +184,14 @@ def test_the_attempt_is_named_and_the_line_is_away_while_the_person_types(termin
 
 def test_lines_have_the_color_of_what_they_tell(monkeypatch):
     terminal = Terminal(monkeypatch, COLORTERM="truecolor")
-    terminal.receive(events.RunStarted("chat", "/p", "logs/run"), 0)
+    terminal.receive(events.RunStarted("chat", "/p", folder="logs/run"), 0)
     began = terminal.receive(ASKED, 0)
     assert began.startswith(
         "\x1b[2m[0:00] \x1b[0m\x1b[2mchat, log in logs/run\x1b[0m\n\x1b[2m[0:00] \x1b[0mcall 1"
     )
     for code, color in ((0, 32), (1, 31)):
         ended = events.ProcessFinished(
-            BUILD, code, 3.0, timed_out=False, tampered=(), log="l", last_lines="oops"
+            BUILD, code, seconds=3.0, timed_out=False, tampered=(), log="l", last_lines="oops"
         )
         assert f"\x1b[{color}mbuild " in terminal.receive(ended, 1)
     assert "\x1b[2mthe last lines of the build:" in terminal.receive(ASKED, 2)
@@ -156,13 +200,13 @@ def test_lines_have_the_color_of_what_they_tell(monkeypatch):
 
 
 def test_late_progress_of_a_call_that_ended_is_ignored(terminal):
-    assert terminal.receive(events.CallProgress(1, 5, 20, 0.2), 1) == ""
+    assert terminal.receive(events.CallProgress(1, 5, characters=20, seconds=0.2), 1) == ""
 
 
 def test_without_a_terminal_nothing_moves(monkeypatch):
     plain = Terminal(monkeypatch, live=False)
     plain.receive(ASKED, 0)
-    assert plain.receive(events.CallProgress(1, 5, 20, 0.2), 1) == ""
+    assert plain.receive(events.CallProgress(1, 5, characters=20, seconds=0.2), 1) == ""
     plain.progress.close()
 
 
@@ -170,7 +214,9 @@ def test_an_activity_shorter_than_50_ms_is_not_painted(terminal):
     terminal.receive(BUILDING, 0)
     assert "..." not in terminal.receive(events.MessageLogged("words"), 0.049)
     assert "[0:00] build... 0 s" in terminal.receive(events.MessageLogged("words"), 0.051)
-    passed = events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt")
+    passed = events.ProcessFinished(
+        BUILD, 0, seconds=3.0, timed_out=False, tampered=(), log="1-build.txt"
+    )
     assert terminal.receive(passed, 3).startswith("\r\x1b[2K")
     assert "\x1b[2K" not in terminal.receive(events.MessageLogged("words"), 4)
 
@@ -189,7 +235,15 @@ def test_the_status_line_tells_tokens_and_cost_so_far_where_they_are_known(termi
         "[0:01] asking gpt-5... 1 s\r" in terminal.receive(events.MessageLogged("words"), 1) + "\r"
     )
     answered = events.CallFinished(
-        1, "q", "unknown-model", "stop", "STOP", 12.3, 1200, 300, cost_usd=cost
+        1,
+        "q",
+        model="unknown-model",
+        finish="stop",
+        finish_detail="STOP",
+        seconds=12.3,
+        input_tokens=1200,
+        output_tokens=300,
+        cost_usd=cost,
     )
     terminal.receive(answered, 2)
     terminal.receive(BUILDING, 2)
@@ -203,7 +257,18 @@ def test_the_status_line_fits_into_a_narrow_terminal_and_leaves_room_for_the_ech
     monkeypatch, columns
 ):
     terminal = Terminal(monkeypatch, columns)
-    terminal.receive(events.CallStarted(1, "q", "gemini", "字" * 50, "https://x", "", "1.txt"), 0)
+    terminal.receive(
+        events.CallStarted(
+            1,
+            "q",
+            provider="gemini",
+            model="字" * 50,
+            address="https://x",
+            key_source="",
+            request="1.txt",
+        ),
+        0,
+    )
     status = terminal.receive(events.MessageLogged("words"), 1).split("\n")[-1]
     assert status.startswith("[0:01] asking 字")
     assert sum(1 + (character == "字") for character in status) in {columns - 4, columns - 3}

@@ -298,7 +298,7 @@ def test_a_refused_completion_is_told_from_a_filtered_one(fail, project, tmp_pat
         ("", ""),
         ("x " * 100 + "\n", f': "{"x " * 99}x"'),
         ("y" * 200, f': "{"y" * 200}"'),
-        ("no\n" * 101, f': "{("no " * 67)[:200]}…"'),
+        ("no\n" * 101, f': "{("no " * 67)[:199]}…"'),
     ],
 )
 def test_a_refusal_is_quoted_on_one_line(text, quoted):

@@ -15,12 +15,25 @@ from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
 
 ASKED = events.CallStarted(
-    1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt"
+    1,
+    "initial-query",
+    provider="gemini",
+    model="gemini-2.5-pro",
+    address="https://x",
+    key_source="key from a file",
+    request="1.txt",
 )
 ANSWERED = events.CallFinished(
-    1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300
+    1,
+    "initial-query",
+    model="gemini-2.5-pro",
+    finish="stop",
+    finish_detail="STOP",
+    seconds=12.34,
+    input_tokens=1200,
+    output_tokens=300,
 )
-BUILDING = events.ProcessStarted(("bash", "build.sh"), "bubblewrap", "1-build.txt")
+BUILDING = events.ProcessStarted(("bash", "build.sh"), "bubblewrap", log="1-build.txt")
 BUILD = ("bash", "build.sh")
 
 
@@ -43,60 +56,63 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (ASKED, "call 1, initial-query: asking gemini-2.5-pro (https://x, key from a file)"),
         (ANSWERED, "gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out"),
         (
-            events.CallFinished(1, "q", "gpt-5", "length", "max_tokens", 1.0, None, None),
+            events.CallFinished(1, "q", model="gpt-5", finish="length", finish_detail="max_tokens", seconds=1.0, input_tokens=None, output_tokens=None),
             "gpt-5 answered in 1.0 s, ended with max_tokens",
         ),
         (
-            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network"),
+            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=None, output_tokens=None, error="no network"),
             "gpt-5 failed after 1.0 s",
         ),
         (
-            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="interrupted"),
+            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=None, output_tokens=None, error="interrupted"),
             "gpt-5 interrupted after 1.0 s",
         ),
         (
-            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, 0, 0, cost_usd=0.0, error="a limit"),
+            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=0, output_tokens=0, cost_usd=0.0, error="a limit"),
             "gpt-5 was not called",
         ),
-        (events.CallFinished(1, "q", "gpt-5", "tool_calls", "x", 1.0, 0, 5), "gpt-5 answered in 1.0 s, 5 tokens out"),
-        (events.CallFinished(1, "q", "gpt-5", "paused", "", 1.0, 5, 0), "gpt-5 answered in 1.0 s, 5 tokens in, ended with paused"),
+        (events.CallFinished(1, "q", model="gpt-5", finish="tool_calls", finish_detail="x", seconds=1.0, input_tokens=0, output_tokens=5), "gpt-5 answered in 1.0 s, 5 tokens out"),
+        (events.CallFinished(1, "q", model="gpt-5", finish="paused", finish_detail="", seconds=1.0, input_tokens=5, output_tokens=0), "gpt-5 answered in 1.0 s, 5 tokens in, ended with paused"),
         (replace(ASKED, address="", key_source=""), "call 1, initial-query: asking gemini-2.5-pro"),
         (replace(ASKED, key_source=""), "call 1, initial-query: asking gemini-2.5-pro (https://x)"),
-        (events.CallRetried(1, 2, 0.5, "503"), "try 2 failed: 503; next in 0.5 s"),
-        (events.CallRetried(1, 2, "soon", "503"), "try 2 failed: 503; next in ? s"),
+        (events.CallRetried(1, 2, wait=0.5, reason="503"), "try 2 failed: 503; next in 0.5 s"),
+        (events.CallRetried(1, 2, wait="soon", reason="503"), "try 2 failed: 503; next in ? s"),
         (events.ChangesApplied(("a",), ()), "1 file written: a"),
         (events.ChangesApplied((), ("a", "b")), "2 files deleted: a, b"),
         (events.ChangesApplied(tuple("abcdefg"), ()), "7 files written: a, b, c, d, e and 2 more"),
         (events.ChangesUndone(("a",), "not reached"), "1 file restored (not reached): a"),
         (events.ChangesUndone((), "not reached"), "nothing to undo (not reached)"),
         (BUILDING, "build (isolated by bubblewrap)"),
-        (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
-        (events.ProcessStarted(("x" * 80,), "off", "l"), "x" * 80 + " (not isolated)"),
-        (events.ProcessStarted(("x" * 81,), "off", "l"), "x" * 77 + "... (not isolated)"),
-        (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
+        (events.ProcessStarted(("ls", "a b"), "off", log="l"), "ls 'a b' (not isolated)"),
+        (events.ProcessStarted(("x" * 80,), "off", log="l"), "x" * 80 + " (not isolated)"),
+        (events.ProcessStarted(("x" * 81,), "off", log="l"), "x" * 79 + "… (not isolated)"),
         (
-            events.ProcessFinished(BUILD, 2, 3.0, timed_out=False, tampered=(), log="1-build.txt"),
-            "build failed (exit 2) after 3.0 s, see logs/run/1-build.txt",
+            events.ProcessFinished(BUILD, 0, seconds=3.0, timed_out=False, tampered=(), log="l"),
+            "build passed after 3.0 s",
         ),
         (
-            events.ProcessFinished(BUILD, None, 3.0, timed_out=True, tampered=(), log="l"),
-            "build stopped at its time limit after 3.0 s, see logs/run/l",
+            events.ProcessFinished(BUILD, 2, seconds=3.0, timed_out=False, tampered=(), log="1-build.txt"),
+            "build ended with exit code 2 after 3.0 s, see logs/run/1-build.txt",
         ),
         (
-            events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
+            events.ProcessFinished(BUILD, None, seconds=3.0, timed_out=True, tampered=(), log="l"),
+            "build ran into its time limit after 3.0 s, see logs/run/l",
+        ),
+        (
+            events.ProcessFinished(BUILD, 0, seconds=3.0, timed_out=False, tampered=("build.sh",), log="l"),
             "build changed its own checks: build.sh, see logs/run/l",
         ),
         (
-            events.ProcessFinished(("ls",), None, 3.0, timed_out=False, tampered=(), log="l"),
-            "ls ended by a signal after 3.0 s, see logs/run/l",
+            events.ProcessFinished(("ls",), None, seconds=3.0, timed_out=False, tampered=(), log="l"),
+            "ls was ended by a signal after 3.0 s, see logs/run/l",
         ),
         (
-            events.ProcessFinished(BUILD, 1, 3.0, timed_out=True, tampered=tuple("abcdef"), log="l"),
+            events.ProcessFinished(BUILD, 1, seconds=3.0, timed_out=True, tampered=tuple("abcdef"), log="l"),
             "build changed its own checks: a, b, c, d, e and 1 more, see logs/run/l",
         ),
         (events.ChangesUndone(tuple("abcdef"), "why"), "6 files restored (why): a, b, c, d, e and 1 more"),
-        (events.PluginFailed("report", "", "load", "no"), "plugin report failed (load): no"),
-        (events.PluginFailed("report", "code-commit-report", "load", "no"), "plugin report of code-commit-report failed (load): no"),
+        (events.PluginFailed("report", "", stage="load", error="no"), "plugin report failed (load): no"),
+        (events.PluginFailed("report", "code-commit-report", stage="load", error="no"), "plugin report of code-commit-report failed (load): no"),
         (events.MessageLogged("words"), "words"),
         (events.MessageLogged("words", "warning"), "warning: words"),
         (events.StateEntered("DISCOVER"), "state: DISCOVER"),
@@ -114,7 +130,7 @@ def test_an_event_is_told_in_a_line(event, line):
         ("changes.applied", {}, []),
         ("changes.refused", {"reason": "no block"}, ["response refused: no block"]),
         ("changes.undone", {"reason": "why"}, ["nothing to undo (why)"]),
-        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls failed (exit 1) after ? s, see logs/run/l"]),
+        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls ended with exit code 1 after ? s, see logs/run/l"]),
         ("call.finished", {"model": "gpt-5", "finish": "stop"}, ["gpt-5 answered in ? s"]),
         ("message", {"text": "words"}, ["words"]),
     ],
@@ -211,18 +227,32 @@ def test_a_stream_that_cannot_hold_a_character_gets_it_spelled_out():
 
 def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     again = events.CallStarted(
-        2, "player", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "2.txt"
+        2,
+        "player",
+        provider="gemini",
+        model="gemini-2.5-pro",
+        address="https://x",
+        key_source="key from a file",
+        request="2.txt",
     )
     failed = events.CallFinished(
-        2, "q", "gemini-2.5-pro", None, "", 1.0, None, None, error="no network"
+        2,
+        "q",
+        model="gemini-2.5-pro",
+        finish=None,
+        finish_detail="",
+        seconds=1.0,
+        input_tokens=None,
+        output_tokens=None,
+        error="no network",
     )
     tampered = events.ProcessFinished(
-        BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"
+        BUILD, 0, seconds=3.0, timed_out=False, tampered=("build.sh",), log="l"
     )
-    passed = events.ProcessFinished(BUILD, 1, 3.0, timed_out=False, tampered=(), log="l")
+    passed = events.ProcessFinished(BUILD, 1, seconds=3.0, timed_out=False, tampered=(), log="l")
     lines = shown(
         events.StateEntered("review"), ASKED, ANSWERED, again, failed, events.ChangesApplied(("a",), ()), BUILDING, passed,
-        tampered, events.CallRetried(1, 2, 0.5, "503"), events.MessageLogged("words", "error"),
+        tampered, events.CallRetried(1, 2, wait=0.5, reason="503"), events.MessageLogged("words", "error"),
         workflow_reports=True,
     )  # fmt: skip
     assert [line.partition("] ")[2] for line in lines] == [
@@ -235,14 +265,26 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
 
 
 def test_a_failure_is_explained_when_the_run_goes_on():
-    failed = events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network")
-    again = events.CallStarted(2, "q", "openai", "gpt-5", "", "", "2.txt")
+    failed = events.CallFinished(
+        1,
+        "q",
+        model="gpt-5",
+        finish=None,
+        finish_detail="",
+        seconds=1.0,
+        input_tokens=None,
+        output_tokens=None,
+        error="no network",
+    )
+    again = events.CallStarted(
+        2, "q", provider="openai", model="gpt-5", address="", key_source="", request="2.txt"
+    )
     lines = [line.partition("] ")[2] for line in shown(failed, again, again)]
     assert lines == ["gpt-5 failed after 1.0 s", "  no network", *["call 2, q: asking gpt-5"] * 2]
 
 
 RED = events.ProcessFinished(
-    BUILD, 1, 3.0, timed_out=False, tampered=(), log="1-build.txt", last_lines="one\ntwo"
+    BUILD, 1, seconds=3.0, timed_out=False, tampered=(), log="1-build.txt", last_lines="one\ntwo"
 )
 
 
@@ -257,13 +299,13 @@ def test_the_last_lines_of_a_red_build_are_shown_when_the_run_goes_on():
     assert len(shown(RED, ASKED, workflow_reports=True)) == 1
 
 
-STARTED = events.RunStarted("committing-code", "/p", "logs/run")
+STARTED = events.RunStarted("committing-code", "/p", folder="logs/run")
 
 
 @pytest.mark.parametrize(
     ("then", "lines"),
     [(ASKED, ["committing-code, log in logs/run", "words", "call 1, initial-query: asking"]),
-     (events.RunFinished("not_ready", 3, "no"), ["words"])],
+     (events.RunFinished("not_ready", 3, summary="no"), ["words"])],
 )  # fmt: skip
 def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
     before = [STARTED, events.QueryRead("do it"), events.MessageLogged("words")]

@@ -75,7 +75,7 @@ def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(
     code, written, _ = written_to_a_terminal(start, watch=go_on)
     assert code == 1
     assert re.search(r"build\.\.\. \d+ s", written)
-    assert ("\x1b[31mbuild failed" in written) == colored
+    assert ("\x1b[31mbuild ended with exit code 1" in written) == colored
 
 
 def on_a_terminal(**environment: str) -> tuple[str, bool]:
@@ -112,7 +112,7 @@ def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
     assert re.search(r"\[0:\d\d\] asking gemini-2\.5-pro\\x1b]52;c;eA==\\x07\.\.\. \d+ s", written)
     assert re.search(r"attempt 2, build\.\.\. \d+ s", written)
     assert "\x1b]" not in written
-    assert "\x1b[31mbuild failed" in written
+    assert "\x1b[31mbuild ended with exit code 1" in written
     assert [line.split("] ")[-1] for line in rendered(written)] == [
         "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
         "while it thinks",
@@ -121,7 +121,7 @@ def test_a_terminal_shows_what_goes_on_and_ends_up_with_the_lines_alone():
         "attempt 2",
         "build (not isolated)",
         "while it builds",
-        "build failed (exit 1) after 3.0 s, see logs/run/1-build.txt",
+        "build ended with exit code 1 after 3.0 s, see logs/run/1-build.txt",
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_terminal_that_wants_plain_text_gets_it(environment):
     written, needed_rich = on_a_terminal(**environment)
     assert not needed_rich
     assert "\x1b" not in written
-    assert "build failed (exit 1)" in written
+    assert "build ended with exit code 1" in written
 
 
 def rendered(written: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.config.proxy import https_proxy
+from code_commit.config.proxy import https_proxy, proxy_passwords
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,21 @@ def test_this_machine_needs_no_proxy(monkeypatch, host):
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     assert https_proxy(host) is None
+
+
+@pytest.mark.parametrize("name", ["https_proxy", "HTTP_PROXY", "All_Proxy", "ftp_proxy"])
+@pytest.mark.parametrize(
+    ("address", "passwords"),
+    [
+        ("http://me:password-1@proxy:80", {"password-1"}),
+        ("me:password-1@proxy", {"password-1"}),
+        ("http://me:pass%2Dword@proxy", {"pass%2Dword", "pass-word"}),
+        ("http://me:eight-88@proxy", {"eight-88"}),
+        ("http://me:seven-7@proxy", set()),
+        ("http://me:%C3%BCabcdefgh@proxy", {"%C3%BCabcdefgh"}),
+        ("http://me:%00abcdefgh@proxy", {"%00abcdefgh"}),
+        ("http://proxy:80/", set()),
+    ],
+)
+def test_passwords_are_known_as_written_and_as_sent(name, address, passwords):
+    assert set(proxy_passwords({name: address, "OTHER": "http://me:of-no-proxy@host"})) == passwords

@@ -72,7 +72,7 @@ def test_what_arrived_is_counted_with_what_came_before(receive):
 
 def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("code_commit.models.received_reply.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("code_commit.models.reply_progress.time.monotonic", lambda: now[0])
 
     def half_a_second_passes(_text: str) -> None:
         now[0] += 0.5

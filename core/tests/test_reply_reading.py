@@ -28,7 +28,7 @@ from code_commit.plugin_api import (
     token_count,
     with_ids,
 )
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -171,7 +171,7 @@ def test_long_words_are_shortened_and_kept_on_one_line():
     )
     assert (
         str(reply_error(400, words="line\n  two " + "x" * 492))
-        == f'{rejected}: "line two {"x" * 491}…"'
+        == f'{rejected}: "line two {"x" * 490}…"'
     )
 
 

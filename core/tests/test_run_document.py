@@ -13,7 +13,7 @@ from code_commit.plugin_api.run_json import (
     clock,
     describe_cost,
     describe_spent,
-    is_build,
+    duration,
     run_document,
 )
 
@@ -259,16 +259,11 @@ def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
     assert clock(seconds) == shown
 
 
-@pytest.mark.parametrize(
-    ("argv", "is_one"),
-    [
-        (BUILD, True),
-        (("build.sh",), True),
-        (("build.sh", "x"), False),
-        ((), False),
-        ("build.sh", False),
-        (None, False),
-    ],
-)
-def test_the_build_is_known_by_its_command_line(argv, is_one):
-    assert is_build(argv) is is_one
+def test_durations_are_formatted():
+    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == [
+        "?",
+        "40 ms",
+        "4.2 s",
+        "3:05",
+        "1:02:03",
+    ]

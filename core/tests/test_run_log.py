@@ -143,7 +143,17 @@ class TestEvents:
         log = open_log(tmp_path, clock=clock)
         signals.append(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))
+            log.emit(
+                CallStarted(
+                    1,
+                    "query",
+                    provider="openai",
+                    model="gpt-5",
+                    address="https://x",
+                    key_source="",
+                    request="query.txt",
+                )
+            )
         assert (kinds_of(log)[-1], log.document.fields["calls"]["started"]) == ("call.started", 1)
         signals.clear()
         log.finish(ExitCode.INTERRUPTED, "")
@@ -190,7 +200,7 @@ class TestEvents:
             (Unprintable(), "<plugin>.<what>"),
             (Trailing(), "<plugin>.<what>"),
             (Impostor(), "call.finished is a kind of the host"),
-            (RunFinished("reached", 0, ""), "only the host emits run.finished"),
+            (RunFinished("reached", 0, summary=""), "only the host emits run.finished"),
         ],
     )
     def test_that_are_none_are_told_as_a_failure_of_their_plugin(self, log, event, reason):
@@ -331,38 +341,72 @@ class TestDocument:
     def test_counts_what_was_told(self, tmp_path, open_log):
         log = open_log(tmp_path, commit="abc", clock=iter(range(100, 200)).__next__)
         for number, model in enumerate(("gpt-5", "gpt-5", "gemini-2.5-pro"), 1):
-            log.emit(CallStarted(number, "query", "openai", model, "https://x", "", "query.txt"))
+            log.emit(
+                CallStarted(
+                    number,
+                    "query",
+                    provider="openai",
+                    model=model,
+                    address="https://x",
+                    key_source="",
+                    request="query.txt",
+                )
+            )
         log.emit(
             CallFinished(
                 1,
                 "query",
-                "gpt-5",
-                "stop",
-                "stop",
-                1.5,
-                100,
-                10,
+                model="gpt-5",
+                finish="stop",
+                finish_detail="stop",
+                seconds=1.5,
+                input_tokens=100,
+                output_tokens=10,
                 cache_read_tokens=7,
                 cost_usd=0.25,
             )
         )
         log.emit(
             CallFinished(
-                2, "query", "gpt-5", "stop", "stop", 2.5, 200, 20, reasoning_tokens=5, cost_usd=0.5
+                2,
+                "query",
+                model="gpt-5",
+                finish="stop",
+                finish_detail="stop",
+                seconds=2.5,
+                input_tokens=200,
+                output_tokens=20,
+                reasoning_tokens=5,
+                cost_usd=0.5,
             )
         )
         log.emit(
             CallFinished(
-                3, "query", "gemini-2.5-pro", None, "", 3.0, None, None, error="no network"
+                3,
+                "query",
+                model="gemini-2.5-pro",
+                finish=None,
+                finish_detail="",
+                seconds=3.0,
+                input_tokens=None,
+                output_tokens=None,
+                error="no network",
             )
         )
         log.emit(
             ProcessFinished(
-                ("bash", "build.sh"), 1, 4.0, timed_out=False, tampered=(), log="1-build.txt"
+                ("bash", "build.sh"),
+                1,
+                seconds=4.0,
+                timed_out=False,
+                tampered=(),
+                log="1-build.txt",
             )
         )
-        log.emit(ProcessFinished(("ls",), 0, 0.5, timed_out=False, tampered=(), log="1.txt"))
-        log.emit(PluginFailed("report", "code-commit-report", "load", "no"))
+        log.emit(
+            ProcessFinished(("ls",), 0, seconds=0.5, timed_out=False, tampered=(), log="1.txt")
+        )
+        log.emit(PluginFailed("report", "code-commit-report", stage="load", error="no"))
         log.finish(ExitCode.LIMIT, "too dear")
         document = json.loads((log.folder / "run.json").read_text())
         assert [(row["plugin"], row["error"]) for row in document["plugins_failed"]] == [
@@ -404,7 +448,18 @@ class TestDocument:
             None,
         )
         with log.span("attempt", number=1):
-            log.emit(CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10))
+            log.emit(
+                CallFinished(
+                    1,
+                    "query",
+                    model="gpt-5",
+                    finish="stop",
+                    finish_detail="stop",
+                    seconds=1.5,
+                    input_tokens=100,
+                    output_tokens=10,
+                )
+            )
             assert json.loads(document.read_text())["tokens"]["input"] == 100
         assert json.loads(document.read_text())["attempts"] == 1
         log.finish(ExitCode.REACHED, "")

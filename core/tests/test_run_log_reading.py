@@ -26,8 +26,25 @@ from code_commit.plugin_api.event import CallFinished, CallStarted, Record
 from code_commit_workspace.keys.redaction import Redactor
 
 NOON = 1_700_000_000.0
-STARTED = CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt")
-FINISHED = CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10)
+STARTED = CallStarted(
+    1,
+    "query",
+    provider="openai",
+    model="gpt-5",
+    address="https://x",
+    key_source="",
+    request="query.txt",
+)
+FINISHED = CallFinished(
+    1,
+    "query",
+    model="gpt-5",
+    finish="stop",
+    finish_detail="stop",
+    seconds=1.5,
+    input_tokens=100,
+    output_tokens=10,
+)
 
 LASTING = """
 import sys

@@ -22,8 +22,8 @@ from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record, StateEntered
 from code_commit.plugin_api.host import HOST
 from code_commit.threads import Worker
-from code_commit_workspace import describe
 from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace.words import describe
 
 
 class Sink:

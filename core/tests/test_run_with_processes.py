@@ -112,7 +112,13 @@ def test_what_is_told_of_a_process(run):
     assert begun[0] == cat | {"sandbox": "off"}
     seconds = ended[0].pop("seconds")
     assert 0 < seconds == round(seconds, 3)
-    assert ended[0] == cat | {"exit_code": 3, "timed_out": False, "tampered": [], "last_lines": ""}
+    assert ended[0] == cat | {
+        "exit_code": 3,
+        "timed_out": False,
+        "ending": "ended with exit code 3",
+        "tampered": [],
+        "last_lines": "",
+    }
     assert [(each["exit_code"], each["timed_out"], each["log"]) for each in ended[1:]] == [
         (None, True, "command.txt"),
         (None, False, "command-2.txt"),

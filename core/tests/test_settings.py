@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.cli import commands
+from code_commit.cli import config as config_command
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import HostSettings
 from code_commit.models.listed_models import listed_models, store_listed_models
@@ -28,7 +28,7 @@ KEY = "sk-live-0123456789abcXY"
 
 def setting_rows(settings):
     """Return the rows without those of plugins."""
-    return commands.setting_rows(settings, SimpleNamespace(plugins=()))
+    return config_command.setting_rows(settings, SimpleNamespace(plugins=()))
 
 
 @pytest.fixture

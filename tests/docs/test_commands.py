@@ -21,15 +21,15 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.cli.arguments import RESERVED, Parser, parse_invocation
+from code_commit.cli.arguments import RESERVED, parse_invocation
 from code_commit.cli.host import CommandHost, command_parser
-from code_commit.plugin_api import ToolCall
+from code_commit.cli.parser import Parser
+from code_commit.plugin_api import ToolCall, python_command
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 from code_commit_testing.warm_start import warm_address, warm_command
-from code_commit_workspace import python_command
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (

@@ -1,14 +1,15 @@
-"""The page about models says what each finish word does."""
+"""The page about models says what each finish word does.
+
+python tests/docs/test_finish_words.py       writes the words of `FINISH_WORDS` to the page
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 from code_commit.plugin_api import Finish
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 MEANINGS = {
@@ -21,9 +22,22 @@ MEANINGS = {
 }
 
 
-@pytest.mark.parametrize("word", FINISH_WORDS)
-def test_the_page_has_the_meaning_of_a_word(word):
-    section = PAGE.read_text().split("## The end of a reply")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (.*?) \| (.*?) \|", section, re.MULTILINE)
-    meanings = [meaning for words, meaning in rows if f"`{word}`" in words.split(", and any")[0]]
-    assert [meaning.split(";")[0] for meaning in meanings] == [MEANINGS[FINISH_WORDS[word]]]
+def with_words(page: str) -> str:
+    """Return the page with the words of the table that says what they mean."""
+    for finish, meaning in MEANINGS.items():
+        words = ", ".join(f"`{word}`" for word, known in FINISH_WORDS.items() if known is finish)
+        row = re.compile(rf"^\| `[^|]*?`(, and any other word [^|]*)? \| {meaning}\b", re.MULTILINE)
+        page, rows = row.subn(rf"| {words}\1 | {meaning}", page)
+        assert rows == 1, f"the page has {rows} rows for {meaning!r}"
+    return page
+
+
+def test_the_page_has_the_meaning_of_each_word():
+    page = PAGE.read_text("utf-8")
+
+    assert set(MEANINGS) == set(FINISH_WORDS.values())
+    assert with_words(page) == page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_words(PAGE.read_text("utf-8")), "utf-8")

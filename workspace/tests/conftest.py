@@ -131,6 +131,22 @@ def no_privileges() -> Iterator[None]:
 
 
 @pytest.fixture
+def small_project(tmp_path: Path, copied: Callable[..., Path]) -> Path:
+    """A repository with the files `a` and `b`; its build passes if `a` is new."""
+
+    def make(root: Path) -> None:
+        root.mkdir()
+        (root / "a").write_text("old")
+        (root / "b").write_text("old")
+        (root / "build.sh").write_text("grep -q new a\n")
+        (root / ".gitignore").write_text("/agent-config\n")
+        for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "start"]):
+            subprocess.run(["git", *arguments], cwd=root, check=True)
+
+    return copied(tmp_path / "project", make)
+
+
+@pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder without a configuration of git, which the environment does not configure
     either.

@@ -1,14 +1,17 @@
-"""Errors, and functions of others that are async: what is said about them."""
+"""Errors and misspelled names: what is said about them."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator
 
 import pytest
 
-from code_commit_workspace import require_sync
-from code_commit_workspace.errors import NotReady, closest, describe, did_you_mean, no_room
+from code_commit_workspace.errors import NotReady, no_room
+from code_commit_workspace.words import (
+    closest,
+    describe,
+    did_you_mean,
+)
 
 
 class _Broken(Exception):  # noqa: N818 - a plugin's own
@@ -23,7 +26,7 @@ class _Broken(Exception):  # noqa: N818 - a plugin's own
         (ValueError(), {}, "ValueError"),
         (_Broken(), {}, "_Broken"),
         (ValueError("12345"), {"longest": 5}, "ValueError: 12345"),
-        (ValueError("123456"), {"longest": 5}, "ValueError: 12345…"),
+        (ValueError("123456"), {"longest": 5}, "ValueError: 1234…"),
         (NotReady("no", hint="do"), {}, "NotReady: no"),
         (NotReady("no", hint="do"), {"with_hint": True}, "NotReady: no (hint: do)"),
         (NotReady("no"), {"with_hint": True}, "NotReady: no"),
@@ -44,20 +47,6 @@ def test_a_full_or_read_only_disk_is_not_ready(number):
 @pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), ValueError("no")])
 def test_other_errors_are_not_about_room(error):
     assert no_room(error) is None
-
-
-async def coroutine() -> None: ...
-
-
-async def generator() -> AsyncIterator[int]:
-    yield 1
-
-
-@pytest.mark.parametrize("code", [coroutine, generator])
-def test_the_result_of_an_async_function_is_no_result(code):
-    with pytest.raises(TypeError, match="it is async; use a plain function"):
-        require_sync(code())
-    assert require_sync(3) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,9 @@ import pytest
 
 from code_commit_workspace import (
     Git,
+    NextCommit,
     NotReady,
     StatusEntry,
-    find_in_repository,
-    git_status,
-    require_settled,
-    skipped_by_commit,
-    unknown_author,
 )
 
 
@@ -38,6 +34,11 @@ def git(root):
     return lambda *args, **options: Git(root).run(args, **options)
 
 
+@pytest.fixture
+def commit(git, root):
+    return NextCommit(git, root, root, hooks=False)
+
+
 def plain(root, *args):
     return subprocess.run(
         ["git", "-c", "user.name=A", "-c", "user.email=a@b", *args],
@@ -47,27 +48,32 @@ def plain(root, *args):
     )
 
 
-def test_every_file_that_differs_is_an_entry(root, git):
+def test_every_file_that_differs_is_an_entry(root, commit):
     (root / "changed").write_text("new\n")
     (root / "staged").write_text("new\n")
     plain(root, "add", "staged")
     (root / "removed").unlink()
     (root / "new folder").mkdir()
     (root / "new folder/über").touch()
-    found = git_status(git)
-    assert found == [
+    entries = commit.status()
+    assert entries == [
         StatusEntry(" ", "M", "changed"),
         StatusEntry(" ", "D", "removed"),
         StatusEntry("M", " ", "staged"),
         StatusEntry("?", "?", "new folder/über"),
     ]
-    assert [(each.staged, each.unstaged, each.unmerged) for each in found] == [
+    assert [(each.staged, each.unstaged, each.unmerged) for each in entries] == [
         (False, True, False),
         (False, True, False),
         (True, False, False),
         (False, True, False),
     ]
-    assert list(map(str, found)) == [" M changed", " D removed", "M  staged", "?? new folder/über"]
+    assert list(map(str, entries)) == [
+        " M changed",
+        " D removed",
+        "M  staged",
+        "?? new folder/über",
+    ]
 
 
 @pytest.mark.parametrize("state", ["DD", "AU", "UD", "UA", "DU", "AA", "UU"])
@@ -78,8 +84,8 @@ def test_what_a_merge_left_is_neither_staged_nor_unstaged(state):
 
 
 @pytest.mark.parametrize("operation", ["merge", "cherry-pick", "revert", "rebase"])
-def test_an_unfinished_operation_is_named(root, operation):
-    require_settled(root / ".git", root)
+def test_an_unfinished_operation_is_named(root, commit, operation):
+    commit.require_settled()
     plain(root, "checkout", "-qb", "other")
     for name in ("mine", "theirs"):
         (root / "changed").write_text(f"{name}\n")
@@ -89,31 +95,31 @@ def test_an_unfinished_operation_is_named(root, operation):
     plain(root, "commit", "-qam", "here")
     plain(root, operation, "other~1" if operation == "revert" else "other")
     with pytest.raises(NotReady) as told:
-        require_settled(root / ".git", root)
+        commit.require_settled()
     assert told.value.message == f"a {operation} is in progress in {root}"
     assert told.value.hint == "finish or abort it, then run again"
     plain(root, operation, "--abort")
-    require_settled(root / ".git", root)
+    commit.require_settled()
 
 
-def test_a_patch_series_that_stopped_is_a_rebase(root):
+def test_a_patch_series_that_stopped_is_a_rebase(root, commit):
     (root / ".git/rebase-apply").mkdir()
     with pytest.raises(NotReady, match="a rebase is in progress"):
-        require_settled(root / ".git", root)
+        commit.require_settled()
 
 
 @pytest.mark.parametrize("who", ["AUTHOR", "COMMITTER"])
-def test_an_author_that_git_does_not_know_is_told(git, monkeypatch, who):
+def test_an_author_that_git_does_not_know_is_told(commit, monkeypatch, who):
     for each in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{each}_NAME", "A")
         monkeypatch.setenv(f"GIT_{each}_EMAIL", "a@b.example")
-    assert unknown_author(git) is None
+    assert commit.unknown_author() is None
     monkeypatch.setenv(f"GIT_{who}_NAME", "")
-    assert "empty ident name" in unknown_author(git)
+    assert "empty ident name" in commit.unknown_author()
 
 
-def test_a_commit_skips_what_the_repository_has_and_says_so(root, git):
-    assert skipped_by_commit(git) == []
+def test_a_commit_skips_what_the_repository_has_and_says_so(root, git, commit):
+    assert commit.skipped() == []
     for name in ("pre-commit", "commit-msg", "pre-push", "post-commit"):
         hook = root / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
@@ -122,19 +128,18 @@ def test_a_commit_skips_what_the_repository_has_and_says_so(root, git):
     (root / ".git/hooks/post-commit").chmod(0o644)
     plain(root, "config", "commit.gpgSign", "yes")
     hooks = ["the hook pre-commit", "the hook commit-msg"]
-    assert skipped_by_commit(git) == ["the signature", *hooks]
+    assert commit.skipped() == ["the signature", *hooks]
+    assert NextCommit(git, root, root, hooks=True).skipped() == []
     plain(root, "config", "--add", "commit.gpgSign", "false")
-    assert skipped_by_commit(git) == hooks
+    assert commit.skipped() == hooks
     plain(root, "config", "core.hooksPath", "tools/hooks")
-    assert skipped_by_commit(git) == ["the hooks in the project"]
+    assert commit.skipped() == ["the hooks in the project"]
     with pytest.raises(NotReady):
-        find_in_repository(git, root, root, hooks=True)
+        NextCommit(git, root, root, hooks=True)
 
 
 @pytest.mark.parametrize(("folder", "prefix"), [("", ""), ("über/low", "über/low/")])
 def test_a_project_may_be_below_the_top_of_its_repository(root, git, folder, prefix):
     (root.parent / "link").symlink_to(root)
-    assert find_in_repository(git, root.parent / "link" / folder, root, hooks=True) == (
-        root / ".git",
-        prefix,
-    )
+    commit = NextCommit(git, root.parent / "link" / folder, root, hooks=True)
+    assert (commit.folder, commit.prefix) == (root / ".git", prefix)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git.private_folder import check_private_folder, require_gitignore_line
+from code_commit_workspace.guard.private_folder import check_private_folder, require_gitignore_line
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 from code_commit_workspace.records import Change
 
 CASES = Path(__file__).parent / "cases"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 from code_commit_workspace.records import Change
 
 # Read at import: the environment of a test has no variables with this prefix.

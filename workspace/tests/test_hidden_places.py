@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 
-from code_commit_workspace.process.hidden import (
+from code_commit_workspace.process.sandbox.hidden import (
     SERVICE_VARIABLES,
     credential_stores,
     service_sockets,

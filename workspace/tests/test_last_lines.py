@@ -15,7 +15,7 @@ def result(output="", **more):
 
 def test_blank_lines_are_left_out_and_long_ones_cut():
     shown = result("a\n\n  \n" + "x" * 400 + "\n" + "y" * 401 + "\n").last_lines()
-    assert shown == "a\n" + "x" * 400 + "\n" + "y" * 400 + "..."
+    assert shown == "a\n" + "x" * 400 + "\n" + "y" * 399 + "…"
     assert len(result("line\n" * 20).last_lines().split()) == 10
 
 
@@ -32,6 +32,7 @@ def test_it_passed_if_it_ended_with_0_and_altered_nothing():
         ({"exit_code": 0}, "ended with exit code 0"),
         ({"exit_code": 137}, "ended with exit code 137"),
         ({"signal": 9}, "was ended by signal 9 (SIGKILL)"),
+        ({"exit_code": -9}, "was ended by signal 9 (SIGKILL)"),
         ({"signal": 63}, "was ended by signal 63"),
         ({}, "was ended by a signal"),
         ({"time_limit": 60.0}, "ran into its time limit of 60 s"),

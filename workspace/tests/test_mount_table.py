@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_workspace.process.mount_table import (
+from code_commit_workspace.files.mount_table import (
     MountPoint,
     other_names,
     parse_mount,

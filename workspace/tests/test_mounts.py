@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.process.mounts import Mount, arrange
+from code_commit_workspace.process.sandbox.mounts import Mount, arrange
 
 
 @pytest.fixture

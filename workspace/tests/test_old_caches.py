@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.process.private_folders import PrivateFolders
+from code_commit_workspace.process.sandbox.private_folders import PrivateFolders
 from code_commit_workspace.records import ProcessResult
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")

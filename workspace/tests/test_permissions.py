@@ -14,7 +14,6 @@ from code_commit_workspace import (
     ProjectTree,
     Workspace,
     read_in_project,
-    read_text,
 )
 from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
@@ -93,13 +92,9 @@ def test_the_operation_that_is_not_permitted_is_named_and_undone(closed, changes
 
 
 def test_what_cannot_be_read_is_told_or_left_out(closed):
-    for read in (read_text, lambda tree, path: read_in_project(tree.root, path, limit=9)):
-        with ProjectTree(closed) as tree:
-            for path in ("file", "closed/below"):
-                with pytest.raises(
-                    NotReady, match=f"^{path} cannot be read: [pP]ermission denied$"
-                ):
-                    read(tree, path)
+    for path in ("file", "closed/below"):
+        with pytest.raises(NotReady, match=f"^{path} cannot be read: permission denied$"):
+            read_in_project(closed, path, limit=9)
     with ProjectTree(closed) as tree:
         paths = ["closed/below", "file", "open/below"]
         assert dict(tree.contents(paths, 9)) == {

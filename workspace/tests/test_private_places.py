@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace import NotReady
-from code_commit_workspace.process.opened import fault_of_opening
-from code_commit_workspace.process.private_folders import (
+from code_commit_workspace.process.sandbox.opened import fault_of_opening
+from code_commit_workspace.process.sandbox.private_folders import (
     PrivateFolders,
     home_folder,
     make_mount_point,

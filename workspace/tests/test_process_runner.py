@@ -15,7 +15,7 @@ import pytest
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
-from code_commit_workspace.process.sandbox import Sandbox
+from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
 
 KEY = "sk-canary-0123456789"

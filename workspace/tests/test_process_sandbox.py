@@ -17,7 +17,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
-from code_commit_workspace.process.sandbox import Sandbox
+from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
 
 MINUTE = 60.0
@@ -403,7 +403,9 @@ def test_an_option_that_would_be_two_is_refused(bubblewrap, tmp_path):
 
 def test_a_machine_whose_calls_are_not_filtered_is_named(bubblewrap, project, monkeypatch):
     reason = "system calls are not filtered: their numbers on vax are unknown"
-    monkeypatch.setattr("code_commit_workspace.process.sandbox.why_unfiltered", lambda: reason)
+    monkeypatch.setattr(
+        "code_commit_workspace.process.sandbox.sandbox.why_unfiltered", lambda: reason
+    )
     monkeypatch.setattr("code_commit_workspace.process.launch.filter_here", bytes)
     runners = [
         ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_workspace import NotReady, decode_text, read_text
-from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace import NotReady, decode_text
 
 
 @pytest.mark.parametrize(
@@ -23,20 +22,3 @@ def test_what_is_not_utf_8_is_named_by_its_place(content, place):
         f"query.txt is not UTF-8: {place}",
         "convert it to UTF-8",
     )
-
-
-def test_a_file_is_read_or_missing_or_cannot_be_read(tmp_path):
-    (tmp_path / "text").write_text("é\n")
-    (tmp_path / "folder").mkdir()
-    for link in ("link", "linked"):
-        (tmp_path / link).symlink_to("text" if link == "link" else "folder")
-    with ProjectTree(tmp_path) as tree:
-        assert read_text(tree, "text") == "é\n"
-        assert read_text(tree, "missing") is None
-        for path, reason in (
-            ("link", "it is a link, or in a folder that is one"),
-            ("folder", "not a regular file"),
-        ):
-            with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as told:
-                read_text(tree, path)
-            assert told.value.hint == "replace it with a regular file that you can read"

@@ -1,29 +1,10 @@
-"""The passwords of proxies are known, and not shown."""
+"""The passwords of proxies are not shown."""
 
 from __future__ import annotations
 
 import pytest
 
-from code_commit_workspace import proxy_passwords
 from code_commit_workspace.process.proxy_variables import is_proxy, without_password
-
-
-@pytest.mark.parametrize("name", ["https_proxy", "HTTP_PROXY", "All_Proxy", "ftp_proxy"])
-@pytest.mark.parametrize(
-    ("address", "passwords"),
-    [
-        ("http://me:password-1@proxy:80", {"password-1"}),
-        ("me:password-1@proxy", {"password-1"}),
-        ("http://me:pass%2Dword@proxy", {"pass%2Dword", "pass-word"}),
-        ("http://me:eight-88@proxy", {"eight-88"}),
-        ("http://me:seven-7@proxy", set()),
-        ("http://me:%C3%BCabcdefgh@proxy", {"%C3%BCabcdefgh"}),
-        ("http://me:%00abcdefgh@proxy", {"%00abcdefgh"}),
-        ("http://proxy:80/", set()),
-    ],
-)
-def test_passwords_are_known_as_written_and_as_sent(name, address, passwords):
-    assert set(proxy_passwords({name: address, "OTHER": "http://me:of-no-proxy@host"})) == passwords
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from code_commit_workspace.keys import key_search
+from code_commit_workspace.keys import dumps, key_search, uuencode_lines, view
 from code_commit_workspace.keys.redaction import Redactor
 
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
@@ -412,7 +412,8 @@ def test_a_key_is_seen_where_one_piece_of_a_long_text_ends(before, size):
 )
 def test_a_key_is_found_within_the_reach_of_the_search(monkeypatch, key, form):
     for reach, hidden in ((len(form) - 1, False), (len(form), True)):
-        monkeypatch.setattr(key_search, "_REACH", reach)
+        for module in (dumps, key_search, uuencode_lines, view):
+            monkeypatch.setattr(module, "REACH", reach)
         assert ("***" in Redactor([key]).text(f"x\n{form}\n\n")) == hidden
 
 

@@ -1,4 +1,4 @@
-"""Small files of the project and of the user: read without trust in them."""
+"""Small files of the project: read without trust in them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.project_text import decode_text, read_text
 from code_commit_workspace.files.project_tree import ProjectTree, open_regular
-from code_commit_workspace.files.small_file import read_anywhere, read_in_project
-
-LINK = "it is a link"
+from code_commit_workspace.files.small_file import read_in_project
 
 
 @pytest.fixture
@@ -63,51 +60,8 @@ def test_anything_else_in_the_project_is_refused(root, path, reason):
 
 
 def test_a_large_file_is_refused(root):
-    for read in (
-        lambda: read_in_project(root, "file", limit=4),
-        lambda: read_anywhere(root / "file", "file", limit=4),
-    ):
-        with pytest.raises(NotReady, match=r"^file cannot be read: larger than 4 bytes"):
-            read()
-
-
-def test_a_file_of_the_user_may_be_a_link(root):
-    assert read_anywhere(root / "link", "the key", limit=5) == b"12345"
-    assert read_anywhere(root / "missing", "the key", limit=5) is None
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("folder", "(is a directory|not a regular file)"),
-        ("pipe", "not a regular file"),
-        ("file/below", "not a directory"),
-        ("nul\0", "no file can have this name"),
-    ],
-)
-def test_what_is_no_file_of_the_user_is_refused(root, path, reason):
-    with pytest.raises(NotReady, match=f"^the key cannot be read: {reason}"):
-        read_anywhere(root / path, "the key", limit=5)
-
-
-def test_text_is_utf_8(root):
-    (root / "text").write_bytes("Grüße".encode())
-    (root / "latin").write_bytes("eins\nzwei\nGrüße".encode("latin-1"))
-    with ProjectTree(root) as tree:
-        assert read_text(tree, "text") == "Grüße"
-        assert read_text(tree, "missing") is None
-        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$") as told:
-            read_text(tree, "latin")
-        assert told.value.hint == "convert it to UTF-8"
-        with pytest.raises(NotReady, match=r"^x is not UTF-8: line 2, byte 1$"):
-            decode_text(b"\n\xff\n", "x")
-        for path in ("link", "linked/file", "folder"):
-            with pytest.raises(NotReady, match=f"^{path} cannot be read: ") as told:
-                read_text(tree, path)
-            assert told.value.hint == "replace it with a regular file that you can read"
-        with pytest.raises(NotReady, match=LINK):
-            read_text(tree, "link")
-    assert decode_text(b"plain", "x") == "plain"
+    with pytest.raises(NotReady, match=r"^file cannot be read: larger than 4 bytes"):
+        read_in_project(root, "file", limit=4)
 
 
 def test_many_files_are_read_at_once(root):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_workspace.words import printable
+from code_commit_workspace.words import printable, shorten
 
 DANGEROUS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -61,3 +61,11 @@ def test_what_is_printable_stays_so_and_can_be_written(text, newlines):
 
     assert printable(once, newlines=newlines) == once
     once.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "shown"),
+    [("", 5, ""), ("abcde", 5, "abcde"), ("abcdef", 5, "abcd…"), ("äöüß", 3, "äö…")],
+)
+def test_a_long_text_is_cut_with_a_mark(text, longest, shown):
+    assert shorten(text, longest) == shown

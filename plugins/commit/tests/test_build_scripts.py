@@ -221,14 +221,14 @@ def test_every_part_must_pass(tmp_path, cache, project_with, build):
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers\n"
 
 
+def slow(language):
+    marks = [*language.marks, pytest.mark.slow]
+    return pytest.param(*language.values, id=language.id, marks=marks)
+
+
 @pytest.mark.parametrize(
     "language",
-    [
-        each
-        if each.id == "unittest"
-        else pytest.param(*each.values, id=each.id, marks=[*each.marks, pytest.mark.slow])
-        for each in LANGUAGES
-    ],
+    [language if language.id == "unittest" else slow(language) for language in LANGUAGES],
 )
 def test_a_response_that_breaks_a_test_is_repaired(tmp_path, language, cache, project_with):
     project = project_with(tmp_path, language.files)

@@ -31,7 +31,7 @@ def test_the_demo_passes_and_says_that_its_responses_are_recorded(shown):
         in finished.stdout
     )
     assert "+    whole_words = slug" in finished.stdout
-    assert "build failed (exit 1)" in finished.stderr
+    assert "build ended with exit code 1" in finished.stderr
     assert "2 files changed, the build passes" in finished.stderr
 
 

@@ -13,7 +13,9 @@ def block(path: str, content: str) -> str:
     return f"^^^{path}\n{content}^^^end\n"
 
 
-SAME, RED, GREEN = block("a.txt", "old\n"), block("a.txt", "bad\n"), block("a.txt", "good\n")
+SAME = block("a.txt", "old\n")
+RED = block("a.txt", "bad\n")
+GREEN = block("a.txt", "good\n")
 FLAKY = "test -e once || { touch once; exit 1; }\n"
 NOTHING = {"written": [], "deleted": [], "nothing_to_change": True}
 

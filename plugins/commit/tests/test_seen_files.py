@@ -75,7 +75,8 @@ def test_a_repair_may_name_again_what_an_earlier_attempt_did(
         if again == "deletes" or (earlier == "build removes"):
             assert (project.root / path).exists() is (earlier == "build writes" and path == "b.py")
         else:
-            assert project.read(path) == "again\n" + "built\n" * (earlier == "build writes")
+            built = "built\n" if earlier == "build writes" else ""
+            assert project.read(path) == f"again\n{built}"
 
 
 NOT_SEEN = {

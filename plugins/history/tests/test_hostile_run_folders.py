@@ -133,16 +133,15 @@ def test_a_narrow_terminal_gets_two_lines_per_run(project):
     assert max(map(len, lines)) <= 80
 
 
-@pytest.mark.parametrize("broken", ["number", "name", "depth"])
-def test_the_error_about_an_invalid_recording_names_its_folder(project, broken):
-    odd = (
-        {"response": 5}
-        if broken == "name"
-        else {"parts": "parts.json"}
-        if broken == "depth"
-        else {}
-    )
-    second = {"number": "b" if broken == "number" else 2}
+@pytest.mark.parametrize(
+    ("second", "odd"),
+    [
+        pytest.param({"number": "b"}, {}, id="number"),
+        pytest.param({"number": 2}, {"response": 5}, id="name"),
+        pytest.param({"number": 2}, {"parts": "parts.json"}, id="depth"),
+    ],
+)
+def test_the_error_about_an_invalid_recording_names_its_folder(project, second, odd):
     lines = [
         event(1, "run.started", {"workflow": "committing-code", "argv": []}),
         event(2, "call.started", CALL),

@@ -65,7 +65,7 @@ def test_a_replay_with_differences_is_reported_and_kept(runs):
     differing = {
         row["what"]: row["replayed"] for row in finished.document["compared"] if not row["same"]
     }
-    assert differing["process 1"] == "exit code 1"
+    assert differing["process 1"] == "ended with exit code 1"
     assert "a.txt" not in differing.get("files in the end", "")
     folder = Path(finished.document["folder"])
     assert (folder / "run.json").is_file()

@@ -98,8 +98,8 @@ def test_show_prints_calls_builds_changes_and_files(past_runs):
         "reached",
         "initial-query",
         "repair-query",
-        "exit code 1",
-        "exit code 0",
+        "ended with exit code 1",
+        "ended with exit code 0",
         "attempt 3: a.txt",
         "run.json",
     ):

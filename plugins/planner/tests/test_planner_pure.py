@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import code_commit_planner
+from code_commit.plugin_api import printable
 from code_commit_planner import machine
 from code_commit_planner.agents import prompts
 from code_commit_planner.agents.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
@@ -28,7 +29,7 @@ from code_commit_planner.plan_folder.requirements import (
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.refine.planner import PLANNER_TOOLS
 from code_commit_toolbox.outcome import CalledTool
-from code_commit_workspace import StatusEntry, git_status
+from code_commit_workspace import NextCommit, StatusEntry
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 
@@ -281,7 +282,8 @@ names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 )
 def test_the_status_supports_any_file_name(rows):
     listing = "".join(f"{state} {path}\0" for state, path in rows)
-    entries = git_status(lambda *_, **__: listing.encode())
+    top = Path("/project")
+    entries = NextCommit(lambda *_, **__: listing.encode(), top, top, hooks=False).status()
     assert [(entry.index + entry.tree, entry.path) for entry in entries] == rows
     chosen = select(entries, {rows[0][1]} if rows else (), "")
     everything = [*chosen.stage, *chosen.temporary, *chosen.unclear]
@@ -312,7 +314,7 @@ def test_a_nested_repository_is_not_staged():
 def test_a_call_is_one_line_of_80_characters(name, arguments, text, is_error):
     line = tool_line("player", CalledTool(name, arguments, text, is_error, 0.1))
     assert columns(line) <= 80
-    assert line.isprintable()
+    assert line == printable(line, newlines=False)
 
 
 def test_a_call_shows_its_main_argument():

@@ -57,7 +57,7 @@ def test_the_page_shows_the_whole_run(answered):
         ),
         *("Attempt 1", "Attempt 2", "Attempt 3", "initial-query", "repair-query", "gpt-5"),
         *(
-            "exit code 1",
+            "ended with exit code 1",
             "passed",
             "refused",
             "there is no file replacement in the response",
@@ -343,10 +343,10 @@ def test_a_page_shows_the_first_files_of_a_large_change(answered):
         block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100))
     )
     page = answered.page
-    assert "2101 files differ" in page
+    assert "2,101 files differ" in page
     assert page.count('<table class="diff">') == 500
     assert "1601 more files are in all-changes.diff" in page
-    assert "2101 files written" in page
+    assert "2,101 files written" in page
     assert "and 1601 more, in events.jsonl" in page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
+import sys
 import tracemalloc
 import unicodedata
 from pathlib import Path
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from code_commit.plugin_api import Record
+from code_commit.plugin_api import Record, printable
 from code_commit_report.build_output import output_lines
 from code_commit_report.diff_view import file_diffs
 from code_commit_report.lexers import lexer_for
-from code_commit_report.page import duration, report_page
+from code_commit_report.page import report_page
 from code_commit_report.run_view import _KINDS, RunView
 from code_commit_report.text import read_shown, visible, without_repetitions
 from code_commit_report.timeline import WIDTH, bars
@@ -219,11 +220,6 @@ def test_invisible_characters_are_escaped(text):
     assert escaped == visible(escaped)
 
 
-def test_durations_are_formatted():
-    assert [duration(seconds) for seconds in (None, 0.04, 4.21, 185, 3723)] == [
-        "?",
-        "40 ms",
-        "4.2 s",
-        "3:05",
-        "1:02:03",
-    ]
+def test_the_page_escapes_what_a_terminal_escapes():
+    for code in range(sys.maxunicode + 1):
+        assert visible(chr(code)) == printable(chr(code))

@@ -124,4 +124,4 @@ def test_a_deno_that_does_not_start_ends_the_task(work, tmp_path) -> None:
     work.server.script(*[work.returns("x")] * 3)
     finished = work(more_plugins=[broken])
     assert (finished.exit_code, len(work.server.requests)) == (3, 1)
-    assert "Deno does not start (exit code 127): no such library" in finished.stderr
+    assert "Deno ended with exit code 127 before it started: no such library" in finished.stderr

@@ -352,7 +352,7 @@ def test_the_length_of_a_list_is_limited(work) -> None:
     work.server.script(work.listed(work.step(context={"explicit_content": "x" * 1024})))
     finished = work()
     assert finished.exit_code == 5
-    assert "the limit is 1024" in finished.stderr
+    assert "the limit is 1,024" in finished.stderr
 
 
 def test_the_results_of_a_list_are_limited_together(work) -> None:

@@ -144,7 +144,7 @@ def test_the_error_about_an_unreadable_file_has_the_reason(bench):
     words = [
         "a binary file of 6 bytes",
         "not UTF-8: line 1 contains the byte 0xe9",
-        "larger than 1000 bytes",
+        "larger than 1,000 bytes",
         "There is no file missing",
         "src",
     ]
@@ -161,7 +161,7 @@ def test_a_file_of_a_terabyte_is_refused_without_being_read(bench):
         ["str_replace", {"path": "huge.txt", "old_str": "a", "new_str": "b"}],
     ]
     results = bench.work({"calls": calls}, {"text": "done"}).results
-    assert all("larger than 10485760 bytes" in result["text"] for result in results)
+    assert all("larger than 10,485,760 bytes" in result["text"] for result in results)
 
 
 def test_a_part_of_a_file_can_be_read(bench):
@@ -252,7 +252,7 @@ def test_write_file_replaces_the_whole_file(bench):
     assert [result["is_error"] for result in results] == [False] * 3 + [True] * 3
     assert results[2]["text"] == "a.txt already has this content."
     assert "a lone surrogate at 5" in results[3]["text"]
-    assert "has 1001 bytes; the limit is 1000" in results[5]["text"]
+    assert "has 1,001 bytes; the limit is 1,000" in results[5]["text"]
     assert bench.project.read("deep/er/new.txt") == "é\r\n"
     assert bench.project.read("a.txt") == "only this"
 

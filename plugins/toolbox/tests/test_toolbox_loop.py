@@ -159,7 +159,7 @@ def test_the_time_limit_ends_a_running_command(bench):
         assert worked.end == "OUT_OF_TIME"
         if worked.results:
             break
-    assert "were stopped after" in worked.results[0]["text"]
+    assert "ran into its time limit" in worked.results[0]["text"]
     assert worked.results[1]["text"] == "Not run: out of time."
     assert not (bench.project.root / "late.txt").exists()
 

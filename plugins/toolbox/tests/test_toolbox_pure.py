@@ -155,7 +155,7 @@ def test_shortening_replaces_only_old_results(messages, at_most, share):
                     old.name,
                     old.is_error,
                 )
-                assert str(len(old.text)) in new.text
+                assert f"{len(old.text):,} char" in new.text
     if tokens_of(messages) <= at_most:
         assert short == tuple(messages)
     elif tokens_of(short) > at_most:

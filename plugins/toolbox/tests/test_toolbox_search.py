@@ -29,9 +29,9 @@ def test_one_call_can_run_several_searches(bench):
         python("nothing()"),
     )
     assert result["text"].split("\n") == [
-        "## print($A) (python): 1 matches",
+        "## print($A) (python): 1 match",
         "src/main.py:2: print(x)",
-        "## function $F($$$) { $$$ } (typescript): 1 matches",
+        "## function $F($$$) { $$$ } (typescript): 1 match",
         "web/app.ts:1: function run(a: string) {",
         "  print(a);",
         "}",

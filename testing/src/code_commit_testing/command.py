@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from code_commit.plugin_api import python_command
 from code_commit_testing.warm_start import run_warm, warm_address, warm_command
-from code_commit_workspace import python_command
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 

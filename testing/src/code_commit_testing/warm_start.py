@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from code_commit.plugin_api import isolated_python, python_command
 from code_commit_testing import warm_client
-from code_commit_workspace import isolated_python, python_command
 
 # What the interpreter reads at its start, and only then.
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from code_commit_workspace.files.project_tree import normalise_path
+from code_commit_workspace.words import describe_ending, shorten
 
 _PERMISSIONS = 0o777
 
@@ -40,7 +40,11 @@ class Change:
 
 
 class Tree(Protocol):
-    """The files of the project. A link is never followed. `./a` and `a` are one path."""
+    """The files of the project. A link is never followed. `./a` and `a` are one path.
+
+    To read, size up or find the mode of what is not a plain relative path is a ValueError; for what
+    a model names, `may_read` and `check` refuse such a path before.
+    """
 
     def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
@@ -173,16 +177,17 @@ class SandboxSettings:
     log_limit: int = 64 * 1024 * 1024
 
 
-LEAST_FILE, LEAST_TOTAL = 1024 * 1024, 64 * 1024 * 1024  # what every `CheckpointLimits` allows
-
-
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
     """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does
     not have.
 
-    Sparse files count as if they had no holes.
+    Sparse files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`:
+    files within these are saved without a look at the limits.
     """
+
+    LEAST_FILE: ClassVar[int] = 1024 * 1024
+    LEAST_TOTAL: ClassVar[int] = 64 * 1024 * 1024
 
     max_file: int = 256 * 1024 * 1024
     max_total: int = 4 * 1024 * 1024 * 1024
@@ -239,29 +244,5 @@ class ProcessResult:
         lines = [
             line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()
         ]
-        return "\n".join(map(_cut, lines[len(lines) - min(most, len(lines)) :]))
-
-
-def describe_ending(
-    exit_code: int | None, signal: int | None = None, time_limit: float | None = None
-) -> str:
-    """Return `ProcessResult.ending` for these values."""
-    if time_limit is not None:
-        return f"ran into its time limit of {time_limit:g} s"
-    if exit_code is not None:
-        return f"ended with exit code {exit_code}"
-    return f"was ended by {_signal(signal)}"
-
-
-def _signal(number: int | None) -> str:
-    if number is None:
-        return "a signal"
-    from signal import Signals  # slow to import, and needed here alone
-
-    with suppress(ValueError):  # a real-time signal has no name
-        return f"signal {number} ({Signals(number).name})"
-    return f"signal {number}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+        last = lines[len(lines) - min(most, len(lines)) :]
+        return "\n".join(shorten(line, _LONGEST_LINE) for line in last)

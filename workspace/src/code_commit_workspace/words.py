@@ -1,20 +1,26 @@
-"""Words for people: numbers, paths, and text that a terminal shows safely."""
+"""Words for people: numbers, paths, errors, misspelled names, how a process ended, and text that a
+terminal shows safely.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import groupby
 
-# Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
-# U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
-_UNSAFE = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+from code_commit_workspace.errors import CodeCommitError
+
+# The table of what is dangerous in text or cannot be seen, as pieces of character classes.
+# Unicode categories Cc, Cs, Zl and Zp, but tabs and newlines.
+CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+# Category Cf, and invisible letters and marks (fillers, selectors). U+FE0E and U+FE0F stay: they
+# select the text or emoji style of a symbol.
+INVISIBLE = (
     "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    "\ud800-\udfff"
 )
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -27,6 +33,11 @@ def printable(text: str, *, newlines: bool = True) -> str:
     newlines and tabs stay. Escaping twice changes nothing more.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return `text`, or its beginning and "…", in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def join_paths(paths: Sequence[str], most: int = 10) -> str:
@@ -49,12 +60,71 @@ def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
     """
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
-        yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
+        yield from found if len(found) <= most else [f"{top}/ ({count_of(len(found), 'file')})"]
+
+
+def describe_ending(
+    exit_code: int | None, signal: int | None = None, time_limit: float | None = None
+) -> str:
+    """Return `ProcessResult.ending` for these values.
+
+    As in `subprocess`, a negative `exit_code` is that of a signal. A `time_limit` of 0 is unknown.
+    """
+    if time_limit is not None:
+        seconds = f" of {time_limit:g} s" if time_limit else ""
+        return f"ran into its time limit{seconds}"
+    if exit_code is None:
+        return f"was ended by {_signal(signal)}"
+    if exit_code < 0:
+        return f"was ended by {_signal(-exit_code)}"
+    return f"ended with exit code {exit_code}"
+
+
+def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
+    """Return the type and message of an error on one line, even if its `__str__` fails.
+
+    Cut the message to `longest` characters. `with_hint` adds the hint of a `CodeCommitError`.
+    """
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
+        words = ""
+    if longest is not None:
+        words = shorten(words, longest)
+    if with_hint and isinstance(error, CodeCommitError) and error.hint:
+        words += f" (hint: {error.hint})"
+    name = type(error).__name__
+    return f"{name}: {words}" if words else name
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of an error, as Python prints it."""
+    from traceback import format_exception  # slow to import
+
+    return "".join(format_exception(error))
+
+
+def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1),
+    or None.
+    """
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, 1, similarity)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""
 
 
 @cache
 def _unsafe(*, newlines: bool) -> re.Pattern[str]:
-    return re.compile(f"[{_UNSAFE}]" if newlines else f"[\t\n{_UNSAFE}]")
+    more = "" if newlines else "\t\n"
+    return re.compile(f"[{more}{CONTROL}{INVISIBLE}]")
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -65,3 +135,13 @@ def _escaped(found: re.Match[str]) -> str:
     if code <= 0xFF:  # noqa: PLR2004 - two digits
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - four digits
+
+
+def _signal(number: int | None) -> str:
+    if number is None:
+        return "a signal"
+    from signal import Signals  # slow to import, and needed here alone
+
+    with suppress(ValueError):  # a real-time signal has no name
+        return f"signal {number} ({Signals(number).name})"
+    return f"signal {number}"

@@ -7,7 +7,6 @@ with Workspace.open(root, writes=True) as workspace:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
-from code_commit_workspace.files.project_tree import ProjectTree, parts_of
-from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.git import Git
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.opening import (
@@ -29,12 +28,11 @@ from code_commit_workspace.opening import (
     recover_for_reading,
     require_open_files,
 )
-from code_commit_workspace.records import LEAST_FILE, CheckpointLimits, Protected, SandboxSettings
+from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
 from code_commit_workspace.transaction.home import (
     PRIVATE_FOLDER,
     STATE_FOLDER,
-    open_folder,
-    open_home,
+    make_state_folder,
 )
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
@@ -42,7 +40,7 @@ from code_commit_workspace.transaction.recover import recover
 # Imported on first use: a command that only reads starts no process and checks no changes.
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint import Checkpoints
-    from code_commit_workspace.guard import Guard, VisibleTree
+    from code_commit_workspace.guard.guard import Guard, VisibleTree
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
@@ -297,6 +295,7 @@ class Workspace:
 
     @cached_property
     def _runner(self) -> ProcessRunner:
+        from code_commit_workspace.process.checked_files import checked_outside
         from code_commit_workspace.process.runner import ProcessRunner
 
         return ProcessRunner(
@@ -306,7 +305,7 @@ class Workspace:
             private_folder=self.private_folder,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
-            protected=self._checked_elsewhere(),
+            protected=checked_outside(self.git),
             ignored=self.git.ignored,
             not_searched=[each.name for each in self.protected if not each.anywhere],
         )
@@ -422,22 +421,11 @@ class Workspace:
         Raises:
             NotReady: it cannot be created, or a link is in its place.
         """
-        folder = self.state_folder / "state" / name
-        handle = open_home(self.state_folder)
-        try:
-            for part in ("state", *parts_of(name)):
-                below = open_folder(handle, part)
-                os.close(handle)
-                handle = below
-        except OSError as error:
-            raise NotReady(f"cannot make {folder}: {error.strerror}") from error
-        finally:
-            os.close(handle)
-        return folder
+        return make_state_folder(self.state_folder, name)
 
     @cached_property
     def _guard(self) -> Guard:
-        from code_commit_workspace.guard import Guard
+        from code_commit_workspace.guard.guard import Guard
 
         private = Protected(
             self.private_folder, f"anything in the {self.private_folder} folder", readable=False
@@ -454,7 +442,7 @@ class Workspace:
     def _is_too_large(self, path: str, size: int) -> bool:
         if "checkpoints" in self.__dict__ and self.checkpoints.is_left_out(path):
             return True
-        return size > LEAST_FILE and size > self.checkpoint_limits().max_file
+        return size > CheckpointLimits.LEAST_FILE and size > self.checkpoint_limits().max_file
 
     def _place_hiding(self, path: str) -> str:
         return self._runner.place_hiding(path)  # a build that bash runs needs no runner here
@@ -462,18 +450,3 @@ class Workspace:
     def _require_writes(self) -> None:
         if not self.writes:
             raise NotReady("this workspace was opened for reading only")
-
-    def _checked_elsewhere(self) -> tuple[Path, ...]:
-        """Return what checks the project from outside: git's folders and `.gitignore` files of a
-        repository above.
-        """
-        try:
-            layout = self.git.layout()
-        except GitError:
-            return ()  # a reader may run without git
-        rules = (
-            parent / ".gitignore"
-            for parent in self.root.parents
-            if parent.is_relative_to(layout.top)
-        )
-        return (*(folder for folder in layout.folders if folder != self.root / ".git"), *rules)

@@ -6,7 +6,7 @@ import pytest
 
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 
 
 @pytest.fixture

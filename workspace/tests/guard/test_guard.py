@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from code_commit_workspace import Workspace
 from code_commit_workspace.files.project_tree import ProjectTree, parts_of
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard.guard import Guard
 from code_commit_workspace.guard.names import quote
 from code_commit_workspace.guard.places import PathLookup
 from code_commit_workspace.records import Change, Protected

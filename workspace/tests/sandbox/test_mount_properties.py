@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.process.mounts import Mount, arrange
-from code_commit_workspace.process.private_folders import PrivateFolders, private_place
-from code_commit_workspace.process.view import Project, view_of
+from code_commit_workspace.process.sandbox.mounts import Mount, arrange
+from code_commit_workspace.process.sandbox.private_folders import PrivateFolders, private_place
+from code_commit_workspace.process.sandbox.view import Project, view_of
 
 CANARY = "canary"
 MOST_LINKS = 40
@@ -178,7 +178,7 @@ def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "code_commit_workspace.process.mounts.make_mount_point", lambda *_, **__: None
+            "code_commit_workspace.process.sandbox.mounts.make_mount_point", lambda *_, **__: None
         )
         try:
             arranged = arrange(mounts, root="/a", private="/b", empty="/empty")

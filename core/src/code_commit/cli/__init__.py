@@ -23,10 +23,10 @@ def code_commit_commands() -> list[CommandDefinition]:
     commands = [
         ("undo", "undo", "restore the files that a run changed"),
         ("undo", "redo", "bring back what was put back last"),
-        ("commands", "plugins", "list the installed plugins, and what failed"),
+        ("plugins", "plugins", "list the installed plugins, and what failed"),
         ("plugins_doctor", "plugins doctor", "examine every plugin more closely, for its author"),
-        ("commands", "models", "list the models of the installed providers"),
-        ("commands", "config", "print every setting and where it comes from"),
+        ("models", "models", "list the models of the installed providers"),
+        ("config", "config", "print every setting and where it comes from"),
         ("doctor", "doctor", "check everything that a run needs"),
         ("completion", "completion", "print a completion script for your shell"),
     ]

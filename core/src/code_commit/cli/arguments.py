@@ -1,4 +1,4 @@
-"""Parse the command line, and format its help.
+"""Parse the command line.
 
 The flags of workflows come from the installed plugins.
 """
@@ -6,30 +6,34 @@ The flags of workflows come from the installed plugins.
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
-from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit.terminal.screen import align_columns, may_color, terminal_columns
-from code_commit.terminal.streams import write_stdout
-from code_commit_workspace.words import printable
 
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
-    Flag(("--model", "-m"), "use this model: an id or alias, provider/any-id, a named config, or replay/RUN", "NAME"),
+    Flag(
+        ("--model", "-m"),
+        "use this model: an id or alias, provider/any-id, a named config, or replay/RUN",
+        "NAME",
+    ),
     Flag(("--max-cost",), "end the run before it can cost more than this", "USD"),
-    Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
-    Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, or never (default auto)",
-         "auto|require|off"),
-)  # fmt: skip
+    Flag(
+        ("--on-failure",),
+        "keep or restore the files if the goal is not reached (default keep)",
+        "keep|restore",
+    ),
+    Flag(
+        ("--sandbox",),
+        "isolate builds with bubblewrap: if it works, always, or never (default auto)",
+        "auto|require|off",
+    ),
+)
 _DISABLE = Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")
 HOST_FLAGS = (
     *SETTING_FLAGS,
@@ -61,30 +65,28 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
             whose plugin is not installed.
     """
     parser = workflow_parser(registry)
-    known, extra = parser.parse_known_args(argv)
+    arguments, extra = parser.parse_known_args(argv)
     if extra:
         raise _unknown(extra[0], parser, registry)
     values = {
         name: value
-        for name, value in vars(known).items()
+        for name, value in vars(arguments).items()
         if value is not None and value is not False
     }
     workflow = _selected_workflow(values, registry)
-    own, settings, host = (
-        {field_of(flag.names[0]) for flag in flags}
-        for flags in (workflow.flags, SETTING_FLAGS, HOST_FLAGS)
-    )
-    accepted = own | host | {field_of(name) for name in workflow.ignores}
+    own = _fields(workflow.flags)
+    settings = _fields(SETTING_FLAGS)
+    accepted = own | _fields(HOST_FLAGS) | {field_of(name) for name in workflow.ignores}
     if foreign := [name for name in values if name not in accepted]:
         raise _foreign_flag(foreign[0], workflow, registry)
     return Invocation(
         workflow,
-        {name: value for name, value in values.items() if name in own},
-        {name: value for name, value in values.items() if name in settings},
-        tuple(argv),
-        as_json=known.json,
-        quiet=known.quiet,
-        debug=known.debug,
+        flags={name: value for name, value in values.items() if name in own},
+        settings={name: value for name, value in values.items() if name in settings},
+        argv=tuple(argv),
+        as_json=arguments.json,
+        quiet=arguments.quiet,
+        debug=arguments.debug,
     )
 
 
@@ -100,22 +102,19 @@ def workflow_parser(registry: Registry) -> Parser:
     for flag in HOST_FLAGS:
         _add(parser, flag)
     added: set[str] = set()
-    ordered = sorted(
-        registry.workflows.values(),
-        key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name),
-    )
-    for _, workflow in ordered:
+    workflows = [workflow for _, workflow in registry.workflows.values()]
+    workflows.sort(key=lambda workflow: (workflow.name != DEFAULT_WORKFLOW, workflow.name))
+    for workflow in workflows:
         group = parser.add_argument_group(f"workflow {workflow.name}", workflow.help)
         for flag in workflow.flags:
-            if flag.names[0] not in added:  # workflows of one distribution may share a flag
-                added.update(flag.names)
-                also = [
-                    other.name
-                    for _, other in ordered
-                    if other is not workflow and flag in other.flags
-                ]
-                _add(group, flag, f"; also for {' and '.join(also)}" if also else "")
-    for _, workflow in ordered:
+            if flag.names[0] in added:
+                continue
+            added.update(flag.names)
+            # Workflows of one distribution may share a flag.
+            owners = [owner.name for owner in workflows if flag in owner.flags]
+            owners.remove(workflow.name)
+            _add(group, flag, f"; also for {' and '.join(owners)}" if owners else "")
+    for workflow in workflows:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
                 added.add(name)
@@ -128,14 +127,16 @@ def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, .
 
     Also return what `--disable-plugin` names before `--`.
     """
-    disabled, words, rest = [], [], iter(argv)
-    for word in rest:
+    disabled: list[str] = []
+    words: list[str] = []
+    following = iter(argv)
+    for word in following:
         if word == "--":  # names of files may follow
-            words += ["--", *rest]
+            words += ["--", *following]
             break
         flag, is_joined, name = word.partition("=")
         if flag == "--disable-plugin":
-            disabled.append(name if is_joined else next(rest, ""))
+            disabled.append(name if is_joined else next(following, ""))
         else:
             words.append(word)
     command = words[0] if words and not words[0].startswith("-") else ""
@@ -147,10 +148,16 @@ def field_of(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
 
 
+def _fields(flags: Sequence[Flag]) -> set[str]:
+    return {field_of(flag.names[0]) for flag in flags}
+
+
 def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
-    options: dict[str, Any] = (
-        {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
-    )
+    options: dict[str, Any] = {}
+    if flag.metavar is None:
+        options["action"] = "store_true"
+    else:
+        options["metavar"] = flag.metavar
     if flag is _DISABLE:
         options["action"] = "append"
     target.add_argument(
@@ -162,16 +169,15 @@ def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None
 
 
 def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
-    selected = {
-        workflow.name: name
-        for _, workflow in registry.workflows.values()
-        for name in (field_of(flag.names[0]) for flag in workflow.flags if flag.selects)
-        if name in values
-    }
+    selected: dict[str, str] = {}  # the flag of each workflow
+    for _, workflow in registry.workflows.values():
+        for flag in workflow.flags:
+            if flag.selects and field_of(flag.names[0]) in values:
+                selected[workflow.name] = field_of(flag.names[0])
     ignored = {field_of(flag) for name in selected for flag in registry.workflows[name][1].ignores}
-    selected = {name: flag for name, flag in selected.items() if flag not in ignored}
+    selected = {name: field for name, field in selected.items() if field not in ignored}
     if len(selected) > 1:
-        flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in selected.values())
         raise UsageError(f"{flags} cannot be used together: a run has one workflow")
     return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
@@ -200,115 +206,3 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     return UsageError(
         f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`"
     )
-
-
-# --- help -------------------------------------------------------------------------------------------------------------
-
-_DESCRIPTION = """\
-Change a codebase through a language model, and let the project's own build decide whether the change is good. \
-Without a command, code-commit runs a workflow: committing-code, unless a flag selects another one.
-
-commands:
-"""
-_WIDEST = 100  # longer lines are hard to read
-_COLUMN = 30  # of the explanations, at most
-_HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
-# The first words of an indented line: flags with their values, a command, or a placeholder.
-_NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
-
-
-def print_workflow_help(registry: Registry) -> None:
-    """Print the help of `workflow_parser` with the list of commands and examples."""
-    parser = workflow_parser(registry)
-    commands = [(f"  {name}", command.help) for name, (_, command) in registry.commands.items()]
-    parser.description = _DESCRIPTION + align_columns(commands)
-    parser.epilog = _epilog(registry)
-    parser.print_help()
-
-
-def _epilog(registry: Registry) -> str:
-    """Show examples with the commands that are installed; without the default workflow, how to
-    install it.
-    """
-    from code_commit.plugins.missing import failed_plugins
-
-    failed = failed_plugins(registry.plugin_host)
-    if DEFAULT_WORKFLOW not in registry.workflows:
-        return f"The default workflow is not installed. Install it:\n  {installation('code-commit-commit')}\n{failed}"
-    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
-    lines += [
-        'code-commit --query "Rename the module util to text"',
-        "git diff | code-commit --query-file - --dry-run",
-    ]
-    examples = "".join(f"  {line}\n" for line in lines)
-    end = "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached."
-    return f"examples:\n{examples}\n{end}\n{failed}"
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats a help text, as wide as the terminal.
-
-    Indented lines of descriptions are not wrapped.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(
-            prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST)
-        )
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
-
-        lines = (
-            line
-            if line.startswith(" ")
-            else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
-            for line in text.splitlines()
-        )
-        return textwrap.indent("\n".join(lines), indent)
-
-    def _expand_help(self, action: argparse.Action) -> str:
-        with suppress(KeyError, TypeError, ValueError):  # a text of a plugin with a bare %
-            return super()._expand_help(action)
-        return action.help or ""
-
-
-class _OneValue(argparse.Action):
-    """Stores the value of a flag, and refuses a second one: the first would be lost."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        before = getattr(namespace, self.dest, self.default)
-        if option_string and before is not self.default and before != values:
-            parser.error(f"{option_string} is given twice, with different values")
-        setattr(namespace, self.dest, values)
-
-
-class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises `UsageError` and takes no abbreviated flags."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options
-        )
-        self.color = False  # the colors of Python 3.14 would be escaped
-        self._positionals.title, self._optionals.title = "arguments", "flags"
-        for name in (None, "store"):  # how argparse calls the action of a flag with one value
-            self.register("action", name, _OneValue)
-        self.add_argument("--help", "-h", action="help", help="show this help")
-
-    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
-        """Print the help on stdout. Texts of plugins are escaped before colors are added."""
-        text = printable(self.format_help())
-        if may_color(sys.stdout, os.environ):  # headings are bold, names cyan
-            text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", _HEADING.sub("\x1b[1m\\1\x1b[0m", text))
-        write_stdout(sys.stdout, text)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting."""
-        raise UsageError(message, hint=f"`{self.prog} --help` lists the commands and flags")

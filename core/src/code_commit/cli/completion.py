@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 
-from code_commit.cli.arguments import Parser, workflow_parser
+from code_commit.cli.arguments import workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.terminal.streams import write_stdout
 
@@ -43,7 +44,8 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
     names = [
         name for _, definition in host.registry.providers.values() for name in definition.models
     ]
-    names += ["replay/latest"] * ("replay" in host.registry.providers)
+    if "replay" in host.registry.providers:
+        names.append("replay/latest")
     functions = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
     preamble = {
         arguments.shell: functions.replace("{models}", " ".join(filter(_PLAIN.fullmatch, names)))
@@ -62,22 +64,24 @@ def _whole_parser(host: CommandHost) -> Parser:
     its arguments.
     """
     parser = workflow_parser(host.registry)
-    commands, added = {"": parser.add_subparsers(dest="command")}, {"": parser}
+    parsers = {"": parser}  # by the name of the command
+    subparsers = {"": parser.add_subparsers(dest="command")}
     for name, (plugin, definition) in host.registry.commands.items():
         above, _, word = name.rpartition(" ")
-        if above not in added:
+        if above not in parsers:
             continue  # a second word without its command
-        if above not in commands:
-            commands[above] = added[above].add_subparsers()
-        command = added[name] = commands[above].add_parser(word)
+        if above not in subparsers:
+            subparsers[above] = parsers[above].add_subparsers()
+        command = subparsers[above].add_parser(word)
+        parsers[name] = command
         with suppress(Exception):  # of a broken command, complete the name
             add_arguments(command, plugin, definition)
         command.description = definition.help
-    sinks = {each.name for each in host.plugins if hasattr(each.code, "code_commit_log_sinks")}
-    _add_choices(
-        parser,
-        {"sink": sorted(sinks), "disable_plugin": sorted({each.name for each in host.plugins})},
-    )
+    sinks = {
+        plugin.name for plugin in host.plugins if hasattr(plugin.code, "code_commit_log_sinks")
+    }
+    plugins = {plugin.name for plugin in host.plugins}
+    _add_choices(parser, {"sink": sorted(sinks), "disable_plugin": sorted(plugins)})
     return parser
 
 
@@ -89,8 +93,8 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
         if isinstance(action, _SubParsersAction):
             action.help = ""
             action._choices_actions = [Action([], name, help=name) for name in action.choices]  # noqa: SLF001 - shtab skips others
-            for each in action.choices.values():
-                _add_choices(each, choices)
+            for subparser in action.choices.values():
+                _add_choices(subparser, choices)
             continue
         if action.metavar in {"FILE", "PATH", "FOLDER"}:
             action.complete = FILE  # type: ignore[attr-defined]
@@ -99,11 +103,12 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
         elif action.dest == "model":
             action.complete = _complete("_code_commit_models")  # type: ignore[attr-defined]
         else:
-            alternatives = str(action.metavar).split("|")  # "keep|restore"
-            found = (
-                choices.get(action.dest)
-                or action.choices
-                or (alternatives if alternatives[1:] else ())
-            )
-            action.choices = [word for word in map(str, found) if _PLAIN.fullmatch(word)] or None
+            words = choices.get(action.dest) or action.choices or _alternatives(action)
+            action.choices = [word for word in map(str, words) if _PLAIN.fullmatch(word)] or None
         action.metavar = None  # shtab does not quote it
+
+
+def _alternatives(action: Action) -> Sequence[str]:
+    """Return the values that a metavar such as `keep|restore` names."""
+    words = str(action.metavar).split("|")
+    return words if len(words) > 1 else ()

@@ -13,10 +13,11 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from code_commit.cli.commands import add_json, key_of_model
+from code_commit.cli.config import key_of_model
 from code_commit.cli.host import CommandHost
-from code_commit.cli.workflow import INIT, require_known_names
-from code_commit.config.keys import address_of
+from code_commit.cli.parser import add_json
+from code_commit.cli.run_plan import INIT, require_known_names
+from code_commit.config.addresses import address_of
 from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.models.context_window import listed_window
 from code_commit.models.listed_models import window_of
@@ -24,21 +25,26 @@ from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.reply import FINISH_WORDS
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
-from code_commit.plugins.discovery import unusable_dependents
+from code_commit.plugins.distributions import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
-from code_commit_workspace import Git, Workspace, check_private_folder, describe, require_sync
-from code_commit_workspace.words import count_of
+from code_commit_workspace import (
+    Git,
+    Workspace,
+    check_private_folder,
+)
+from code_commit_workspace.words import count_of, describe
 
 _DESCRIPTION = (
-    "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
-    "plugins, build.sh, and the code for the model. It also lists what the end of a reply means. "
-    "Services are not called. The exit code is 3 if a run could not start or could not succeed. "
-    "For plugin authors, there is also `code-commit plugins doctor`."
+    "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, "
+    "address, sandbox, plugins, build.sh, and the code for the model. It also lists what the end "
+    "of a reply means. Services are not called. The exit code is 3 if a run could not start or "
+    "could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
 )
 _ENDINGS: Mapping[Finish, tuple[str, list[str]]] = {
     Finish.STOP: ("whole", ["no reason"]),
@@ -68,41 +74,32 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     definitions = list(_definitions(host))
     context = _context(host, builds=not arguments.no_build)
     lines: list[dict[str, Any]] = []
+    width = max(len(definition.name) for _, definition in definitions)
     for plugin, definition in definitions:
-        found = _run(
-            host.of(plugin),
-            plugin,
-            definition,
-            context,
-            {line["text"]: line["name"] for line in lines},
-        )
-        lines += found
+        before = {line["text"]: line["name"] for line in lines}
+        new_lines = _run(host.of(plugin), plugin, definition, context, before)
+        lines += new_lines
         if not arguments.json:
-            _print(host, found, width=max(len(each.name) for _, each in definitions))
-    count = {
-        state: sum(line["state"] == state for line in lines) for state in ("problem", "warning")
-    }
+            _print(host, new_lines, width=width)
+    states = [line["state"] for line in lines]
+    problems, warnings = states.count("problem"), states.count("warning")
     if arguments.json:
-        host.out.document(
-            {"checks": lines, "problems": count["problem"], "warnings": count["warning"]}
-        )
+        host.out.document({"checks": lines, "problems": problems, "warnings": warnings})
     else:
-        host.out.line(
-            " and ".join(count_of(many, state) for state, many in count.items() if many)
-            or "no problems"
-        )
-    return ExitCode.NOT_READY if count["problem"] else ExitCode.REACHED
+        counts = {"problem": problems, "warning": warnings}
+        texts = [count_of(count, state) for state, count in counts.items() if count]
+        host.out.line(" and ".join(texts) or "no problems")
+    return ExitCode.NOT_READY if problems else ExitCode.REACHED
 
 
 def _definitions(host: CommandHost) -> Iterator[tuple[Plugin, CheckDefinition]]:
     plugin_host = host.registry.plugin_host
-    for plugin, item in plugin_host.collect(CHECKS):
-        if isinstance(item, CheckDefinition):
-            yield plugin, item
+    for plugin, definition in plugin_host.collect(CHECKS):
+        if isinstance(definition, CheckDefinition):
+            yield plugin, definition
         else:
-            plugin_host.reject(
-                plugin, CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}"
-            )
+            error = f"a check must be a CheckDefinition, not {definition!r:.100}"
+            plugin_host.reject(plugin, CHECKS, error)
 
 
 def _run(
@@ -116,55 +113,61 @@ def _run(
 
     An error is a problem; one that a check `before` had is named once.
     """
-    found: list[Check] = []
+    checks: list[Check] = []
     try:
         with redirect_stdout(sys.stderr):
-            for each in require_sync(import_code(definition, "run")(host, context)):
-                checked_result(each, Check, state=str, text=str, hint=str)
+            for check in require_sync(import_code(definition, "run")(host, context)):
+                checked_result(check, Check, state=str, text=str, hint=str)
                 # A plugin may give anything.
-                found.append(replace(each, data=json.loads(json.dumps(each.data))))
+                checks.append(replace(check, data=json.loads(json.dumps(check.data))))
     except KeyboardInterrupt:
         raise
+    except CodeCommitError as error:
+        checks.append(_problem(error.message, error.hint, before))
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        message, hint = f"the check of {plugin.distribution} failed: {describe(error)}", _REPAIR
-        if isinstance(error, CodeCommitError):
-            message, hint = error.message, error.hint
-        seen = before.get(message)
-        found.append(
-            Check("skipped", f"not checked, see {seen}")
-            if seen
-            else Check("problem", message, hint)
-        )
+        message = f"the check of {plugin.distribution} failed: {describe(error)}"
+        checks.append(_problem(message, _REPAIR, before))
     return [
-        {"name": definition.name, "plugin": plugin.distribution, **asdict(each)} for each in found
+        {"name": definition.name, "plugin": plugin.distribution, **asdict(check)}
+        for check in checks
     ]
+
+
+def _problem(message: str, hint: str, before: Mapping[str, str]) -> Check:
+    if message in before:
+        return Check("skipped", f"not checked, see {before[message]}")
+    return Check("problem", message, hint)
 
 
 def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int) -> None:
     for line in lines:
         first, *more = host.out.redacted(line["text"]).splitlines() or [""]
+        if line["hint"]:
+            more.append(f"hint: {line['hint']}")
         host.out.line(f"{line['state']:<8} {line['name']:<{width}}  {first}")
-        for text in [*more, *[f"hint: {line['hint']}"] * bool(line["hint"])]:
+        for text in more:
             host.out.line(f"{'':<8} {'':<{width}}  {text}")
 
 
-# --- the host's checks ------------------------------------------------------------------------------------------------
+# --- the host's checks; each takes a context, used or not ---
 
 
-def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - every check takes it
+def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that the folder is in a git repository, and that git works there."""
     git = Git(host.root)
-    top = git.top()
-    yield Check("ok", f"repository {top}{'' if git.head() else ', without a commit'}")
+    text = f"repository {git.top()}"
+    if not git.head():
+        text += ", without a commit"
+    yield Check("ok", text)
 
 
-def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that git keeps out of `agent-config`."""
-    check_private_folder(host.root, hint=INIT * ("init" in host.registry.commands))
+    check_private_folder(host.root, hint=INIT if "init" in host.registry.commands else "")
     yield Check("ok", "git ignores /agent-config")
 
 
-def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check the configuration, with the sections of plugins."""
     require_known_names(host.configuration, host.registry)
     require_own_files_out_of_reach(host.root, host.environ)
@@ -181,26 +184,21 @@ def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
     """Check that the model exists, and that its provider can be made."""
     choice, resolved = resolve(host.registry, host.configuration, "default")
     config, _, _ = make_provider(resolved, host.configuration, host.root, host.environ)
-    data = {"model": config.model, "provider": resolved.provider.name}
-    yield Check(
-        "ok",
-        f"{context.model or config.model} of {resolved.provider.name} ({choice.reason})",
-        data=data,
-    )
+    provider = resolved.provider.name
+    text = f"{context.model or config.model} of {provider} ({choice.reason})"
+    yield Check("ok", text, data={"model": config.model, "provider": provider})
 
 
-def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that the model's service has a key."""
-    found = key_of_model(host)
-    shown = (
-        f"{found['key']} from {found['source']}"
-        if found["key"]
-        else f"{found['config']} needs no key"
-    )
-    yield Check("ok", shown, data=found)
+    key = key_of_model(host)
+    text = f"{key['config']} needs no key"
+    if key["key"]:
+        text = f"{key['key']} from {key['source']}"
+    yield Check("ok", text, data=key)
 
 
-def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check the address of the model's service. Nothing is sent there."""
     _, resolved = resolve(host.registry, host.configuration, "default")
     definition = resolved.provider
@@ -213,23 +211,20 @@ def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     yield Check("ok", f"{address.url}{source}", data={"url": address.url, "own": address.own})
 
 
-def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check the sandbox of builds, by a start of it."""
     try:
         workspace = host.workspace(processes=True, repository="optional")
-    except (
-        NotReady
-    ):  # the settings are another check's: whether it works here does not depend on them
+    except NotReady:
+        # The settings are another check's: whether it works here does not depend on them.
         workspace = Workspace.open(host.root, writes=False, repository="optional")
     with workspace:
         used = workspace.sandbox_in_use
         data = {"mode": workspace.sandbox.mode, "used": used}
         if warning := workspace.sandbox_warning():
-            hint = (
-                "install bubblewrap"
-                if "not installed" in warning
-                else "see docs/security.md, The sandbox"
-            )
+            hint = "see docs/security.md, The sandbox"
+            if "not installed" in warning:
+                hint = "install bubblewrap"
             yield Check("warning", warning, hint, data)
         elif used == "off":
             yield Check("warning", "off, by the setting sandbox.mode", "remove the setting", data)
@@ -237,16 +232,16 @@ def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
             yield Check("ok", f"{used} works (mode {workspace.sandbox.mode})", data=data)
 
 
-def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """List the loaded plugins, and what failed. A failed path rule stops every run that writes."""
     host.registry.secret_variables()  # reports invalid names
     names = [plugin.name for plugin in host.plugins]
     yield Check("ok", f"{len(names)} loaded: {', '.join(names)}" if names else "none is installed")
-    for each in dict.fromkeys(
-        [*host.failures, *unusable_dependents(host.registry.plugin_host.disabled)]
-    ):
-        text = f"{each.plugin} of {each.distribution} failed ({each.stage}): {each.error}"
-        yield Check("problem" if each.guards_paths else "warning", text, _REPAIR)
+    disabled = host.registry.plugin_host.disabled
+    for failure in dict.fromkeys([*host.failures, *unusable_dependents(disabled)]):
+        who = f"{failure.plugin} of {failure.distribution}"
+        text = f"{who} failed ({failure.stage}): {failure.error}"
+        yield Check("problem" if failure.guards_paths else "warning", text, _REPAIR)
     if DEFAULT_WORKFLOW not in host.registry.workflows:
         yield Check(
             "warning",

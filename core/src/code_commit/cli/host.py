@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -13,16 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.arguments import BUILTIN, Parser, load_registry, parse_invocation
+from code_commit.cli.arguments import BUILTIN, load_registry, parse_invocation
 from code_commit.cli.output import CommandOutput
+from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.own_python import python_command
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import did_you_mean, python_command, require_sync
+from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,8 +34,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
-    from code_commit_workspace.opening import Repository
+    from code_commit_workspace import CheckpointLimits, Redactor, Repository, Workspace
 
 _HIGHEST_CODE = 255  # that a process can return
 
@@ -179,24 +181,28 @@ class CommandHost:
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterator[tuple[str, Any]]:
         """Call a hook of each plugin, or of one; yield (plugin, item)."""
-        implementing = {each.name: each for each in self.plugins if hasattr(each.code, hook)}
-        if plugin and plugin not in implementing:
-            if broken := next((each for each in self.failures if each.plugin == plugin), None):
-                raise UsageError(
-                    f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}"
-                )
-            # "log sink"
-            item = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")
-            raise UsageError(
-                f"there is no {item} {plugin!r}" + did_you_mean(plugin, implementing),
-                hint=f"installed: {', '.join(implementing) or 'none'}",
-            )
+        owners = {owner.name: owner for owner in self.plugins if hasattr(owner.code, hook)}
+        if plugin and plugin not in owners:
+            raise self._no_owner(hook, plugin, owners)
         arguments = {"settings": self._section_of, "secret": self._secret_of}
-        for each in [implementing[plugin]] if plugin else implementing.values():
-            for owner, item in collect_objects(
-                self.registry.plugin_host, hook, arguments, only=each
-            ):
-                yield owner.name, item
+        plugin_host = self.registry.plugin_host
+        for owner in [owners[plugin]] if plugin else owners.values():
+            for _, offer in collect_objects(plugin_host, hook, arguments, only=owner):
+                yield owner.name, offer
+
+    def _no_owner(self, hook: str, plugin: str, owners: Collection[str]) -> UsageError:
+        """Return the error for a plugin that is not among the `owners` of a hook's code."""
+        for failure in self.failures:
+            if failure.plugin == plugin:
+                return UsageError(
+                    f"the plugin {plugin} of {failure.distribution} is broken: {failure.error}"
+                )
+        # "log sink"
+        offer = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")
+        return UsageError(
+            f"there is no {offer} {plugin!r}" + did_you_mean(plugin, owners),
+            hint=f"installed: {', '.join(owners) or 'none'}",
+        )
 
     def parse(self, argv: Sequence[str]) -> Invocation:
         """Parse a command line that starts a workflow."""
@@ -206,7 +212,7 @@ class CommandHost:
         self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
     ) -> RunSummary:
         """Run a workflow and return how it ended."""
-        from code_commit.cli.workflow import plan_run
+        from code_commit.cli.run_plan import plan_run
         from code_commit.run.session import run_session
 
         invocation = replace(invocation, quiet=quiet or invocation.quiet)
@@ -251,32 +257,25 @@ def run_named(
     """
     plugin, definition = find_command(name, disabled, out)
     parser = command_parser(plugin, definition)
-    if (
-        argv
-        and not argv[0].startswith("-")
-        and " " not in name
-        and not parser._get_positional_actions()  # noqa: SLF001 - no public way
-    ):
+    takes_words = bool(parser._get_positional_actions())  # noqa: SLF001 - no public way
+    if argv and not argv[0].startswith("-") and " " not in name and not takes_words:
         return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
     with noting(plugin, f"the command {name}"):
-        arguments, rest = parser.parse_known_args(argv)
+        arguments, extra = parser.parse_known_args(argv)
         # Every command accepts it: see `main`
-        if unknown := [word for word in rest if word != "--debug"]:
+        if unknown := [word for word in extra if word != "--debug"]:
             close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
             parser.error(f"unexpected argument {unknown[0]}{close}")
         with naming(plugin, definition):
             run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
-        return _exit_code(
-            run(CommandHost(environ, disabled=disabled, plugin=plugin, out=out), arguments)
-        )
+        host = CommandHost(environ, disabled=disabled, plugin=plugin, out=out)
+        return _exit_code(run(host, arguments))
 
 
 def _exit_code(returned: Any) -> int:
-    if (
-        isinstance(returned, int)
-        and not isinstance(returned, bool)
-        and 0 <= returned <= _HIGHEST_CODE
-    ):
+    if isinstance(returned, bool) or not isinstance(returned, int):
+        raise TypeError(f"it returned {returned!r:.100}, not an exit code")
+    if 0 <= returned <= _HIGHEST_CODE:
         return returned
     raise TypeError(f"it returned {returned!r:.100}, not an exit code")
 
@@ -293,7 +292,9 @@ def find_command(
     """
     if not disabled:
         owner = first_party.owner("command", name)
-        sources = [source for source in discover() if source.distribution == owner] if owner else []
+        sources = []
+        if owner:
+            sources = [source for source in discover() if source.distribution == owner]
         out.registries.append(Registry(PluginHost(sources, builtin=BUILTIN)))
         if name in out.registries[-1].commands:
             return out.registries[-1].commands[name]

@@ -11,7 +11,8 @@ from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
 from code_commit.terminal.streams import write_stdout
-from code_commit_workspace import forget_partial_imports, traceback_of
+from code_commit_workspace import forget_partial_imports
+from code_commit_workspace.words import traceback_of
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -40,13 +41,9 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     if "--version" in _flags_in(argv) or argv[:1] == ["-V"]:
         write_stdout(sys.stdout, f"code-commit {__version__}\n")
         return lambda: ExitCode.REACHED
-    argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
-    from code_commit.cli.arguments import (
-        load_registry,
-        parse_invocation,
-        print_workflow_help,
-        split_command,
-    )
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
+    from code_commit.cli.arguments import load_registry, parse_invocation, split_command
 
     command, following, disabled = split_command(argv)
     if command:
@@ -56,6 +53,8 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     registry = load_registry(disabled)
     out.registries.append(registry)
     if {"--help", "-h"} & set(_flags_in(argv)):
+        from code_commit.cli.help import print_workflow_help
+
         print_workflow_help(registry)
         return lambda: ExitCode.REACHED
     invocation = parse_invocation(argv, registry)
@@ -69,8 +68,10 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
     forget_partial_imports()
-    shown = as_reported((_folder_gone() if isinstance(error, OSError) else None) or error)
-    code, message, hint = exit_code_of(shown), shown.message, shown.hint
+    folder_gone = _folder_gone() if isinstance(error, OSError) else None
+    shown = as_reported(folder_gone or error)
+    code = exit_code_of(shown)
+    message, hint = shown.message, shown.hint
     if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):
         message, hint = traceback_of(error).rstrip(), ""
     elif code is ExitCode.INTERNAL:

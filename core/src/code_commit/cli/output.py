@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,25 +35,23 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        write_stdout(
-            sys.stdout, printable(self._known_keys.text(text).rstrip(), newlines=False) + "\n"
-        )
+        write_stdout(sys.stdout, f"{self._in_one_line(text.rstrip())}\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
-        shown = [
-            [printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows
-        ]
-        write_stdout(
-            sys.stdout,
-            align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0),
-        )
+        cells = [[self._in_one_line(cell) for cell in row] for row in rows]
+        columns = terminal_columns(os.environ) if sys.stdout.isatty() else 0
+        write_stdout(sys.stdout, align_columns(cells, columns))
+
+    def _in_one_line(self, text: str) -> str:
+        return printable(self._known_keys.text(text), newlines=False)
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
         import json
 
-        write_stdout(sys.stdout, json.dumps(self._known_keys.json(document), indent=2) + "\n")
+        text = json.dumps(self._known_keys.json(document), indent=2)
+        write_stdout(sys.stdout, f"{text}\n")
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
@@ -74,7 +72,9 @@ class CommandOutput:
     ) -> None:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
-        lines += [f"hint: {hint}"] * bool(hint) + list(figures)
+        if hint:
+            lines.append(f"hint: {hint}")
+        lines += figures
         # Indented, a further line of a message cannot look like one of ours.
         SafeStream(sys.stderr).print(
             self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines))
@@ -86,33 +86,39 @@ class CommandOutput:
         from code_commit.plugin_api.event import Record, RunFinished
 
         data = {"hint": self.redacted(hint)} if hint else {}
-        end = RunFinished(exit_code.outcome, int(exit_code), self.redacted(summary), data)
+        end = RunFinished(
+            exit_code.outcome, int(exit_code), summary=self.redacted(summary), data=data
+        )
         record = Record(
-            seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end)
+            seq=1,
+            time=time.time(),
+            run="",
+            span=0,
+            parent=None,
+            kind=end.kind,
+            data=data_of(end),
         )
         with suppress(OSError):  # the exit code tells it too
             JsonLines(sys.stdout).receive(record)
 
     def redacted(self, text: str) -> str:
         """Return the text of an error without keys and without values that look like keys."""
-        from code_commit_workspace import likely_keys
-
-        return self._redactor(likely_keys(os.environ)).text(text)
+        redactor = self._redactor()
+        redactor.add_likely(os.environ)
+        return redactor.text(text)
 
     @cached_property
     def _known_keys(self) -> Redactor:
         return self._redactor()
 
-    def _redactor(self, keys: Iterable[str] = ()) -> Redactor:
-        """Return a redactor of the `keys`, the keys that are configured here and the loaded
-        plugins' secrets.
-        """
+    def _redactor(self) -> Redactor:
+        """Return a redactor of the keys that are configured here and the loaded plugins' secrets."""
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
         from code_commit_workspace import Redactor
 
-        redactor = Redactor(keys)
+        redactor = Redactor()
         with suppress(CodeCommitError, OSError):  # another message reports this
             variables = {
                 name for registry in self.registries for name in registry.secret_variables()

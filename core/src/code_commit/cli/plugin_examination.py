@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
 from code_commit.cli.wire_examination import GENERATOR, faults_of_provider
-from code_commit.config.keys import address_of
+from code_commit.config.addresses import address_of
 from code_commit.config.loading import Settings
 from code_commit.models.listed_models import usable_models
 from code_commit.plugin_api import (
@@ -35,12 +35,13 @@ from code_commit.plugin_api import (
     WorkflowDefinition,
 )
 from code_commit.plugin_api.host import HOST, Plugin
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
-from code_commit_workspace import describe, require_sync
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
+from code_commit_workspace.words import describe
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP
 _Findings = Iterator[tuple[str, str]]  # stage and error

@@ -10,17 +10,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from code_commit import __version__
-from code_commit.cli.commands import add_json
 from code_commit.cli.host import CommandHost
+from code_commit.cli.parser import add_json
 from code_commit.cli.plugin_examination import Problem, examined_problems
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode, count_of, stdout_aside
 from code_commit.plugin_api.host import HOST
-from code_commit.plugins.discovery import (
-    GROUP,
-    GROUPS,
-    PluginSource,
-    discover,
+from code_commit.plugins.discovery import GROUP, GROUPS, PluginSource, discover
+from code_commit.plugins.distributions import (
     distributions_naming_host,
     name_of,
     required_hosts,

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit.cli.commands import add_json
 from code_commit.cli.host import CommandHost
+from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
@@ -20,8 +20,7 @@ from code_commit_workspace import uninterrupted
 from code_commit_workspace.words import count_by_folder, count_of, printable
 
 if TYPE_CHECKING:
-    from code_commit_workspace import Checkpoints
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import Checkpoints, PutBack
 
 _SHOWN_PATHS = 10
 _SEVERAL = re.compile(r"~(?P<count>[1-9]\d{0,3})")
@@ -72,8 +71,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             except NotReady as error:
                 if not undone:
                     raise
-                done = ", ".join(run for run, _ in undone)
-                raise NotReady(error.message, hint=f"undone before that: {done}") from error
+                before = ", ".join(run for run, _ in undone)
+                raise NotReady(error.message, hint=f"undone before that: {before}") from error
             undone.append((run, put_back))
             if not arguments.json:
                 _print(host, run, put_back)
@@ -92,8 +91,14 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 
 def redo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `redo`."""
-    parser.description = "Bring back what was put back last: by `code-commit undo`, by a run that restored its files, or after a trial."
-    run = "a folder in logs, a unique prefix of its name, or latest (default: the run whose files were put back last)"
+    parser.description = (
+        "Bring back what was put back last: by `code-commit undo`, "
+        "by a run that restored its files, or after a trial."
+    )
+    run = (
+        "a folder in logs, a unique prefix of its name, or latest (default: "
+        "the run whose files were put back last)"
+    )
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     add_json(parser)
 
@@ -130,7 +135,9 @@ def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
 
 
 def _how_to_revert(restored: Sequence[str]) -> str:
-    add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
+    add = "git add"
+    if len(restored) <= _SHOWN_PATHS:
+        add = f"git add -A -- {shlex.join(restored)}"
     return (
         f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
     )

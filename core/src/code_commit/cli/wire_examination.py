@@ -8,9 +8,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from code_commit.plugin_api import HttpCall, Message, ProviderError, Request, Text
+from code_commit.plugin_api import HttpCall, Message, ProviderError, Request, Text, describe
 from code_commit.plugins.code import fault_of_code
-from code_commit_workspace import describe
 
 GENERATOR = "contains `yield`, so a call of it does nothing"
 _WIRE = {"encode": 1, "decode": 3}

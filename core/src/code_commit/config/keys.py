@@ -1,4 +1,4 @@
-"""API keys, and the addresses that they are sent to.
+"""API keys.
 
 `Settings` holds no key. The store reads the sources again, after it checked the project's
 `.gitignore`.
@@ -7,31 +7,29 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
-from code_commit.config.proxy import is_this_machine
+from code_commit.config.addresses import address_of
+from code_commit.config.key_text import parse_key
+from code_commit.config.proxy import proxy_passwords
 from code_commit.config.sources import (
-    KEY_FIELDS,
     PROJECT_FILE,
     VARIABLE,
+    ProviderConfig,
     Source,
     sources,
     user_file,
 )
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import (
     ProjectTree,
-    parse_key,
-    proxy_passwords,
-    read_anywhere,
     read_in_project,
     replaceable_places,
     require_gitignore_line,
@@ -80,9 +78,9 @@ class KeyStore:
         Raises:
             NotReady: a key cannot be read or is invalid, or the service's own address needs one.
         """
-        if found := self._find(definition, config_name):
-            self._redact_key(found.value)
-            return found
+        if key := self._find(definition, config_name):
+            self._redact_key(key.value)
+            return key
         address = address_of(definition, config_name, table, self._environ)
         if address.own and definition.key_variable is not None:
             raise self._missing(definition, config_name, address.url)
@@ -94,10 +92,11 @@ class KeyStore:
         Raises:
             NotReady: the value cannot be redacted.
         """
-        found = self._variable(variable)
-        if found:
-            self._redact_key(found.value)
-        return found.value if found else None
+        secret = self._variable(variable)
+        if secret is None:
+            return None
+        self._redact_key(secret.value)
+        return secret.value
 
     def redact_all(self, variables: Iterable[str]) -> None:
         """Redact every configured key, the passwords of proxies, and the values of `variables`;
@@ -114,16 +113,15 @@ class KeyStore:
             self._redact(self._key_file, name)
         for variable in variables:
             self._redact(self._variable, variable)
-        for source, *config, table in self._configs_with_keys:
-            for name in KEY_FIELDS & table.keys():
-                self._redact(self._own_key, source, (*config, name), table[name])
+        for config in self._configs_with_keys:
+            for field_name in config.key_fields:
+                self._redact(self._own_key, config, field_name)
 
     def variables_with_keys(self) -> frozenset[str]:
-        """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
+        """Return the environment variables that set a key field of a named config."""
+        labels = [config.source.label for config in self._configs_with_keys]
         return frozenset(
-            source.label.removeprefix(VARIABLE)
-            for source, *_ in self._configs_with_keys
-            if source.label.startswith(VARIABLE)
+            label.removeprefix(VARIABLE) for label in labels if label.startswith(VARIABLE)
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
@@ -139,50 +137,52 @@ class KeyStore:
         return (user_file().parent, user_file(), *named)
 
     @cached_property
-    def _configs_with_keys(self) -> list[tuple[Source, str, str, Mapping[str, Any]]]:
+    def _configs_with_keys(self) -> list[ProviderConfig]:
         return [
-            (source, provider, config, table)
+            config
             for source in sources(self._root, self._environ)
-            for provider, config, table in source.provider_configs()
-            if KEY_FIELDS & table.keys()
+            for config in source.provider_configs()
+            if config.key_fields
         ]
 
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
-            if found := read(*arguments):
-                self._redact_key(found.value)
+            if key := read(*arguments):
+                self._redact_key(key.value)
 
     def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
         """Return the first key that a source holds, the strongest source first."""
-        for source, provider, config, table in self._configs_with_keys:
-            if (provider, config) == (definition.name, config_name):
-                return self._configured(source, provider, config, table)
+        for config in self._configs_with_keys:
+            if (config.provider, config.name) == (definition.name, config_name):
+                return self._configured(config)
         if config_name != "default":
             return None
-        found = self._key_file(f"{definition.name}{_KEY_FILE}")
-        return found or (
-            self._variable(definition.key_variable) if definition.key_variable else None
-        )
+        if key := self._key_file(f"{definition.name}{_KEY_FILE}"):
+            return key
+        if definition.key_variable is None:
+            return None
+        return self._variable(definition.key_variable)
 
-    def _configured(
-        self, source: Source, provider: str, config: str, table: Mapping[str, Any]
-    ) -> FoundKey:
+    def _configured(self, config: ProviderConfig) -> FoundKey:
         """Return the key that a config's own table sets."""
-        names = sorted(KEY_FIELDS & table.keys())
+        names = config.key_fields
         if len(names) > 1:
-            where = f"[providers.{provider}.{config}] in {source.label}"
-            raise NotReady(f"{where} sets both {' and '.join(names)}", hint="remove one of them")
-        return self._own_key(source, (provider, config, names[0]), table[names[0]])
+            raise NotReady(
+                f"{config.label} in {config.source.label} sets both {' and '.join(names)}",
+                hint="remove one of them",
+            )
+        return self._own_key(config, names[0])
 
-    def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey:
-        """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
-        where = f"{source.label} [providers.{name[0]}.{name[1]}] {name[2]}"
+    def _own_key(self, config: ProviderConfig, field_name: str) -> FoundKey:
+        """Return the key in a field of a config, its `api_key` or its `api_key_file`."""
+        where = f"{config.source.label} {config.label} {field_name}"
+        value = config.table[field_name]
         if not isinstance(value, str):
             raise NotReady(f"{where} is not a string")
-        if name[2] == "api_key":
+        if field_name == "api_key":
             return FoundKey(parse_key(value, where), where)
-        path = self._checked_key_path(source.folder, value, where)
-        content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
+        path = self._checked_key_path(config.source.folder, value, where)
+        content = read_user_file(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
             raise NotReady(
                 f"{where}: there is no file {path}", hint="write the key to it, on one line"
@@ -198,9 +198,8 @@ class KeyStore:
             raise NotReady(f"{where} is not a path that can be resolved") from None
         root = self._root.resolve()
         # Every place on the way: a link that leads out again could be replaced.
-        if not all(
-            place.is_relative_to(root / "agent-config") for place in replaceable_places(path, root)
-        ):
+        places = replaceable_places(path, root)
+        if not all(place.is_relative_to(root / "agent-config") for place in places):
             raise NotReady(
                 f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
@@ -220,7 +219,8 @@ class KeyStore:
             ProjectTree(self._root) as tree,
             tree.parent("agent-config/x") as (folder, _),
         ):
-            return [name for name in os.listdir(folder) if name.endswith(_KEY_FILE)]  # noqa: PTH208 - a descriptor
+            names = os.listdir(folder)  # noqa: PTH208 - a descriptor
+            return [name for name in names if name.endswith(_KEY_FILE)]
         return []
 
     def _variable(self, name: str) -> FoundKey | None:
@@ -229,11 +229,14 @@ class KeyStore:
         An empty one counts as not set: CI sets that for a missing secret.
         """
         value = self._environ.get(name)
-        return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}") if value else None
+        if not value:
+            return None
+        return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}")
 
     def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
-        key_file, variable = f"{definition.name}{_KEY_FILE}", definition.key_variable
+        key_file = f"{definition.name}{_KEY_FILE}"
+        variable = definition.key_variable
         in_file = f"in {self._root / PROJECT_FILE} or {user_file()}"
         if config_name == "default":
             empty = " (it is empty now)" if variable in self._environ else ""
@@ -243,103 +246,21 @@ class KeyStore:
             )
         else:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
-        check = "; `code-commit doctor` checks it"
         return NotReady(
-            f"no key for {definition.name}.{config_name} at {address}", hint=hint + check
+            f"no key for {definition.name}.{config_name} at {address}",
+            hint=f"{hint}; `code-commit doctor` checks it",
         )
 
 
 def named_key_files(source: Source) -> Iterator[Path]:
     """Yield the path of each `api_key_file` in a source, existing or not."""
-    for _, _, table in source.provider_configs():
-        if isinstance(table.get("api_key_file"), str):
-            yield source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
+    for config in source.provider_configs():
+        name = config.table.get("api_key_file")
+        if isinstance(name, str):
+            # `Path.expanduser` raises for unknown users.
+            yield source.folder / os.path.expanduser(name)  # noqa: PTH111
 
 
 def _key_in(content: bytes, where: str) -> str:
     # One character per byte, so that positions are those of bytes.
     return parse_key(content.decode("latin-1"), where)
-
-
-# --- addresses -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A base URL without a final slash, and whether it is the service's own."""
-
-    url: str
-    own: bool
-
-
-def address_of(
-    definition: ProviderDefinition,
-    config_name: str,
-    table: Mapping[str, Any],
-    environ: Mapping[str, str],
-) -> Address:
-    """Return the address of the config `config_name` of a provider.
-
-    `table` is the config's table (`Settings.connection`). Its `base_url` comes first; then, for the
-    config `default` only, the provider's usual variable in `environ`; then the service's own
-    address. `allow_http = true` in the table allows plain http to other machines.
-
-    Raises:
-        NotReady: the address is not an http or https URL, contains credentials, a query or a
-            fragment, or would send the key unencrypted.
-    """
-    where = f"[providers.{definition.name}.{config_name}]"
-    variable = definition.base_url_variable
-    if "base_url" in table:
-        url, source = table["base_url"], f"base_url of {where}"
-    elif config_name == "default" and variable and environ.get(variable):
-        url, source = (
-            environ[variable].rstrip("/") + definition.base_url_suffix,
-            f"variable {variable}",
-        )
-    else:
-        url, source = definition.base_url, f"plugin of {definition.name}"
-    parts = _parsed(url, source)
-    if (
-        parts.scheme == "http"
-        and not is_this_machine(parts.hostname or "")
-        and table.get("allow_http") is not True
-    ):
-        raise NotReady(
-            f"the address in {source} is plain http to another machine, which would send the key unencrypted",
-            hint=f"use https, or set allow_http = true in {where} for a network that you trust",
-        )
-    return Address(url.rstrip("/"), own=_origin(parts) == _origin(urlsplit(definition.base_url)))
-
-
-def _parsed(url: object, source: str) -> SplitResult:
-    """Parse an address. Errors name its source only, because it may contain credentials.
-
-    pydantic and httpx would take `https:///v1`, the one as the host `v1`, the other as no host.
-    """
-    example = 'write it like "https://host/v1"'
-    if not isinstance(url, str):
-        raise NotReady(f"the address in {source} is not a string", hint=example)
-    if not re.fullmatch(r"[!-\[\]-~]*", url):
-        raise NotReady(f"the address in {source} contains a character that is not allowed in a URL")
-    try:
-        parts = urlsplit(url)
-        is_http = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_http = False
-    if not is_http:
-        raise NotReady(f"the address in {source} is not an http or https URL", hint=example)
-    if "@" in parts.netloc:
-        raise NotReady(
-            f"the address in {source} contains credentials", hint="set the key with api_key_file"
-        )
-    if "?" in url or "#" in url:
-        raise NotReady(
-            f"the address in {source} contains a query or a fragment",
-            hint="end the address before ? or #",
-        )
-    return parts
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
-    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)

@@ -23,7 +23,7 @@ from code_commit.config.schema import (
 )
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError
-from code_commit_workspace import closest, did_you_mean
+from code_commit_workspace.words import closest, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
 EXAMPLE = """\
@@ -60,14 +60,12 @@ class Settings(HostSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read the `layers` that `load_settings` gives, and nothing else."""
         layers: tuple[Source, ...] = init_settings.init_kwargs["layers"]
-        return tuple(InitSettingsSource(settings_cls, dict(each.tables)) for each in layers)
+        return tuple(InitSettingsSource(settings_cls, dict(layer.tables)) for layer in layers)
 
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
-        return (
-            _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name)
-            or "default"
-        )
+        parts = tuple(name.split(".")) if isinstance(name, str) else name
+        return _origin(self._layers, parts) or "default"
 
     def origins(self, *table: str) -> Origin:
         """Return the origin of the names in a table."""
@@ -80,10 +78,10 @@ class Settings(HostSettings):
         if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
         for name in (role, DEFAULT_ROLE):
-            if isinstance(reference := self.providers.get(name), str):
-                return ModelChoice(
-                    reference, f"{name} in [providers], {self.origin(('providers', name))}"
-                )
+            reference = self.providers.get(name)
+            if isinstance(reference, str):
+                reason = f"{name} in [providers], {self.origin(('providers', name))}"
+                return ModelChoice(reference, reason)
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
     def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:
@@ -104,7 +102,8 @@ class Settings(HostSettings):
         Raises:
             NotReady: the section is invalid, or is not empty for a plugin without settings.
         """
-        origin, section = self.origins("plugins", name), self.plugins.get(name, {})
+        origin = self.origins("plugins", name)
+        section = self.plugins.get(name, {})
         if model is not None:
             _require_own(model, ("plugins", name), self._layers)
             return validated(model, section, f"[plugins.{name}]", origin)
@@ -126,21 +125,27 @@ class Settings(HostSettings):
         """
         for name in self.plugins:
             self._require("plugin", name, ("plugins", name), plugins)
-        for name, value in self.providers.items() if providers is not None else ():
-            setting, provider = ("providers", name), name
+        if providers is None:
+            return
+        for name, value in self.providers.items():
+            setting = ("providers", name)
+            provider = name
             if isinstance(value, str):
                 self._require("role", name, setting, {DEFAULT_ROLE, *roles})
                 provider = value.partition(".")[0]
-            self._require("provider", provider, setting, providers or ())
+            self._require("provider", provider, setting, providers)
 
-    def _require(self, kind: str, name: str, setting: Name, known: Collection[str]) -> None:
+    def _require(self, kind: str, name: str, setting: Name, names: Collection[str]) -> None:
+        if name in names:
+            return
         origin = self.origin(setting)
         # `planer` is 0.92 like `planner`, `openrouter` 0.63 like `openai`.
-        if name not in known and (not origin.startswith(_SHARED) or closest(name, known, 0.8)):
-            raise NotReady(
-                f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
-                hint="fix the name, install its plugin, or remove the setting",
-            )
+        if origin.startswith(_SHARED) and not closest(name, names, 0.8):
+            return
+        raise NotReady(
+            f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, names),
+            hint="fix the name, install its plugin, or remove the setting",
+        )
 
 
 def load_settings(
@@ -162,11 +167,11 @@ def load_settings(
     set_flags = {
         tuple(name.split(".")): value for name, value in flags.items() if value is not None
     }
-    given = [Source(FLAG, nested(name, value), root) for name, value in set_flags.items()]
-    given += sources(root, os.environ if environ is None else environ)
-    for source in given:
+    all_sources = [Source(FLAG, nested(name, value), root) for name, value in set_flags.items()]
+    all_sources += sources(root, os.environ if environ is None else environ)
+    for source in all_sources:
         _require_named_configs(source)
-    layers = tuple(_with_sandbox_table(source.without_keys()) for source in given)
+    layers = tuple(_with_sandbox_table(source.without_keys()) for source in all_sources)
     try:
         settings = Settings(layers=layers)  # type: ignore[call-arg] # see `settings_customise_sources`
     except ValidationError as error:
@@ -192,12 +197,10 @@ def _origin(layers: Iterable[Source], name: Name) -> str:
 
 def _with_sandbox_table(source: Source) -> Source:
     """Return `source` with `sandbox = "require"` as a table."""
-    table = source.tables.get("sandbox")
-    return (
-        replace(source, tables={**source.tables, "sandbox": {"mode": table}})
-        if isinstance(table, str)
-        else source
-    )
+    mode = source.tables.get("sandbox")
+    if not isinstance(mode, str):
+        return source
+    return replace(source, tables={**source.tables, "sandbox": {"mode": mode}})
 
 
 def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> None:
@@ -208,13 +211,14 @@ def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> Non
     """
     for name, field in model.model_fields.items():
         marks = field.json_schema_extra
-        origin = (
-            _origin(layers, (*where, name))
-            if isinstance(marks, dict) and marks.get("user_file_only")
-            else ""
-        )
+        if not isinstance(marks, dict) or not marks.get("user_file_only"):
+            continue
+        origin = _origin(layers, (*where, name))
         if origin and not origin.startswith(_SHARED):
-            fault = f"{'.'.join((*where, name))} only works in your own configuration, not in that of a project"
+            fault = (
+                f"{'.'.join((*where, name))} only works in your own configuration, "
+                "not in that of a project"
+            )
             raise NotReady(f"{origin}: {fault}", hint=f"move it to {user_file()}")
 
 
@@ -250,12 +254,11 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
     configs = providers.get(provider, {})
     if isinstance(configs, Mapping) and (config == "default" or config in configs):
         return None
-    known = [
-        f"{name}.{one}"
+    references = [
+        f"{name}.{config_name}"
         for name, value in providers.items()
         if isinstance(value, Mapping)
-        for one in value
+        for config_name in value
     ]
-    return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(
-        reference, known
-    )
+    meant = did_you_mean(reference, references)
+    return f"does not exist: there is no [providers.{provider}.{config}]{meant}"

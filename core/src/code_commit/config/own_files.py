@@ -35,12 +35,14 @@ def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> No
         _require(path, "the api_key_file of your own configuration,", root, writable, elsewhere)
     for setting in ("writable", "readable"):
         for path in _opened(users, setting, root):
-            others = [folder for folder in writable if folder != path]
-            what = f"sandbox.{setting} of your own configuration,"
-            _require(path, what, root, others, elsewhere)
+            folders = [folder for folder in writable if folder != path]
+            subject = f"sandbox.{setting} of your own configuration,"
+            _require(path, subject, root, folders, elsewhere)
 
 
-def _require(path: Path, what: str, root: Path, writable: Iterable[Path], elsewhere: str) -> None:
+def _require(
+    path: Path, subject: str, root: Path, writable: Iterable[Path], elsewhere: str
+) -> None:
     private = root.resolve() / "agent-config"
     for folder in (root, *writable):
         where = f"in the project {root}"
@@ -53,13 +55,14 @@ def _require(path: Path, what: str, root: Path, writable: Iterable[Path], elsewh
                 continue
             way = "" if place == path else f" leads through {place}, which"
             danger = "a build or a reply could change what the next run reads"
-            raise NotReady(f"{what} {path}{way} is {where}: {danger}", hint=hint)
+            raise NotReady(f"{subject} {path}{way} is {where}: {danger}", hint=hint)
 
 
 def _opened(users: Source, setting: str, root: Path) -> Iterator[Path]:
     """Yield the paths in a list of `[sandbox]`; a relative one is in the project."""
     table = users.tables.get("sandbox")
-    paths = table.get(setting) if isinstance(table, Mapping) else None
-    for path in paths if isinstance(paths, list) else ():
+    if not isinstance(table, Mapping) or not isinstance(table.get(setting), list):
+        return
+    for path in table[setting]:
         if isinstance(path, str):
             yield root / os.path.expanduser(path)  # noqa: PTH111 - leaves unknown users alone

@@ -12,8 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import CheckpointLimits, closest
-from code_commit_workspace.records import LEAST_FILE, LEAST_TOTAL
+from code_commit_workspace import CheckpointLimits
+from code_commit_workspace.words import closest
 
 
 def _not_a_switch(value: object) -> object:
@@ -45,7 +45,8 @@ class BuildSettings(_Table):
     )
     output_limit: Count = Field(
         default=256 * 1024,
-        description="Bytes of the output of a process that a workflow gets; of longer output, the head and the tail.",
+        description="Bytes of the output of a process that a workflow gets; of longer output, "
+        "the head and the tail.",
     )
 
 
@@ -67,7 +68,8 @@ class SandboxTable(_Table):
     )
     readable: list[Path] = Field(
         default=[],
-        description="Files and folders that they may see although hidden, but no sockets; likewise.",
+        description="Files and folders that they may see although hidden, but no sockets; "
+        "likewise.",
         json_schema_extra={"user_file_only": True},
     )
 
@@ -75,13 +77,19 @@ class SandboxTable(_Table):
 class CheckpointSettings(_Table):
     """`[checkpoints]`: how much of the project is saved for `undo`."""
 
-    max_file: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_FILE)] = Field(
+    max_file: Annotated[
+        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_FILE)
+    ] = Field(
         default=_LIMITS.max_file,
-        description="Bytes of the largest file that is saved for `undo`; holes of sparse files count.",
+        description="Bytes of the largest file that is saved for `undo`; "
+        "holes of sparse files count.",
     )
-    max_total: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=LEAST_TOTAL)] = Field(
+    max_total: Annotated[
+        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_TOTAL)
+    ] = Field(
         default=_LIMITS.max_total,
-        description="Bytes of all files that are saved and that git does not have; the largest are left out first.",
+        description="Bytes of all files that are saved and that git does not have; "
+        "the largest are left out first.",
     )
 
 
@@ -182,15 +190,14 @@ def validated(
     Raises:
         NotReady: a name is unknown or missing, or a value has the wrong type.
     """
+    takes_any = model.model_config.get("extra") == "allow"
     try:
-        return model.model_validate(
-            section, extra=None if model.model_config.get("extra") == "allow" else "forbid"
-        )
+        return model.model_validate(section, extra=None if takes_any else "forbid")
     except ValidationError as error:
-        problems = explained(error, model, origin, others)
-        raise NotReady(
-            "; ".join(": ".join(filter(None, (place, where, text))) for place, text in problems)
-        ) from None
+        texts = []
+        for place, text in explained(error, model, origin, others):
+            texts.append(": ".join(filter(None, (place, where, text))))
+        raise NotReady("; ".join(texts)) from None
 
 
 def explained(
@@ -200,24 +207,23 @@ def explained(
 
     A flag is called as it is on the command line.
     """
-    known = [*(".".join(name) for name, _ in leaves(model)), *others]
+    settings = [*(".".join(name) for name, _ in leaves(model)), *others]
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = tuple(str(part) for part in problem["loc"])
-        place, subject = origin(name), ".".join(name)
+        place = origin(name)
+        subject = ".".join(name)
         if place == FLAG and name:
             subject = f"--{name[0].replace('_', '-')}"
         if problem["type"] == "extra_forbidden":
-            yield place, f"there is no setting {subject or repr('')}{_meant(name, place, known)}"
+            yield place, f"there is no setting {subject or repr('')}{_meant(name, place, settings)}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
         text = text.partition(" or instance of ")[0]
-        yield (
-            place,
-            f"{subject} {text}"
-            if text.startswith("should ")
-            else f"{subject}: {text}".removeprefix(": "),
-        )
+        if text.startswith("should "):
+            yield place, f"{subject} {text}"
+        else:
+            yield place, f"{subject}: {text}".removeprefix(": ")
 
 
 def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str]]:
@@ -229,11 +235,13 @@ def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str
             yield (*above, name), field.description or ""
 
 
-def _meant(name: Name, place: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` for the known setting with a similar name, spelled as at `place`."""
-    variable, meant = "__".join(name).upper(), closest(".".join(name), known)
-    if meant and place.endswith(variable):
-        meant = (
-            place.removeprefix(VARIABLE).removesuffix(variable) + meant.replace(".", "__").upper()
-        )
-    return f"; did you mean {meant}?" if meant else ""
+def _meant(name: Name, place: str, settings: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the setting with a similar name, spelled as at `place`."""
+    meant = closest(".".join(name), settings)
+    if not meant:
+        return ""
+    variable = "__".join(name).upper()
+    if place.endswith(variable):
+        prefix = place.removeprefix(VARIABLE).removesuffix(variable)
+        meant = prefix + meant.replace(".", "__").upper()
+    return f"; did you mean {meant}?"

@@ -10,15 +10,17 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.own_folders import config_folder
+from code_commit.config.toml import parse_toml
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import parse_toml, read_anywhere, read_in_project
+from code_commit.plugin_api.own_folders import config_folder
+from code_commit_workspace import read_in_project
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
@@ -55,21 +57,46 @@ class Source:
             here = here[part]
         return True
 
-    def provider_configs(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """Yield (provider, config name, table) for each named config in this source."""
-        providers = self.tables.get("providers")
-        for provider, configs in providers.items() if isinstance(providers, Mapping) else ():
-            for config, table in configs.items() if isinstance(configs, Mapping) else ():
+    def provider_configs(self) -> Iterator[ProviderConfig]:
+        """Yield each named config in this source."""
+        for provider, configs in _members(self.tables.get("providers")):
+            for name, table in _members(configs):
                 if isinstance(table, Mapping):
-                    yield provider, config, table
+                    yield ProviderConfig(provider, name, table, source=self)
 
     def without_keys(self) -> Source:
         """Return a copy in which the `api_key` of each named config is redacted."""
         redacted = replace(self, tables=copy.deepcopy(self.tables))
-        for _provider, _config, table in redacted.provider_configs():
+        for config in redacted.provider_configs():
+            table = config.table
             if isinstance(table, dict) and "api_key" in table:
                 table["api_key"] = redacted_value(table["api_key"])
         return redacted
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """A named config of a provider, as one source has it: `[providers.PROVIDER.NAME]`."""
+
+    provider: str
+    name: str
+    table: Mapping[str, Any] = field(repr=False)
+    source: Source
+
+    @property
+    def key_fields(self) -> list[str]:
+        """The fields of the table that set a key, sorted."""
+        return sorted(KEY_FIELDS & self.table.keys())
+
+    @property
+    def label(self) -> str:
+        """The name of the table, for messages."""
+        return f"[providers.{self.provider}.{self.name}]"
+
+
+def _members(table: object) -> Iterable[tuple[str, Any]]:
+    """Return the members of a table; none if it is something else."""
+    return table.items() if isinstance(table, Mapping) else ()
 
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
@@ -82,7 +109,7 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     own = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
     path = user_file()
     label = f"user config {path}"
-    users = read_anywhere(path, label, limit=_LIMIT)
+    users = read_user_file(path, label, limit=_LIMIT)
     return (
         *_variables(root, environ),
         Source(PROJECT_FILE, parse_toml(own, PROJECT_FILE), root / "agent-config"),
@@ -98,18 +125,26 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     variable for a part of a table comes before one for the whole table.
     """
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
-    for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
-        name, value = (
-            tuple(variable.removeprefix(PREFIX).lower().split("__")),
-            _decoded(environ[variable]),
-        )
-        is_short = name[0] == "plugins" and not name[2:] and isinstance(value, str)
-        if is_short or not all(name) or name[0].startswith(("plugins_", "providers_")):
-            found = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
-            plugin, setting = found.groups() if found else ("COMMIT", "REPAIRS")
-            hint = f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}"
-            raise NotReady(f"variable {variable} does not name a setting", hint=hint)
+    variables.sort(key=lambda variable: (-variable.count("__"), variable))
+    for variable in variables:
+        name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
+        value = _decoded(environ[variable])
+        is_short = name[0] == "plugins" and not name[2:]
+        if is_short and isinstance(value, str):
+            raise _not_a_setting(variable)
+        if not all(name) or name[0].startswith(("plugins_", "providers_")):
+            raise _not_a_setting(variable)
         yield Source(VARIABLE + variable, nested(name, value), root)
+
+
+def _not_a_setting(variable: str) -> NotReady:
+    """Return the error for a variable whose underscores do not name a setting."""
+    match = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
+    plugin, setting = match.groups() if match else ("COMMIT", "REPAIRS")
+    return NotReady(
+        f"variable {variable} does not name a setting",
+        hint=f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}",
+    )
 
 
 def nested(name: Name, value: Any) -> Any:
@@ -141,8 +176,11 @@ def redacted_value(value: object) -> str:
     A redacted value stays as it is.
     """
     text = value.strip() if isinstance(value, str) else ""
-    is_redacted = text.startswith("***") and len(text) <= len("***xx")
-    return text if is_redacted else f"***{text[-2:]}" if len(text) >= _SHORTEST_KEY else "***"
+    if text.startswith("***") and len(text) <= len("***xx"):
+        return text
+    if len(text) < _SHORTEST_KEY:
+        return "***"
+    return f"***{text[-2:]}"
 
 
 def _decoded(text: str) -> Any:

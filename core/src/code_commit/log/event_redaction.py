@@ -12,15 +12,13 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Self
 
-from code_commit_workspace.keys.key_search import KeySearch
-from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace import Redactor
 
 # An event that ends with this many characters of a key is held back; fewer reveal too little.
 _BEGINNING = 4
-_MOST_HELD = 4 * 1024 * 1024  # bytes; beyond that, a possible beginning of a key counts as a key
+_MOST_WAITING = 4 * 1024 * 1024  # bytes; beyond that, a possible beginning of a key counts as a key
 _MOST_CHANNELS = 1000  # a hostile service can invent names
 _RELEASED = -1
 _INSIDE = re.compile(  # of a JSON string
@@ -36,16 +34,17 @@ _TRIED, _TRIED_AGAIN = 8, 32
 
 
 class EventRedactor:
-    """Redacts JSON texts, called events, so that no key can be put together from the strings in
-    several of them.
+    """Redacts JSON texts, called events.
 
-    It joins the strings of the same member name, and the texts that `add_text` groups. An event
-    that holds a piece of a key becomes a JSON string with the mark of the key. An event that may
-    hold one is held back until that is decided.
+    No key can be put together from the strings in several of them. It joins the strings of the same
+    member name, and the texts that `add_text` groups. An event that holds a piece of a key becomes
+    a JSON string with the mark of the key. An event that may hold one is held back until that is
+    decided.
     """
 
     def __init__(self, redactor: Redactor) -> None:
-        self._search = redactor.search
+        self._redactor = redactor
+        self._has_keys = redactor.has_keys
         self._count = 0
         self._pending: deque[bytes] = deque()  # the latest events, as lines
         self._size = 0  # bytes in `_pending`
@@ -63,25 +62,36 @@ class EventRedactor:
     def add(self, data: bytes) -> None:
         """Take the next event. Text that is not JSON counts as a string."""
         self._count += 1
-        line, pattern = data, self._pattern
-        if pattern is not None and (text := pattern.string_of(data)) is not None:
-            if self._search is not None:
-                for name, string in (
-                    pattern.strings if self._alike < _REPEATED else pattern.differing
-                ):
-                    self._put(name, text if string is None else string)
-            self._alike += 1
-            self._others = 0
+        pattern = self._pattern
+        text = None if pattern is None else pattern.string_of(data)
+        if pattern is None or text is None:
+            line = self._add_other(data)
         else:
-            line, strings = self._parsed(data)
-            for name, string in strings:
-                self._put(name, string)
-            if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
-                self._find_pattern(data)
-            self._before = data
-            self._alike, self._others = 0, self._others + 1
+            line = data
+            self._add_alike(pattern, text)
         self._pending.append(line)
         self._size += len(line)
+
+    def _add_alike(self, pattern: _Pattern, text: str) -> None:
+        """Take the strings of an event that has the pattern; `text` is the one that differs."""
+        if self._has_keys:
+            strings = pattern.strings if self._alike < _REPEATED else pattern.differing
+            for name, string in strings:
+                self._put(name, text if string is None else string)
+        self._alike += 1
+        self._others = 0
+
+    def _add_other(self, data: bytes) -> bytes:
+        """Take the strings of an event without the pattern, and return its line."""
+        line, strings = self._parsed(data)
+        for name, string in strings:
+            self._put(name, string)
+        if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
+            self._find_pattern(data)
+        self._before = data
+        self._alike = 0
+        self._others += 1
+        return line
 
     def _parsed(self, data: bytes) -> tuple[bytes, list[_Named]]:
         """Return the line of an event, and its strings."""
@@ -98,23 +108,25 @@ class EventRedactor:
         return line, [*strings, (None, f"{text}\n")]  # the whole text, to find keys in member names
 
     def _find_pattern(self, data: bytes) -> None:
-        """Find what this event and the one before have in common, so that the next ones need not be
-        parsed.
+        """Find what this event and the one before have in common.
+
+        The next ones with this pattern need not be parsed.
         """
         pattern = _Pattern.of(self._before, data)
-        if pattern and not (
-            self._search and self._search.finds(pattern.start + b" " + pattern.end)
-        ):
+        if pattern is None:
+            return
+        if not self._redactor.holds_key(pattern.start + b" " + pattern.end):
             self._pattern = pattern
 
     def add_text(self, channel: Hashable, text: str) -> None:
-        """Add `text`, which the latest event holds in some form, to the other texts of `channel`."""
+        """Add a `text` of the latest event to the other texts of `channel`."""
         self._put((channel,), text)  # a tuple, so that it equals no member name
 
     def _put(self, channel: Hashable, text: str) -> None:
-        if self._search is not None:
-            found = self._channels.get(channel) or self._new_channel(channel)
-            found.texts.append((self._count - 1, text))
+        if not self._has_keys:
+            return
+        texts = (self._channels.get(channel) or self._new_channel(channel)).texts
+        texts.append((self._count - 1, text))
 
     def take(self, before: int | None = None) -> list[bytes]:
         """Return the events that are final, each as one line without its end.
@@ -123,14 +135,16 @@ class EventRedactor:
         None means that nothing follows.
         """
         first = self._count - len(self._pending)
-        if self._search is not None:
+        if self._has_keys:
             for channel in self._channels.values():
                 if channel.texts or before is None:
-                    self._hidden |= channel.search(self._search, first, is_last=before is None)
-            if self._size > _MOST_HELD:
+                    self._hidden |= channel.search(self._redactor, first, is_last=before is None)
+            if self._size > _MOST_WAITING:
                 self._decide()
-        ends = [channel.held[0] for channel in self._channels.values() if channel.held]
-        end = min([self._count if before is None else before, *ends])
+        end = self._count if before is None else before
+        for channel in self._channels.values():
+            if channel.waiting:
+                end = min(end, channel.waiting[0])
         lines = [self._pending.popleft() for _ in range(first, end)]
         self._size -= sum(map(len, lines))
         if self._hidden:
@@ -141,8 +155,8 @@ class EventRedactor:
     def _decide(self) -> None:
         """Hide the events that are held back: too much waits for the rest of a possible key."""
         for channel in self._channels.values():
-            self._hidden |= dict.fromkeys(channel.held, b'"***"')
-            channel.held = []
+            self._hidden |= dict.fromkeys(channel.waiting, b'"***"')
+            channel.waiting = []
 
     def _new_channel(self, name: Hashable) -> _Channel:
         return self._channels.setdefault(
@@ -153,51 +167,62 @@ class EventRedactor:
 class _Channel:
     """Texts that belong together.
 
-    `held` are the numbers of events with a possible beginning of a key.
+    `waiting` are the numbers of events with a possible beginning of a key.
     """
 
-    __slots__ = ("_at_line_start", "_owners", "_tail", "held", "texts")
+    __slots__ = ("_at_line_start", "_owners", "_tail", "texts", "waiting")
 
     def __init__(self) -> None:
         self.texts: list[tuple[int, str]] = []  # new ones, with the number of the event
-        self.held: list[int] = []
+        self.waiting: list[int] = []
         self._tail = b""  # a possible beginning of a key
         # Where the part of an event in the tail ends, and its number.
         self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
-    def search(self, search: KeySearch, first: int, *, is_last: bool) -> dict[int, bytes]:
-        """Search the new texts; return the replacement of each event that contains a piece of a
-        key.
+    def search(self, redactor: Redactor, first: int, *, is_last: bool) -> dict[int, bytes]:
+        """Search the new texts, and return the replacement of each event with a piece of a key.
 
         Events before `first` are already released.
         """
         pieces = [text.encode("utf-8", "surrogatepass") for _, text in self.texts]
         data = b"".join((self._tail, *pieces))
-        spans = search.spans(data, at_line_start=self._at_line_start)
-        keep = hold = len(data)
+        spans = redactor.spans(data, at_line_start=self._at_line_start)
+        tail_start = possible_key = len(data)
         line_start = self._at_line_start
         if not is_last:
-            keep = search.unfinished(data, at_line_start=line_start)
-            line_start = data[keep - 1 : keep] == b"\n" if keep else line_start
-            hold = keep + search.unfinished(
-                data[keep:], at_line_start=line_start, at_least=_BEGINNING
+            tail_start = redactor.unfinished(data, at_line_start=line_start)
+            if tail_start:
+                line_start = data[tail_start - 1 : tail_start] == b"\n"
+            possible_key = tail_start + redactor.unfinished(
+                data[tail_start:], at_line_start=line_start, at_least=_BEGINNING
             )
         hidden: dict[int, bytes] = {}
-        owners, self.held = [(len(data), _RELEASED)], []
-        if spans or hold < len(data):
-            ends = list(accumulate(map(len, pieces), initial=len(self._tail)))[1:]
-            owners = [*self._owners, *zip(ends, [number for number, _ in self.texts], strict=True)]
+        owners = [(len(data), _RELEASED)]
+        self.waiting = []
+        if spans or possible_key < len(data):
+            owners = self._owners_of(pieces)
             ends = [end for end, _ in owners]
             for span in spans:
                 events = owners[bisect_right(ends, span.start) : bisect_left(ends, span.end) + 1]
-                hidden |= {number: json.dumps(span.mark.decode()).encode() for _, number in events}
-            self.held = sorted(
-                {number for _, number in owners[bisect_right(ends, hold) :] if number >= first}
-            )
-        self._owners = [(end - keep, number) for end, number in owners if end > keep]
-        self._tail, self._at_line_start, self.texts = data[keep:], line_start, []
+                mark = json.dumps(span.mark.decode()).encode()
+                hidden |= {number: mark for _, number in events}
+            later = owners[bisect_right(ends, possible_key) :]
+            self.waiting = sorted({number for _, number in later if number >= first})
+        self._owners = [(end - tail_start, number) for end, number in owners if end > tail_start]
+        self._tail = data[tail_start:]
+        self._at_line_start = line_start
+        self.texts = []
         return hidden
+
+    def _owners_of(self, pieces: Sequence[bytes]) -> list[tuple[int, int]]:
+        """Return where the part of each event ends in the tail and the new `pieces`."""
+        owners = list(self._owners)
+        end = len(self._tail)
+        for piece, (number, _) in zip(pieces, self.texts, strict=True):
+            end += len(piece)
+            owners.append((end, number))
+        return owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,37 +241,45 @@ class _Pattern:
     @classmethod
     def of(cls, one: bytes, other: bytes) -> Self | None:
         """Return the pattern of two events; None if they have none."""
-        common = bisect_left(
-            range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1]
-        )
-        *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
-        close = other.find(b'"', begin)
-        start, end = other[:begin], other[close:]
-        if not start or close < 0 or not one.endswith(end) or b"\n" in other or b"\r" in other:
+        if b"\n" in other or b"\r" in other:
+            return None
+        common = _common_length(one, other)
+        string_start = 0
+        for match in _STRING_BEGINS.finditer(other, 0, common):
+            string_start = match.end()
+        string_end = other.find(b'"', string_start)
+        start = other[:string_start]
+        end = other[string_end:]
+        if not start or string_end < 0 or not one.endswith(end):
             return None
         try:
             strings = _strings((start + _PROBE.encode() + end).decode())
         except (ValueError, RecursionError):
             return None
-        found = [(name, None if string == _PROBE else string) for name, string in strings if string]
-        differing = [name for name, string in found if string is None]
-        if len(differing) != 1:
+        if [string for _, string in strings].count(_PROBE) != 1:
             return None
         # Any valid inside of a JSON string can replace the probe.
-        return cls(start, end, found, [each for each in found if each[0] == differing[0]])
+        pattern = [(name, None if text == _PROBE else text) for name, text in strings if text]
+        [probed] = [name for name, text in pattern if text is None]
+        return cls(start, end, pattern, [(name, text) for name, text in pattern if name == probed])
 
     def string_of(self, data: bytes) -> str | None:
         """Return the string of an event that differs; None if it does not have the pattern."""
-        start, end = self.start, self.end
-        if not (data.startswith(start) and data.endswith(end)):
+        if not (data.startswith(self.start) and data.endswith(self.end)):
             return None
-        inside = data[len(start) : len(data) - len(end)]
+        inside = data[len(self.start) : len(data) - len(self.end)]
         if not inside or not _INSIDE.fullmatch(inside):
             return None
         try:
             return json.loads(b'"%s"' % inside) if b"\\" in inside else inside.decode()
         except UnicodeDecodeError:
             return None
+
+
+def _common_length(one: bytes, other: bytes) -> int:
+    """Return how many bytes two events have in common at their start."""
+    lengths = range(min(len(one), len(other)))
+    return bisect_left(lengths, True, key=lambda at: one[: at + 1] != other[: at + 1])
 
 
 def _strings(text: str) -> list[_Named]:
@@ -256,20 +289,19 @@ def _strings(text: str) -> list[_Named]:
         ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
-    found: list[_Named] = []
+    strings: list[_Named] = []
     # Objects become tuples, which keep members of the same name.
-    remaining: list[tuple[str, Any]] = [
-        ("", json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse))
-    ]
+    document = json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse)
+    remaining: list[tuple[str, Any]] = [("", document)]
     while remaining:
         name, value = remaining.pop()
         if type(value) is str:
-            found.append((name, value))
+            strings.append((name, value))
         elif type(value) is tuple:
             remaining.extend(reversed(value))
         elif type(value) is list:
-            remaining.extend((name, each) for each in reversed(value))
-    return found
+            remaining.extend((name, element) for element in reversed(value))
+    return strings
 
 
 def _refuse(constant: str) -> None:

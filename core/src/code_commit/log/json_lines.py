@@ -1,6 +1,4 @@
-"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print the lines for
-`--json`.
-"""
+"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print for `--json`."""
 
 from __future__ import annotations
 
@@ -68,10 +66,11 @@ class JsonLines:
 
 
 class EventFile:
-    """Appends the records of one run to `events.jsonl`, with a structlog logger: its processors
-    redact each event, add its envelope and render its line.
+    """Appends the records of one run to `events.jsonl`, with a structlog logger.
 
-    It is not thread-safe: the run log holds a lock."""
+    Its processors redact each event, add its envelope and render its line. It is not thread-safe:
+    the run log holds a lock.
+    """
 
     def __init__(
         self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]
@@ -134,7 +133,8 @@ def kind_and_data(event: Event, plugin: str) -> tuple[str, dict[str, Any]]:
     if isinstance(event, RunStarted | RunFinished):
         raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
     if (module := type(event).__module__) != host_events.__name__:
-        owner, package = checked_kind(event.kind).partition(".")[0], module.partition(".")[0]
+        owner = checked_kind(event.kind).partition(".")[0]
+        package = module.partition(".")[0]
         if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
             raise ValueError(
                 f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"

@@ -11,7 +11,7 @@ from contextvars import copy_context
 
 from code_commit.log.event_redaction import EventRedactor
 from code_commit.run_folder.json_array import ARRAY_END, array_piece
-from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace import Redactor
 
 _TICK = 0.04  # seconds; what arrived is shown after at most 50 ms
 _MOST_WAITING = 1 << 20  # bytes and characters that wait to be kept
@@ -33,8 +33,11 @@ class KeptStream:
 
     def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
         self.has_events = self.has_text = False
-        self._keep_events, self._keep_text, self._show = keep_events, keep_text, show
-        self._events, self._text = EventRedactor(redactor), redactor.stream()
+        self._keep_events = keep_events
+        self._keep_text = keep_text
+        self._show = show
+        self._events = EventRedactor(redactor)
+        self._text = redactor.stream()
         self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
         self._added = self._taken = 0  # bytes and characters
         # `_added` may grow to this without a wake: the thread is already awake.
@@ -59,8 +62,9 @@ class KeptStream:
             self._wake()
 
     def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
-        """Take a text of the latest event, which continues the previous one in `channel`; keep it
-        if `keep`.
+        """Take a text of the latest event, which continues the previous one in `channel`.
+
+        It is kept if `keep` is true.
         """
         self._items.append((channel, text, keep))
         self._added += len(text)
@@ -106,7 +110,8 @@ class KeptStream:
             while not self._arrived.empty():
                 self._arrived.get()
             self._unnoticed = -1
-            is_last, settled = self._ended.is_set(), seen
+            is_last = self._ended.is_set()
+            settled = seen
             with self._room:
                 self._taken = self._added
                 items = [self._items.popleft() for _ in range(len(self._items))]
@@ -124,18 +129,22 @@ class KeptStream:
 
     def _keep(self, items: list[bytes | tuple[Hashable, str, bool]], settled: int | None) -> None:
         """Pass on the first `settled` events, or everything if it is None."""
-        added, kept = [], []
+        all_texts: list[str] = []
+        texts_to_keep: list[str] = []
         for item in items:
             if isinstance(item, bytes):
                 self._events.add(item)
             else:
                 channel, text, keep = item
                 self._events.add_text(channel, text)
-                added.append(text)
+                all_texts.append(text)
                 if keep:
-                    kept.append(text)
-        clean = self._text.feed("".join(kept).encode("utf-8", "backslashreplace")) if kept else b""
-        clean += self._text.finish() if settled is None else b""
+                    texts_to_keep.append(text)
+        clean = b""
+        if texts_to_keep:
+            clean = self._text.feed("".join(texts_to_keep).encode("utf-8", "backslashreplace"))
+        if settled is None:
+            clean += self._text.finish()
         if clean:
             self.has_text = True
             self._keep_text(clean)
@@ -144,5 +153,5 @@ class KeptStream:
             self.has_events = True
         if settled is None and self.has_events:
             self._keep_events(ARRAY_END)
-        if clean or added:
-            self._show(clean.decode(), "".join(added))
+        if clean or all_texts:
+            self._show(clean.decode(), "".join(all_texts))

@@ -29,7 +29,8 @@ from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json
 from code_commit.run_folder.output_folder import OutputFolder, counted
-from code_commit_workspace import Redactor, describe, uninterrupted
+from code_commit_workspace import Redactor, uninterrupted
+from code_commit_workspace.words import describe
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 
@@ -127,12 +128,20 @@ class RunLog:
         except OSError as error:
             self._files.close()
             raise NotReady(f"cannot write {self.folder / EVENTS}: {error.strerror}") from error
-        started = RunStarted(workflow, str(root), f"{LOGS}/{self.run}", token, pid=os.getpid())
         self._append_event(
-            replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit)
+            RunStarted(
+                workflow=workflow,
+                root=str(root),
+                folder=f"{LOGS}/{self.run}",
+                token=token,
+                pid=os.getpid(),
+                versions=dict(versions or {}),
+                argv=tuple(argv),
+                commit=commit,
+            )
         )
 
-    # --- events ---------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
         """Log an event and pass it to the sinks.
@@ -149,16 +158,24 @@ class RunLog:
         self.emit(MessageLogged(text, level="warning"))
 
     def show(self, event: Event) -> None:
-        """Pass an event without keys to the sinks that show what happens now, without logging it."""
-        self._sinks.put(
-            Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True
+        """Pass an event without keys to the sinks that show what happens now; do not log it."""
+        record = Record(
+            seq=0,
+            time=self._clock(),
+            run=self.run,
+            span=0,
+            parent=None,
+            kind=event.kind,
+            data=data_of(event),
         )
+        self._sinks.put(record, live=True)
         self._sinks.deliver()
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
-        """Nest the events of the block between `<kind>.started`, with `data`, and
-        `<kind>.finished`.
+        """Nest the events of the block between `<kind>.started` and `<kind>.finished`.
+
+        The first one has `data`.
         """
         with self.nested():
             started = self._clock()
@@ -198,10 +215,12 @@ class RunLog:
             kind, data = read()
             self._append(kind, data)
         except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
-            self._append_event(
-                PluginFailed(*self.sender.get(), stage="emit", error=describe(error))
-            )
+            self._append_event(self._failure_of_sender("emit", error))
         self._sinks.deliver()
+
+    def _failure_of_sender(self, stage: str, error: Exception) -> PluginFailed:
+        plugin, distribution = self.sender.get()
+        return PluginFailed(plugin, distribution, stage=stage, error=describe(error))
 
     def _append_event(self, event: Event) -> None:
         self._append(event.kind, data_of(event))
@@ -233,13 +252,15 @@ class RunLog:
             return
         self._reported_files.add(name)
         if self._has_ended:  # `run.finished` stays the last event
-            self.late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
+            self.late_failures.append(
+                PluginFailed(name, "code-commit", stage="log", error=describe(error))
+            )
         else:
             self._append_event(
                 MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning")
             )
 
-    # --- files ----------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------
 
     def call_files(self, number: int | None, label: str) -> CallFiles:
         """Reserve the names of the files of a call; a label used before gets `-2`.
@@ -266,9 +287,8 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._write_file(
-            name, self._redacted(content), self._files.replace if replaces else self._files.write
-        )
+        put = self._files.replace if replaces else self._files.write
+        return self._write_file(name, self._redacted(content), put)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
@@ -316,7 +336,7 @@ class RunLog:
             ) from error
         return self.folder / name
 
-    # --- sinks and the end ----------------------------------------------------------------------------------------
+    # --- sinks and the end ------------------------------------------------------------------
 
     def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
         """Add a sink, which receives all records of this run from the first one."""
@@ -354,9 +374,7 @@ class RunLog:
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
-            self._append_event(
-                PluginFailed(*self.sender.get(), stage="result", error=describe(error))
-            )
+            self._append_event(self._failure_of_sender("result", error))
             self._append_event(end)
 
     def _report(self, failure: PluginFailed) -> None:

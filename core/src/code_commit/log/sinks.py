@@ -14,10 +14,12 @@ from typing import Any
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 from code_commit.plugin_api.host import HOST
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.threads import Worker
-from code_commit_workspace import describe, require_sync, traceback_of
+from code_commit_workspace.words import describe, traceback_of
 
-_RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
+_RECEIVE_SECONDS = 15.0  # for one call of a plugin's sink
+_CLOSE_SECONDS = 90.0
 _BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
 
 
@@ -97,7 +99,11 @@ class Sinks:
             return str(error)
 
     def _fail(self, outlet: _Outlet, stage: str, error: str) -> None:
-        self._report(PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error))
+        self._report(
+            PluginFailed(
+                outlet.plugin, outlet.distribution, stage=f"log sink: {stage}", error=error
+            )
+        )
 
     def _run_safely(self, outlet: _Outlet, method: str) -> str:
         self._delivering.now = True

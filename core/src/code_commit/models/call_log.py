@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from code_commit.log.run_log import RunLog, failure_text
@@ -31,8 +32,10 @@ from code_commit.plugin_api.errors import (
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit_workspace import Redactor
+from code_commit_workspace.words import shorten
 
 _QUOTED = 200  # characters of a model's refusal
+_NOTHING_SPENT = (Usage(0, 0), 0.0)
 
 
 class CallLog:
@@ -53,17 +56,18 @@ class CallLog:
 
     @property
     def last_number(self) -> int | None:
-        """The number of the latest call, which its build shares; None without a call, or if files
-        have no numbers.
+        """The number of the latest call, which its build shares.
 
-        In a worker thread, calls of other threads do not count.
+        It is None without a call, or if files have no numbers. In a worker thread, calls of other
+        threads do not count.
         """
-        own = (
-            None
-            if threading.current_thread() is threading.main_thread()
-            else self._latest.get(None)
-        )
-        return (own or self._count or None) if self._numbered else None
+        if not self._numbered:
+            return None
+        if threading.current_thread() is not threading.main_thread():
+            own_number = self._latest.get(None)
+            if own_number:
+                return own_number
+        return self._count or None
 
     @property
     def has_calls(self) -> bool:
@@ -92,11 +96,19 @@ class CallLog:
         try:
             self._log.write(files.request, request_text(call.request))
             with self._log.nested():
-                of_call = (call.number, call.label, call.provider, call.model)
                 self._log.emit(
-                    CallStarted(*of_call, service.address, service.key_source, files.request)
+                    CallStarted(
+                        number=call.number,
+                        label=call.label,
+                        provider=call.provider,
+                        model=call.model,
+                        address=service.address,
+                        key_source=service.key_source,
+                        request=files.request,
+                    )
                 )
-                started, finished = time.monotonic(), None
+                started = time.monotonic()
+                finished = None
                 try:
                     completion = next(replace(call, progress=reply.take))
                     finished = self._finished(call, reply, completion, time.monotonic() - started)
@@ -105,16 +117,17 @@ class CallLog:
                 except BaseException as error:
                     self._log.emit(self._failed(call, error, time.monotonic() - started, finished))
                     raise
-                self._log.emit(
-                    replace(finished, cost_usd=0.0) if service.definition.free else finished
-                )
+                if service.definition.free:
+                    finished = replace(finished, cost_usd=0.0)
+                self._log.emit(finished)
         finally:
             del self.running[call.number]
         return completion
 
     def count_answer(self, call: ModelCall, completion: Completion) -> Completion:
-        """Keep what an answer of the service cost: a plugin's layer may ask again, fail after it,
-        or change it.
+        """Keep what an answer of the service cost.
+
+        A plugin's layer may ask again, fail after it, or change it.
         """
         # A thread of a layer may get its answer after the call.
         reply = self.running.get(call.number)
@@ -128,7 +141,7 @@ class CallLog:
         Keep what arrived of it.
         """
         self.running[call.number].begin_next_try()
-        self._log.emit(CallRetried(call.number, number, wait, reason))
+        self._log.emit(CallRetried(call.number, number, wait=wait, reason=reason))
 
     def _failed(
         self, call: ModelCall, error: BaseException, seconds: float, paid: CallFinished | None
@@ -137,39 +150,47 @@ class CallLog:
 
         With `paid`, its completion cannot be written.
         """
-        message, cause, reply = (
-            as_reported(error).message,
-            error.__cause__,
-            self.running[call.number],
-        )
+        message = as_reported(error).message
+        reply = self.running[call.number]
         with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
             reply.end()
-        body = cause.body if isinstance(cause, ProviderError) else ""
-        arrived = (
-            (self._log.folder / reply.files.response).read_bytes().decode()
-            if reply.kept.has_text
-            else body
-        )
+        arrived = self._arrived(reply, error.__cause__)
         with suppress(CodeCommitError):  # a full disk
             self._log.write(reply.files.response, failure_text(message) + arrived, replaces=True)
         if paid:
             return replace(paid, finish=None, finish_detail="", parts=None, error=message)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
-        spent = reply.spent or [(Usage(0, 0), 0.0) if unsent else (Usage(), None)]
-        kind = error.kind if isinstance(error, ProviderFailed) else None
-        ended = (call.number, call.label, call.model, None, "", round(seconds, 3))
+        answer = _NOTHING_SPENT if unsent else (Usage(), None)
         return CallFinished(
-            *ended, **_sums(spent), response=reply.files.response, error=message, error_kind=kind
+            number=call.number,
+            label=call.label,
+            model=call.model,
+            finish=None,
+            finish_detail="",
+            seconds=round(seconds, 3),
+            **_sums(reply.spent or [answer]),
+            response=reply.files.response,
+            error=message,
+            error_kind=error.kind if isinstance(error, ProviderFailed) else None,
         )
+
+    def _arrived(self, reply: ReceivedReply, cause: BaseException | None) -> str:
+        """Return the text of a failed reply, or else what the service said instead."""
+        if reply.kept.has_text:
+            return (self._log.folder / reply.files.response).read_bytes().decode()
+        if isinstance(cause, ProviderError):
+            return cause.body
+        return ""
 
     def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
         """Write the files of a completion."""
-        files, refused = reply.files, refusal(completion, finished.number, self._log.redactor)
-        text = failure_text(refused) + completion.text if refused else completion.text
-        self._log.write(files.response, text, replaces=reply.kept.has_text)
+        text = completion.text
+        if reason := refusal(completion, finished.number, self._log.redactor):
+            text = failure_text(reason) + text
+        self._log.write(reply.files.response, text, replaces=reply.kept.has_text)
         if not reply.kept.has_events:
-            self._log.write_json(files.raw, completion.raw)
+            self._log.write_json(reply.files.raw, completion.raw)
         if finished.parts:
             from code_commit.plugin_api.run_files import parts_to_json
 
@@ -179,47 +200,50 @@ class CallLog:
         self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float
     ) -> CallFinished:
         """Return the event of a completion."""
-        parts = (
-            None
-            if all(isinstance(part, Text) for part in completion.message.parts)
-            else reply.files.parts
-        )
-        spent = reply.spent or [
-            (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
-        ]
-        of_call, how = (
-            (call.number, call.label, completion.model),
-            (completion.finish.value, completion.finish_detail),
-        )
+        is_text = all(isinstance(part, Text) for part in completion.message.parts)
+        answer = _NOTHING_SPENT if completion.cached else (completion.usage, completion.cost)
         return CallFinished(
-            *of_call,
-            *how,
-            round(took, 3),
-            **_sums(spent),
+            number=call.number,
+            label=call.label,
+            model=completion.model,
+            finish=completion.finish.value,
+            finish_detail=completion.finish_detail,
+            seconds=round(took, 3),
+            **_sums(reply.spent or [answer]),
             response=reply.files.response,
-            parts=parts,
+            parts=None if is_text else reply.files.parts,
         )
 
 
-def _sums(spent: list[tuple[Usage, float | None]]) -> dict[str, Any]:
-    """Return the tokens and the cost of all answers, as fields of the event; None for what no
-    service told.
+def _sums(answers: Sequence[tuple[Usage, float | None]]) -> dict[str, Any]:
+    """Return the tokens and the cost of all answers, as fields of the event.
+
+    A field is None if no service told its value.
     """
-    names = [*(f"{each.name}_tokens" for each in fields(Usage)), "cost_usd"]
-    rows = zip(*((*astuple(usage), cost) for usage, cost in spent), strict=True)
-    told = ([each for each in row if each is not None] for row in rows)
-    return {name: sum(row) if row else None for name, row in zip(names, told, strict=True)}
+    sums: dict[str, Any] = {"cost_usd": _sum(cost for _, cost in answers)}
+    for field in fields(Usage):
+        counts = (getattr(usage, field.name) for usage, _ in answers)
+        sums[f"{field.name}_tokens"] = _sum(counts)
+    return sums
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known, or None without any."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
 
 
 def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
-    """Return a message if the model refused or the service filtered the completion, else an empty
-    text.
+    """Return why there is no answer: the model refused, or the service filtered it.
+
+    The text is empty for every other completion.
     """
     if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
         return ""
-    what = f"call {number} ({completion.finish_detail})"
+    call = f"call {number} ({completion.finish_detail})"
     if completion.finish is Finish.FILTERED:
-        return f"{completion.model} filtered {what}"
+        return f"{completion.model} filtered {call}"
     words = " ".join(redactor.text(visible_text(completion.text)).split())
-    quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
-    return f"{completion.model} refused {what}{quoted}"
+    if not words:
+        return f"{completion.model} refused {call}"
+    return f'{completion.model} refused {call}: "{shorten(words, _QUOTED)}"'

@@ -69,19 +69,21 @@ class Models:
             chain = partial(
                 spend, next=chain, max_tokens=service.max_tokens, write_price=service.write_price
             )
-        keyless = service.key_source == NO_KEY
         http = self.services.settings.http
         chain = partial(
-            retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless
+            retry,
+            next=chain,
+            retries=http.retries,
+            report=self.log.retried,
+            keyless=service.key_source == NO_KEY,
         )
         chain = partial(
             deadline, next=chain, seconds=http.deadline_seconds, count=self.log.count_answer
         )
         for distribution, layer in reversed(self.layers):
             chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
-        return ChainedModel(
-            self, service, role, reason, partial(self.log.record, next=chain, service=service)
-        )
+        chain = partial(self.log.record, next=chain, service=service)
+        return ChainedModel(self, service, role, reason, chain)
 
     def wait(self, seconds: float) -> None:
         """Wait for `seconds`.
@@ -155,13 +157,21 @@ class ChainedModel:
         return count_tokens(self._call(request, "", 0), service=self.service)
 
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
-        models, services, provider = self.models, self.models.services, self.service.definition.name
-        request = _redacted(request, services.redactor)
-        stream = self.service.stream == "always" or (
-            self.service.stream == "auto" and models.watched
+        models = self.models
+        stream = self.service.stream
+        return ModelCall(
+            request=_redacted(request, models.services.redactor),
+            label=label,
+            role=self.role,
+            provider=self.service.definition.name,
+            model=self.name,
+            number=number,
+            root=models.services.root,
+            deadline=math.inf,
+            wait=models.wait,
+            warn=models.log.warn,
+            stream=stream == "always" or (stream == "auto" and models.watched),
         )
-        of_run = (services.root, math.inf, models.wait, models.log.warn)
-        return ModelCall(request, label, self.role, provider, self.name, number, *of_run, stream)
 
 
 def _require_request(request: object) -> None:
@@ -174,14 +184,12 @@ def _require_request(request: object) -> None:
 
 def _redacted(request: Request, redactor: Redactor) -> Request:
     def redacted(part: Part) -> Part:
-        return (
-            replace(part, text=redactor.text(part.text))
-            if isinstance(part, Text | ToolResult)
-            else part
-        )
+        if isinstance(part, Text | ToolResult):
+            return replace(part, text=redactor.text(part.text))
+        return part
 
     messages = tuple(
-        Message(each.role, tuple(map(redacted, each.parts))) for each in request.messages
+        Message(message.role, tuple(map(redacted, message.parts))) for message in request.messages
     )
     return replace(request, messages=messages, system=redactor.text(request.system))
 
@@ -189,8 +197,8 @@ def _redacted(request: Request, redactor: Redactor) -> Request:
 def _refuse_bad_completion(completion: Completion, number: int, redactor: Redactor) -> None:
     """Raise for a completion that holds a live key, or that the model or service refused."""
     _refuse_key(completion, number, redactor)
-    if refused := refusal(completion, number, redactor):
-        raise ProviderFailed(refused, hint="rephrase the query, or use another model")
+    if reason := refusal(completion, number, redactor):
+        raise ProviderFailed(reason, hint="rephrase the query, or use another model")
 
 
 def _refuse_key(completion: Completion, number: int, redactor: Redactor) -> None:
@@ -198,5 +206,6 @@ def _refuse_key(completion: Completion, number: int, redactor: Redactor) -> None
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(
             f"the response of call {number} contains an API key",
-            hint="remove it from where the model saw it: the query, the code, or the output of the build",
+            hint="remove it from where the model saw it: "
+            "the query, the code, or the output of the build",
         )

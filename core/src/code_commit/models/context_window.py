@@ -1,6 +1,4 @@
-"""Refuse a prompt that exceeds the model's context window before it is sent, and notice one that a
-server cut.
-"""
+"""Refuse a prompt that exceeds the model's context window, and notice one that a server cut."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _CUT = 0.5  # of the estimate
 
 
 def listed_window(model: str) -> int | None:
-    """Return the window of `model` in tokens from the list of genai-prices, or None if it is
-    unknown there.
-    """
+    """Return the window of `model` in tokens from the list of genai-prices, or None."""
     from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()
@@ -29,9 +25,15 @@ def listed_window(model: str) -> int | None:
         own: int | None = snapshot.find_provider_model(model, None, None, None)[1].context_window
     except LookupError:
         return None
-    known = (each for provider in snapshot.providers for each in provider.models)
-    same = (each for each in known if each.id.rpartition("/")[2] == model)
-    return own or max((each.context_window or 0 for each in same), default=0) or None
+    if own:
+        return own
+    windows = [
+        listed.context_window or 0
+        for provider in snapshot.providers
+        for listed in provider.models
+        if listed.id.rpartition("/")[2] == model
+    ]
+    return max(windows, default=0) or None
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class Windows:
 
     warn: Callable[[str], None]
     # By the plugin or the service.
-    _told: dict[tuple[str, str], int | None] = field(default_factory=dict)
+    _own: dict[tuple[str, str], int | None] = field(default_factory=dict)
     _listed: dict[str, int | None] = field(default_factory=dict)
     _counted: tuple[Request | None, int | None] = None, None  # the latest
     _cut: set[str] = field(default_factory=set)  # models that were warned of
@@ -55,10 +57,10 @@ class Windows:
         exceed it.
         """
         key = service.definition.name, service.model
-        if key not in self._told:
-            self._told[key] = window_of(service.definition, service.model)
-        if self._told[key] or (tokens is not None and tokens <= _ALWAYS_FITS):
-            return self._told[key]
+        if key not in self._own:
+            self._own[key] = window_of(service.definition, service.model)
+        if self._own[key] or (tokens is not None and tokens <= _ALWAYS_FITS):
+            return self._own[key]
         if service.model not in self._listed:
             self._listed[service.model] = listed_window(service.model)
         return self._listed[service.model]
@@ -73,9 +75,8 @@ class Windows:
     ) -> None:
         """Check that a prompt fits.
 
-        `count` asks the service, once for a request, if the estimate is near the window.
-
-        Without a request, only an estimate that is far above the window counts.
+        `count` asks the service, once for a request, if the estimate is near the window. Without
+        a request, only an estimate that is far above the window counts.
 
         Raises:
             NotReady: it does not fit, and no call of the run was paid for.
@@ -106,7 +107,8 @@ class Windows:
             return
         self._cut.add(service.model)
         self.warn(
-            f"{service.model} read {read:,} tokens of a prompt that has about {size.tokens:,}: the server seems to "
-            "have cut it, so the model did not see all of it; raise the context length of the server "
-            "(OLLAMA_CONTEXT_LENGTH or num_ctx, -c of llama-server, --max-model-len of vLLM), or send less"
+            f"{service.model} read {read:,} tokens of a prompt that has about {size.tokens:,}: "
+            "the server seems to have cut it, so the model did not see all of it; "
+            "raise the context length of the server (OLLAMA_CONTEXT_LENGTH or num_ctx, "
+            "-c of llama-server, --max-model-len of vLLM), or send less"
         )

@@ -37,7 +37,10 @@ _NO_QUOTE = r"(?!['\"\\]|`(?!``))"
 _TAG_BEGINNING = (
     rf"(?:<{_NAMES}{_BLANK}>|\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷)"
 )
-_TAG_END = rf"(?:</{_NAMES}{_BLANK}>|\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷){_NO_QUOTE}"
+_TAG_END = (
+    rf"(?:</{_NAMES}{_BLANK}>|\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷)"
+    rf"{_NO_QUOTE}"
+)
 _BEGINNING = re.compile(
     rf"[ \t]*(?:{_TAG_BEGINNING}|{_CHANNEL}(?!final\b)\w[^<\n]*<\|message\|>)", re.IGNORECASE
 )
@@ -55,7 +58,8 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _ANY_TAG = re.compile(
-    rf"{_TAG_BEGINNING}|{_TAG_END}|</?{_WORDS}{_BLANK}>|<\|channel\|>|assistantfinal|\A[\s\ufeff]*analysis",
+    rf"{_TAG_BEGINNING}|{_TAG_END}|</?{_WORDS}{_BLANK}>|<\|channel\|>|assistantfinal"
+    r"|\A[\s\ufeff]*analysis",
     re.IGNORECASE,
 )
 _BARE_BEGINNING = "analysis"  # of the first channel, where a server dropped the tokens
@@ -168,8 +172,12 @@ class ThinkingFilter:
         line = "".join(self._line)
         if self._in_final and (not self._in_block or line.startswith("^^^end")):
             line = _LAST_TOKEN.sub("", line)
-        start = 1 if self._is_first and line.startswith(_BOM) else 0
-        shown_from, self._passed, self._line = self._passed, 0, []
+        start = 0
+        if self._is_first and line.startswith(_BOM):
+            start = 1
+        shown_from = self._passed
+        self._passed = 0
+        self._line = []
         self._holds = self._is_first = False
         self._begin_bare_channel(line)
         while True:
@@ -177,20 +185,25 @@ class ThinkingFilter:
                 end = (self._word_end or _END).search(line, start)
                 if end is None:
                     return
-                self.is_thinking, self._word_end = False, None
+                self.is_thinking = False
+                self._word_end = None
                 self._drops_blank_lines = self._is_empty
                 start = shown_from = self._after(end, line)
             elif self._is_literal(line, start):
                 break
             elif beginning := _BEGINNING.match(line, start):
-                self.is_thinking, start = True, beginning.end()
+                self.is_thinking = True
+                start = beginning.end()
             elif self._is_empty and (beginning := _WORD_BEGINNING.match(line, start)):
-                self.is_thinking, start = True, beginning.end()
+                self.is_thinking = True
+                start = beginning.end()
                 self._word_end = _WORD_ENDS[beginning["word"].lower()]
             elif end := self._end_alone(line, start):
-                self._visible, self.restarted = [], True
+                self._visible = []
+                self.restarted = True
                 self._is_empty = self._drops_blank_lines = True
-                self._dropped_file, self._has_file = self._has_file, False
+                self._dropped_file = self._has_file
+                self._has_file = False
                 self._forget_mentions()
                 start = shown_from = self._after(end, line)
             else:
@@ -206,8 +219,9 @@ class ThinkingFilter:
         return blanks.end() if blanks and self._drops_blank_lines else end.end()
 
     def _is_literal(self, line: str, start: int) -> bool:
-        """Return whether a line is a part of a file or of code, or begins or ends one: it has no
-        tags.
+        """Return whether a line has no tags, for it is a part of a file or of code.
+
+        It may also begin or end one.
         """
         if line.startswith("^^^", start):
             word = line[start + 3 :].strip()
@@ -269,7 +283,10 @@ class ThinkingFilter:
         self._is_mentioned = self._was_mentioned = self._has_draft = self._follows_file = False
 
     def _end_alone(self, line: str, start: int) -> re.Match[str] | None:
-        """Return the end of thinking in `line` that has no beginning, if nothing speaks against it."""
+        """Return the end of thinking in `line` that has no beginning.
+
+        It is None if something speaks against it.
+        """
         if final := self._bare_final(line, start):
             return final
         beginning = None
@@ -383,8 +400,9 @@ def without_thinking(completion: Completion) -> Completion:
 
 
 def _visible(texts: list[str]) -> tuple[list[str], str]:
-    """Return what is visible of the texts of one reply, and why nobody may use it, or an empty
-    text.
+    """Return what is visible of the texts of one reply, and why nobody may use it.
+
+    The reason is an empty text if the reply can be used.
     """
     if not _ANY_TAG.search("".join(texts)):
         return texts, ""

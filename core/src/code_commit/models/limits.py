@@ -29,13 +29,16 @@ from code_commit.plugin_api.tokens import most_tokens
 from code_commit_workspace.words import count_of
 
 HINTS: Mapping[str, str] = {
-    "auth": "check that the key is for this service, and that its account may use the service and the model",
+    "auth": "check that the key is for this service, "
+    "and that its account may use the service and the model",
     "quota": "check the plan and billing of your account",
     "rate": "wait, or use another model",
     "network": "check the connection and the address",
     "server": "the service has a problem: try again later, or use another model",
-    "rejected": "check the name of the model, the config and address of the provider, and the size of the prompt",
-    "invalid_response": "check the address; if it is right, the provider's plugin has a bug, and --debug shows where",
+    "rejected": "check the name of the model, the config and address of the provider, "
+    "and the size of the prompt",
+    "invalid_response": "check the address; if it is right, the provider's plugin has a bug, "
+    "and --debug shows where",
 }
 _KEYLESS = "no key was sent to this address: set api_key or api_key_file in the provider's config"
 LONGEST_RETRY_AFTER = 60.0  # seconds that a service may ask to wait
@@ -49,10 +52,10 @@ _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
+_FOUR_DECIMALS = 0.001  # USD, from which four decimals suffice
+
 Report = Callable[[ModelCall, int, float, str], None]
-"""Called before a wait with the number of the failed try, the seconds to wait, and the reason of
-the failure.
-"""
+"""Called before a wait: the number of the failed try, the seconds to wait, and the reason."""
 
 Count = Callable[[ModelCall], int | None] | None
 
@@ -98,7 +101,8 @@ def retry(
             call.wait(0)  # a workflow may catch a `ProviderFailed`
             wait = error.retry_after
             if wait is None:
-                wait = random.uniform(0, min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (number - 1)))  # noqa: S311
+                longest = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (number - 1))
+                wait = random.uniform(0, longest)  # noqa: S311
             reason = _reason_to_stop(error, number, retries, wait, call.deadline)
             if reason is not None:
                 hint = _KEYLESS if keyless and error.kind == "auth" else HINTS[error.kind]
@@ -113,12 +117,15 @@ def _reason_to_stop(
     error: ProviderError, number: int, retries: int, wait: float, deadline: float
 ) -> str | None:
     """Return the end of the error message if the try `number` was the last one, or None."""
-    if not _may_pass(error) or retries == 0:
-        return " (the service asks not to retry)" if error.kind in _RETRIED and retries else ""
+    if retries == 0:
+        return ""
+    if not _may_pass(error):
+        return " (the service asks not to retry)" if error.kind in _RETRIED else ""
     if number > retries:
         return f" (gave up after {number} tries)"
     if wait > LONGEST_RETRY_AFTER:
-        return f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_RETRY_AFTER:.0f} s)"
+        longest = f"{LONGEST_RETRY_AFTER:.0f} s"
+        return f" (gave up: the service asks to wait {wait:.0f} s, more than {longest})"
     if time.monotonic() + wait >= deadline:
         return " (gave up: no time is left for another try)"
     return None
@@ -132,8 +139,9 @@ def _may_pass(error: ProviderError) -> bool:
 
 
 class Budget:
-    """Reserves the highest cost of a try before it starts, so that the sum never passes `limit`
-    USD.
+    """Reserves the highest cost of a try before it starts.
+
+    So the sum never passes `limit`, in USD.
     """
 
     def __init__(self, limit: float) -> None:
@@ -166,25 +174,26 @@ class Budget:
         request = replace(
             call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS
         )
-        cost = bound = self._reserve(replace(call, request=request), count, write_price)
+        call = replace(call, request=request)
+        bound = self._reserve(call, count, write_price)
+        charged = bound
         try:
-            completion = next(replace(call, request=request))
-            known = (
-                cost_of(call.model, completion.usage)
-                if completion.cost is None
-                else completion.cost
-            )
+            completion = next(call)
+            cost = completion.cost
+            if cost is None:
+                cost = cost_of(call.model, completion.usage)
             # A service may charge for what it still writes after the host stopped reading.
-            cost = bound if known is None or completion.finish is Finish.STOPPED_EARLY else known
+            if cost is not None and completion.finish is not Finish.STOPPED_EARLY:
+                charged = cost
         except ProviderError as error:
             if error.kind in _COSTS_NOTHING:
-                cost = 0.0
+                charged = 0.0
             raise
         finally:
             with self._lock:
                 self._reserved -= bound
-                self._spent += cost
-        return replace(completion, cost=cost if known is None else known)
+                self._spent += charged
+        return replace(completion, cost=charged if cost is None else cost)
 
     def _reserve(self, call: ModelCall, count: Count, write_price: float | None) -> float:
         """Reserve the highest cost of a request."""
@@ -194,10 +203,12 @@ class Budget:
                 if self._spent + self._reserved + bound <= self._limit:
                     self._reserved += bound
                     return bound
-        spent, limit = _dollars(self._spent), _dollars(self._limit)
+        prompt = count_of(tokens, "token")
+        reply = count_of(call.request.max_tokens or 0, "token")
         raise LimitReached(
-            f"the next call could cost up to {_dollars(bound)} ({count_of(tokens, 'token')} of prompt, at most "
-            f"{count_of(call.request.max_tokens or 0, 'token')} of reply); {spent} of {limit} is spent",
+            f"the next call could cost up to {_dollars(bound)} "
+            f"({prompt} of prompt, at most {reply} of reply); "
+            f"{_dollars(self._spent)} of {_dollars(self._limit)} is spent",
             hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
         )
 
@@ -210,7 +221,10 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
     text = sendable_text(call.request)
     yield len(text.encode("utf-8", "replace"))
     counted = count(call) if count else None
-    yield most_tokens(text) if counted is None else counted + counted // 50 + 20
+    if counted is None:
+        yield most_tokens(text)
+    else:
+        yield counted + counted // 50 + 20
 
 
 def _cost(model: str, request: Request, tokens: int, write_price: float | None) -> float:
@@ -219,13 +233,14 @@ def _cost(model: str, request: Request, tokens: int, write_price: float | None) 
     Raises:
         NotReady: the model's price is unknown.
     """
-    writes = any(
-        getattr(part, "cache_here", False) for message in request.messages for part in message.parts
-    )
-    # Costs more than reading.
-    usage = Usage(tokens, request.max_tokens, cache_write=tokens * writes)
-    if writes and write_price:
+    parts = (part for message in request.messages for part in message.parts)
+    writes_cache = any(getattr(part, "cache_here", False) for part in parts)
+    if not writes_cache:
+        usage = Usage(tokens, request.max_tokens, cache_write=0)
+    elif write_price:
         usage = Usage(math.ceil(tokens * write_price), request.max_tokens)
+    else:  # genai-prices has the price, which is higher than that of reading
+        usage = Usage(tokens, request.max_tokens, cache_write=tokens)
     cost = cost_of(model, usage)
     if cost is None:
         raise NotReady(
@@ -236,4 +251,6 @@ def _cost(model: str, request: Request, tokens: int, write_price: float | None) 
 
 
 def _dollars(usd: float) -> str:
-    return f"${usd:.4f}" if usd >= 0.001 or not usd else f"${Decimal(f'{usd:.2g}'):f}"  # noqa: PLR2004 - four decimals suffice
+    if usd == 0 or usd >= _FOUR_DECIMALS:
+        return f"${usd:.4f}"
+    return f"${Decimal(f'{usd:.2g}'):f}"

@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.own_folders import cache_folder
+from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import read_anywhere, replace_file
+from code_commit.plugin_api.own_folders import cache_folder
+from code_commit_workspace import replace_file
 
 _LARGEST_FILE = 4 << 20  # bytes
 _MOST_MODELS = 10_000  # of a service
@@ -22,21 +23,18 @@ _LISTED_NAME = re.compile(r"[!-~]{1,200}")  # printable ASCII without spaces
 
 
 def listed_models() -> dict[str, dict[str, int]]:
-    """Return the models that services listed when they were last asked, by provider, each with its
-    window or 0.
+    """Return the models that services listed when they were last asked.
 
-    A file that is missing or broken lists none: anything may have written it.
+    They are sorted by provider, each with its window or 0. A file that is missing or broken lists
+    none: anything may have written it.
     """
     listed: Any = {}
     with suppress(NotReady, ValueError, RecursionError):
-        listed = json.loads(
-            read_anywhere(_listed_file(), "the list of models", limit=_LARGEST_FILE) or b"{}"
-        )
-    return (
-        {name: usable_models(models) for name, models in listed.items()}
-        if isinstance(listed, dict)
-        else {}
-    )
+        content = read_user_file(_listed_file(), "the list of models", limit=_LARGEST_FILE)
+        listed = json.loads(content or b"{}")
+    if not isinstance(listed, dict):
+        return {}
+    return {name: usable_models(models) for name, models in listed.items()}
 
 
 def store_listed_models(listed: Mapping[str, Mapping[str, int]]) -> None:
@@ -58,13 +56,19 @@ def usable_models(models: object) -> dict[str, int]:
 
     An impossible window becomes 0.
     """
+    if not isinstance(models, Mapping):
+        return {}
     return {
-        name: window if type(window) is int and 0 < window < _LARGEST_WINDOW else 0
-        for name, window in islice(
-            models.items() if isinstance(models, Mapping) else (), _MOST_MODELS
-        )
+        name: _possible_window(window)
+        for name, window in islice(models.items(), _MOST_MODELS)
         if isinstance(name, str) and _LISTED_NAME.fullmatch(name)
     }
+
+
+def _possible_window(window: object) -> int:
+    if type(window) is int and 0 < window < _LARGEST_WINDOW:
+        return window
+    return 0
 
 
 def window_of(
@@ -72,16 +76,16 @@ def window_of(
     model: str,
     listed: Mapping[str, Mapping[str, int]] | None = None,
 ) -> int | None:
-    """Return the most tokens that a model reads, or None if neither its plugin nor its service
-    says.
+    """Return the most tokens that a model reads, or None if nobody says.
 
-    `listed` is what `listed_models` returns; without, it is read if it is needed.
+    Its plugin says it, or its service. `listed` is what `listed_models` returns; without, it is
+    read if it is needed.
     """
     if window := usable_models({model: definition.windows.get(model)}).get(model):
         return window
-    return (listed_models() if listed is None else listed).get(definition.name, {}).get(
-        model
-    ) or None
+    if listed is None:
+        listed = listed_models()
+    return listed.get(definition.name, {}).get(model) or None
 
 
 def _listed_file() -> Path:

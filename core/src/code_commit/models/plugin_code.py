@@ -1,4 +1,4 @@
-"""Call providers and layers of plugins: check their results, and name their distribution in errors."""
+"""Call providers and layers of plugins: check their results, and name them in errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from code_commit.plugin_api.errors import CodeCommitError, Interrupted, Provider
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
 from code_commit.run_folder.json_text import join_surrogates
-from code_commit_workspace import describe
+from code_commit_workspace.words import describe
 
 
 def _checked(value: Any) -> Completion:
@@ -46,8 +46,9 @@ def _checked(value: Any) -> Completion:
 
 
 def ask_provider(call: ModelCall, *, service: Service) -> Completion:
-    """Call the provider once; return a completion, or raise an error of a known kind that names its
-    distribution.
+    """Call the provider once, and return its completion.
+
+    Errors have a known kind, and name the distribution.
     """
     try:
         return _checked(service.provider.complete(call))
@@ -56,13 +57,13 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
     except ProviderError as error:
         if error.kind in HINTS:
             raise
-        made_up = f"{error} (of the kind {error.kind!r}, which {service.distribution} invented)"
-        raise ProviderError(made_up, kind="rejected") from error
+        message = f"{error} (of the kind {error.kind!r}, which {service.distribution} invented)"
+        raise ProviderError(message, kind="rejected") from error
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        failed = f"the provider {call.provider} of {service.distribution} failed: {describe(error)}"
-        raise ProviderFailed(failed, hint=AT_FAULT) from error
+        owner = f"the provider {call.provider} of {service.distribution}"
+        raise ProviderFailed(f"{owner} failed: {describe(error)}", hint=AT_FAULT) from error
 
 
 def count_tokens(call: ModelCall, *, service: Service) -> int | None:
@@ -100,7 +101,7 @@ def run_layer(
     except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if any(error is each for each in from_next):
+        if any(error is raised for raised in from_next):
             raise  # the layer only passed it on
         if isinstance(error, CodeCommitError):
             error.message = f"a model layer of {distribution}: {error.message}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +10,7 @@ from functools import partial
 from code_commit.log.kept_stream import KeptStream
 from code_commit.log.run_log import CallFiles, RunLog
 from code_commit.models.leaked_thinking import ThinkingFilter, visible_text
+from code_commit.models.reply_progress import ReplyProgress
 from code_commit.plugin_api.conversation import (
     Completion,
     Finish,
@@ -20,18 +19,12 @@ from code_commit.plugin_api.conversation import (
     Usage,
     request_text,
 )
-from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
 from code_commit.plugin_api.tokens import estimate_tokens
 from code_commit.run_folder.json_text import join_surrogates
 from code_commit.run_folder.output_folder import counted
 
 Print = Callable[[str], None]
-_EVENT_SECONDS = 1.0  # between events for programs
-_SAMPLE = 1024  # characters, of which the tokens are counted
-# A line that begins or ends a file in a response.
-_FENCE = re.compile(r"^\^\^\^(.{1,999})\n", re.MULTILINE)
-_LONGEST_LINE = 1000  # characters of a line that are looked at
 
 
 class ReceivedReply:
@@ -49,26 +42,32 @@ class ReceivedReply:
         print_text: Print | None,
         watch: Watch | None,
     ) -> None:
-        self.files, self._watch = files, watch
-        self._number, self._log, self._print = number, log, print_text
+        self.files = files
         self.lost_tries = 0
         self.spent: list[tuple[Usage, float | None]] = []  # for each answer of the service
+        self._number = number
+        self._log = log
+        self._print = print_text
+        self._watch = watch
         self._begin()
 
     def _begin(self) -> None:
-        append, files = self._log.append_clean, self.files
+        """Begin a try."""
         self.kept = KeptStream(
             self._log.redactor,
-            partial(append, files.raw),
-            partial(append, files.response),
-            self._show,
+            keep_events=partial(self._log.append_clean, self.files.raw),
+            keep_text=partial(self._log.append_clean, self.files.response),
+            show=self._show,
         )
-        self._text: list[str] = []  # for an early end
-        self._watched, self._shown = ThinkingFilter(), ThinkingFilter()
-        self._decides = self._watch() if self._watch else None
+        self._progress = ReplyProgress(self._number)
         self._answers = len(self.spent)
-        self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
-        self._kind = self._file = self._line = self._printed = self._half = ""
+        self._text: list[str] = []  # for an early end
+        self._decides = self._watch() if self._watch else None
+        self._watched = ThinkingFilter()
+        self._shown = ThinkingFilter()
+        self._kind = ""
+        self._printed = ""  # the latest piece
+        self._half = ""  # the first half of a surrogate pair
 
     def take(self, item: StreamEvent | Delta) -> None:
         """Take what arrived next.
@@ -80,20 +79,32 @@ class ReceivedReply:
             self.begin_next_try()
         if isinstance(item, StreamEvent):
             self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
-        else:
-            self._kind = item.kind
-            if self._half or not (text := item.text).isascii():
-                text = join_surrogates(self._half + item.text)
-                self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""  # of a character
-                text = text[: len(text) - len(self._half)]
-            self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
-            if self._decides and item.kind == "text":
-                self._text.append(text)
-                visible = self._watched.feed(text)
-                if self._watched.restarted and self._watch:
-                    self._decides = self._watch()
-                if self._decides(visible) is not None or self.kept.holds_key:
-                    raise StopReading(self._stopped_early)
+            return
+        self._kind = item.kind
+        text = self._whole_characters(item.text)
+        self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
+        if self._decides and item.kind == "text":
+            self._stop_if_decided(text)
+
+    def _whole_characters(self, text: str) -> str:
+        """Return what is complete of `text`: JSON strings may split a character between deltas."""
+        if not self._half and text.isascii():
+            return text
+        text = join_surrogates(self._half + text)
+        self._half = ""
+        if "\ud800" <= text[-1:] < "\udc00":
+            self._half = text[-1]
+            text = text[:-1]
+        return text
+
+    def _stop_if_decided(self, text: str) -> None:
+        """Stop reading if the text contains a key, or decides what the workflow does with it."""
+        self._text.append(text)
+        visible = self._watched.feed(text)
+        if self._watched.restarted and self._watch:
+            self._decides = self._watch()
+        if self.kept.holds_key or (self._decides and self._decides(visible) is not None):
+            raise StopReading(self._stopped_early)
 
     def end(self, text: str = "") -> None:
         """Keep the rest.
@@ -104,9 +115,12 @@ class ReceivedReply:
             NotReady: it cannot be written or printed.
         """
         self.kept.end()
-        self._print_piece(self._shown.finish() if self._print else "")
-        self._print_piece("" if self._printed else visible_text(text))
-        self._print_piece("\n" * (self._printed[-1:] not in {"", "\n"}))
+        if self._print:
+            self._print_piece(self._shown.finish())
+        if not self._printed:
+            self._print_piece(visible_text(text))
+        if self._printed and not self._printed.endswith("\n"):
+            self._print_piece("\n")
 
     def begin_next_try(self) -> None:
         """Keep what arrived under another name, and begin the next try."""
@@ -124,39 +138,40 @@ class ReceivedReply:
         """
         text = self._shown.feed(text)
         if self._shown.restarted:
-            self._file = self._line = ""
+            self._progress.restart()
+        self._progress.add(text, added)
         is_thinking = self._kind == "thinking" or self._shown.is_thinking
-        now = time.monotonic()
-        self._began = self._began or now
-        sample = added[:_SAMPLE]
-        self._tokens += round(estimate_tokens(sample) * len(added) / (len(sample) or 1))
-        self._characters += len(added)
-        for fence in map(str.strip, _FENCE.findall(self._line + text)):
-            self._file = {"end": "", "delete": self._file}.get(fence, fence)
-        self._line = (self._line + text).rpartition("\n")[2][:_LONGEST_LINE]
-        piece = text + "\n" * (self._kind != "text" and (text or self._printed or "\n")[-1] != "\n")
         is_text = self._kind == "text" and not is_thinking
         printing = self._print is not None and bool(text or is_text)  # text may have been held back
+        last_printed = text or self._printed
+        if self._kind != "text" and last_printed and not last_printed.endswith("\n"):
+            text += "\n"
         if not printing:  # end the line of the words before the status line comes back
-            self._print_piece(piece)
-        so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
-        event = CallProgress(*so_far, is_thinking, self._file or None, printing)
-        is_due = now - self._reported >= _EVENT_SECONDS
-        self._reported = now if is_due else self._reported
-        (self._log.emit if is_due else self._log.show)(event)
-        self._print_piece(piece * printing)
+            self._print_piece(text)
+        event = self._progress.event(thinking=is_thinking, printed=printing)
+        if self._progress.is_due():
+            self._log.emit(event)
+        else:
+            self._log.show(event)
+        if printing:
+            self._print_piece(text)
 
     def _stopped_early(self, call: ModelCall, usage: Usage | None) -> Completion:
         """Return what arrived, with an estimate of the tokens that `usage` does not tell."""
         self.kept.end()  # counts the rest
         usage = usage or Usage()
-        read = estimate_tokens(request_text(call.request)) if usage.input is None else usage.input
-        usage = replace(usage, input=read, output=max(usage.output or 0, self._tokens))
-        message, detail = (
-            Message("assistant", (Text("".join(self._text)),)),
-            "stop_early, tokens are estimated",
+        input_tokens = usage.input
+        if input_tokens is None:
+            input_tokens = estimate_tokens(request_text(call.request))
+        output_tokens = max(usage.output or 0, self._progress.tokens)
+        return Completion(
+            message=Message("assistant", (Text("".join(self._text)),)),
+            finish=Finish.STOPPED_EARLY,
+            finish_detail="stop_early, tokens are estimated",
+            usage=replace(usage, input=input_tokens, output=output_tokens),
+            model=call.model,
+            raw={},
         )
-        return Completion(message, Finish.STOPPED_EARLY, detail, usage, call.model, raw={})
 
     def _print_piece(self, text: str) -> None:
         if self._print and text:

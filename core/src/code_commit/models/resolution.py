@@ -6,11 +6,12 @@ import inspect
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.config.keys import KeyStore, address_of
+from code_commit.config.addresses import address_of
+from code_commit.config.keys import KeyStore
 from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
@@ -20,8 +21,10 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import Provider
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import Redactor, describe, require_sync
+from code_commit_workspace import Redactor
+from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:
     from code_commit.config.loading import Settings
@@ -79,13 +82,15 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     try:
         return choice, find_model(choice.name, registry, settings.providers)
     except UsageError as error:
-        services = [
-            each for _, each in registry.providers.values() if each.models and not each.free
+        providers = [
+            provider
+            for _, provider in registry.providers.values()
+            if provider.models and not provider.free
         ]
-        if choice.reason == "model, default" and len(services) == 1:
-            choice = ModelChoice(
-                next(iter(services[0].models)), f"the first model of {services[0].name}"
-            )
+        if choice.reason == "model, default" and len(providers) == 1:
+            [provider] = providers
+            first_model = next(iter(provider.models))
+            choice = ModelChoice(first_model, f"the first model of {provider.name}")
             return choice, find_model(choice.name, registry, settings.providers)
         if "[providers]" not in choice.reason:
             raise
@@ -95,8 +100,10 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
 
 
 def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
-    """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config
-    `provider.name`, or a model that one service listed. `configs` is the table `[providers]`.
+    """Return what `name` stands for.
+
+    It is a model id or alias, `provider/any-id`, a named config `provider.name`, or a model that
+    one service listed. `configs` is the table `[providers]`.
 
     Raises:
         UsageError: the name is unknown. The error names similar models, installed providers, and
@@ -113,17 +120,20 @@ def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> Res
     if ("model", name) not in registry.denied:
         provider, _, model = name.partition("/")
         if model and provider in registry.providers:
-            return ResolvedModel(*registry.providers[provider], model)
+            plugin, definition = registry.providers[provider]
+            return ResolvedModel(plugin, definition, model)
         provider, _, config = name.partition(".")
         if provider in registry.providers and not unresolved(name, configs):
-            return ResolvedModel(*registry.providers[provider], None, config)
+            plugin, definition = registry.providers[provider]
+            return ResolvedModel(plugin, definition, model=None, config=config)
         listing = [
-            each
-            for each, models in listed_models().items()
-            if name in models and each in registry.providers
+            provider
+            for provider, models in listed_models().items()
+            if name in models and provider in registry.providers
         ]
         if len(listing) == 1:
-            return ResolvedModel(*registry.providers[listing[0]], name)
+            plugin, definition = registry.providers[listing[0]]
+            return ResolvedModel(plugin, definition, name)
     raise registry.missing("model", name)
 
 
@@ -164,36 +174,55 @@ class Services:
 
     def connected(self, resolved: ResolvedModel) -> Service:
         """Return a new service for a model. Raises as `of`."""
-        definition, distribution = resolved.provider, resolved.plugin.distribution
+        definition = resolved.provider
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        options = (
-            token,
-            getattr(config, "max_tokens", None),
-            table.get("stream", self.settings.stream),
+        model = config.model
+        if not hasattr(built, "encode"):  # it is a whole provider
+            _require_no_address(definition, table, _section_name(resolved))
+            own_model = getattr(built, "model", None)
+            if isinstance(own_model, str):
+                model = own_model
+        service = Service(
+            provider=built,
+            definition=definition,
+            distribution=resolved.plugin.distribution,
+            model=model,
+            token=token,
+            max_tokens=getattr(config, "max_tokens", None),
+            stream=table.get("stream", self.settings.stream),
         )
-        if hasattr(built, "encode"):
-            address = address_of(definition, resolved.config, table, self.environ).url
-            key = self.keys.key_for(definition, resolved.config, table)
-            value, source = (key.value, key.source) if key else (None, NO_KEY)
-            timeouts = (self.settings.http.timeout_seconds, self.settings.http.stall_seconds)
-            endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
-            provider = HttpProvider(definition, endpoint, built)
-            price = getattr(built, "cache_write_price", None)
-            return Service(
-                provider, definition, distribution, config.model, *options, address, source, price
-            )
-        _require_no_address(definition, table, _section_name(resolved))
-        exact = getattr(built, "model", None)
-        model = exact if isinstance(exact, str) else config.model
-        return Service(built, definition, distribution, model, *options)
+        if not hasattr(built, "encode"):
+            return service
+        endpoint = self._endpoint(resolved, table)
+        return replace(
+            service,
+            provider=HttpProvider(definition, endpoint, built),
+            address=endpoint.base_url,
+            key_source=endpoint.key_source,
+            write_price=getattr(built, "cache_write_price", None),
+        )
+
+    def _endpoint(self, resolved: ResolvedModel, table: Mapping[str, Any]) -> Endpoint:
+        """Return the address of a model, with its key."""
+        key = self.keys.key_for(resolved.provider, resolved.config, table)
+        http = self.settings.http
+        return Endpoint(
+            base_url=address_of(resolved.provider, resolved.config, table, self.environ).url,
+            key=key.value if key else None,
+            key_source=key.source if key else NO_KEY,
+            read_timeout=http.timeout_seconds,
+            stall_timeout=http.stall_seconds,
+            redactor=self.redactor,
+        )
 
 
 def make_provider(
     resolved: ResolvedModel, settings: Settings, root: Path, environ: Mapping[str, str]
 ) -> tuple[Any, Any, str | None]:
-    """Return the validated config, the provider or wire made from it, and the token of the run that
-    it replays.
+    """Return the validated config of a model, its provider or wire, and a token.
+
+    The token is that of the run that it replays, or None.
 
     Raises:
         NotReady: the config is wrong, or the plugin is broken.
@@ -202,10 +231,8 @@ def make_provider(
 
     definition = resolved.provider
     table = settings.connection(definition.name, resolved.config)
-    where, origin = (
-        _section_name(resolved),
-        settings.origins("providers", definition.name, resolved.config),
-    )
+    where = _section_name(resolved)
+    origin = settings.origins("providers", definition.name, resolved.config)
     validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, where, origin)
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
@@ -218,16 +245,14 @@ def make_provider(
             import_object(definition.config), section, where, origin, HOST_FIELDS | KEY_FIELDS
         )
         factory = import_object(definition.factory)
-        given: dict[str, Any] = {"root": root}
+        arguments: dict[str, Any] = {"root": root}
         with suppress(NotReady):  # a wrong address is reported where it is used
-            given["own_address"] = address_of(definition, resolved.config, table, environ).own
-        taken = given.keys() & inspect.signature(factory).parameters.keys()
-        built = require_sync(factory(config, **{name: given[name] for name in taken}))
-        token = (
-            import_object(definition.run_token)(config.model, root)
-            if definition.run_token
-            else None
-        )
+            arguments["own_address"] = address_of(definition, resolved.config, table, environ).own
+        names = arguments.keys() & inspect.signature(factory).parameters.keys()
+        built = require_sync(factory(config, **{name: arguments[name] for name in names}))
+        token = None
+        if definition.run_token:
+            token = import_object(definition.run_token)(config.model, root)
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -101,17 +101,16 @@ class Message:
         _require(texts, str, "the text of a Text or a ToolResult is of type str")
 
 
-def _require(given: object, kind: Any, what: str) -> None:
-    """Check what a plugin gave, which may not be type-checked: without its comma, `(part,)` is no
-    tuple.
+def _require(values: object, kind: Any, rule: str) -> None:
+    """Check the values of a plugin, which may not be type-checked.
+
+    Without its comma, `(part,)` is no tuple.
     """
-    wrong = (
-        [each for each in given if not isinstance(each, kind)]
-        if isinstance(given, tuple | list)
-        else [given]
-    )
-    if wrong:
-        raise TypeError(f"{what}, not {wrong[0]!r:.50}")
+    if not isinstance(values, tuple | list):
+        raise TypeError(f"{rule}, not {values!r:.50}")
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{rule}, not {value!r:.50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +202,9 @@ class Completion:
         """Why it ended, for messages to people and models."""
         if self.finish is Finish.TOOL_CALLS:
             return "it called a function"
-        return (
-            f"it ended with `{self.finish_detail}`"
-            if self.finish_detail
-            else "the service gave no reason"
-        )
+        if self.finish_detail:
+            return f"it ended with `{self.finish_detail}`"
+        return "the service gave no reason"
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -271,7 +268,8 @@ def _part_text(part: Part) -> str:
             arguments = part.raw or json.dumps(part.arguments, ensure_ascii=False)
             return f"--- call {part.id} {part.name} ---\n{arguments}"
         case ToolResult():
-            return f"--- {'error' if part.is_error else 'result'} {part.call_id} {part.name} ---\n{part.text}"
+            title = "error" if part.is_error else "result"
+            return f"--- {title} {part.call_id} {part.name} ---\n{part.text}"
         case Opaque():
             return f"--- {part.provider}, unread ---"
 

@@ -22,10 +22,10 @@ from code_commit_workspace import (
     CodeCommitError,
     Interrupted,
     NotReady,
-    describe,
-    no_room,
     signaled,
 )
+from code_commit_workspace.errors import no_room
+from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind

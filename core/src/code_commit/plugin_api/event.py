@@ -198,7 +198,9 @@ class ProcessStarted(Event):
 class ProcessFinished(Event):
     """A build or a command ended; `exit_code` is None after a signal or the time limit.
 
-    `last_lines` is the end of the output of a build that failed."""
+    `last_lines` is the end of the output of a build that failed, `ending` is that of the
+    `ProcessResult`.
+    """
 
     kind: ClassVar[str] = "process.finished"
     argv: tuple[str, ...]
@@ -208,6 +210,7 @@ class ProcessFinished(Event):
     tampered: tuple[str, ...]
     log: str
     last_lines: str = ""
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
         WorkflowDefinition,
     )
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import Redactor, Workspace
-    from code_commit_workspace.opening import Repository
+    from code_commit_workspace import Redactor, Repository, Workspace
 
 HOST = "code-commit"  # the distribution of the host, and of the plugin with its own commands
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from code_commit_workspace.records import Tree
+from code_commit_workspace import Tree
 
 MANIFEST = "agent-config/.code-commit/rollup.json"
 

@@ -18,8 +18,6 @@ from code_commit_workspace import ProcessResult as ProcessResult
 from code_commit_workspace import Protected as Protected
 from code_commit_workspace import Refusal as Refusal
 from code_commit_workspace import Tree as Tree
-from code_commit_workspace import decode_text as decode_text
-from code_commit_workspace import read_text as read_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

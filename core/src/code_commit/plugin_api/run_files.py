@@ -18,7 +18,7 @@ from code_commit.plugin_api.event import Record
 from code_commit.run_folder.json_array import close_arrays
 from code_commit.run_folder.json_text import read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name
-from code_commit_workspace import is_locked, open_regular
+from code_commit_workspace import open_regular
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
@@ -140,6 +140,20 @@ def open_run_file(folder: Path, name: str) -> BinaryIO:
         ValueError: `name` is not the name of a file in a run folder.
     """
     return open_regular(folder / plain_name(name))
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock on a file (`flock`); the system releases it when the
+    process ends.
+    """
+    import fcntl
+
+    try:
+        with open_regular(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
 
 
 def is_running(folder: Path) -> bool:

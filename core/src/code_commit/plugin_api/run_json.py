@@ -10,13 +10,15 @@ from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.process_end import is_build
 from code_commit_workspace.words import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
-_WAYS = {"input": "in", "output": "out"}
+_MINUTE = 60  # seconds
+_DIRECTIONS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
 _OF_END = ("outcome", "exit_code", "summary", "data")
 _WRITE_AFTER = frozenset(
@@ -86,9 +88,8 @@ class RunDocument:
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
-            self._add_seconds(
-                "build" if is_build(data.get("argv")) else "commands", data.get("seconds")
-            )
+            kind = "build" if is_build(data.get("argv")) else "commands"
+            self._add_seconds(kind, data.get("seconds"))
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -100,7 +101,8 @@ class RunDocument:
         self.fields |= {name: data.get(name) for name in names} | more
 
     def _finish_call(self, record: Record) -> None:
-        data, calls = record.data, self.fields["calls"]
+        data = record.data
+        calls = self.fields["calls"]
         if data.get("error") is not None and data.get("cost_usd") == 0:
             calls["started"] -= 1  # nothing was sent: a limit or a missing key was in the way
             return
@@ -109,9 +111,8 @@ class RunDocument:
         calls["failed"] += data.get("error") is not None
         calls["unknown"] += counts["input"] is None or counts["output"] is None
         self._add_seconds("model", data.get("seconds"))
-        row = self._model_row(
-            self._providers.get(_whole(data.get("number")), ""), str(data.get("model"))
-        )
+        provider = self._providers.get(_whole(data.get("number")), "")
+        row = self._model_row(provider, str(data.get("model")))
         row["calls"] += 1
         for tokens in (self.fields["tokens"], row["tokens"]):
             _add_tokens(tokens, counts)
@@ -134,8 +135,9 @@ class RunDocument:
 
 
 def run_document(records: Iterable[Record]) -> dict[str, Any]:
-    """Return the content of `run.json` after `records`, which may be of another version, or end
-    early.
+    """Return the content of `run.json` after `records`.
+
+    They may be of another version, or end early.
     """
     document = RunDocument()
     for record in records:
@@ -149,20 +151,25 @@ def describe_cost(document: Mapping[str, Any]) -> str:
 
     Without a model call, it is empty.
     """
-    calls, tokens = document["calls"]["finished"], document["tokens"]
-    parts = [
-        f"{count_of(tokens[name], 'token')} {way}"
-        for name, way in _WAYS.items()
-        if tokens[name] is not None
-    ]
+    calls = document["calls"]["finished"]
+    if not calls:
+        return ""
+    parts = _cost(document)
+    for name, direction in _DIRECTIONS.items():
+        tokens = document["tokens"][name]
+        if tokens is not None:
+            parts.append(f"{count_of(tokens, 'token')} {direction}")
     parts += [count_of(calls, "call"), clock(document["seconds"]["total"])]
-    return ", ".join([*_cost(document), *parts]) if calls else ""
+    return ", ".join(parts)
 
 
 def describe_spent(document: Mapping[str, Any]) -> str:
-    """Return the tokens and the cost of a run so far, as short text; unknown values are left out."""
-    known = [document["tokens"][name] for name in _WAYS if document["tokens"][name] is not None]
-    return ", ".join([count_of(sum(known), "token")] * bool(known) + _cost(document))
+    """Return the tokens and the cost of a run so far; unknown values are left out."""
+    counts = [document["tokens"][name] for name in _DIRECTIONS]
+    if all(count is None for count in counts):
+        return ", ".join(_cost(document))
+    tokens = count_of(sum(filter(None, counts)), "token")
+    return ", ".join([tokens, *_cost(document)])
 
 
 def _cost(document: Mapping[str, Any]) -> list[str]:
@@ -176,20 +183,33 @@ def _cost(document: Mapping[str, Any]) -> list[str]:
         costs = [
             cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]
         ]
-        usd = None if None in costs else sum(filter(None, costs))
-    return [] if usd is None else ["less than $0.0001" if 0 < usd < _LEAST_COST else f"${usd:.4f}"]
+        if None not in costs:
+            usd = sum(filter(None, costs))
+    if usd is None:
+        return []
+    if 0 < usd < _LEAST_COST:
+        return ["less than $0.0001"]
+    return [f"${usd:.4f}"]
 
 
 def clock(seconds: float) -> str:
     """Return a time since the start: 0:07, 12:34, 1:02:03."""
-    minutes, rest = divmod(int(max(0, seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    all_minutes, seconds = divmod(int(max(0, seconds)), 60)
+    hours, minutes = divmod(all_minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02}:{seconds:02}"
+    return f"{minutes}:{seconds:02}"
 
 
-def is_build(argv: Any) -> bool:
-    """Return whether `argv` is the command line of the build, whatever its interpreter."""
-    return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
+def duration(seconds: float | None) -> str:
+    """Return a duration for people: 40 ms, 4.2 s, 3:05, 1:02:03; "?" if unknown."""
+    if seconds is None:
+        return "?"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    return clock(round(seconds))
 
 
 def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:

@@ -17,9 +17,9 @@ from code_commit.plugin_api.definitions import (
 )
 from code_commit.plugin_api.errors import CodeCommitError, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.host import PATH_RULES, PluginHost
-from code_commit_workspace import describe, require_sync
-from code_commit_workspace.words import count_of
+from code_commit_workspace.words import count_of, describe
 
 T = TypeVar("T")
 
@@ -79,12 +79,11 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
     except BaseException as error:
         if plugin.distribution == HOST:
             raise
-        what = (
-            f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
-        )
+        kind = type(definition).__name__.removesuffix("Definition").lower()
+        who = f"{plugin.distribution} {plugin.version}"
         fault = error.message if isinstance(error, CodeCommitError) else describe(error)
         raise UsageError(
-            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
+            f"the {kind} {definition.name} of {who} is broken: {fault}",
             hint="fix or uninstall the plugin",
         ) from error
 
@@ -111,22 +110,26 @@ def collect_objects(
 
     Report what is wrong with the objects of a hook of `CODE`.
     """
-    for plugin, item in plugin_host.collect(hook, arguments, only=only):
-        for fault in _faults_of(hook, item) if hook in CODE else ():
+    for plugin, value in plugin_host.collect(hook, arguments, only=only):
+        for fault in _faults_of(hook, value):
             plugin_host.reject(plugin, hook, fault)
-        yield plugin, item
+        yield plugin, value
 
 
-def _faults_of(hook: str, item: Any) -> Iterator[str]:
-    name = str(getattr(item, "__name__", type(item).__name__))
-    if isinstance(item, type):
+def _faults_of(hook: str, value: Any) -> Iterator[str]:
+    if hook not in CODE:
+        return
+    name = str(getattr(value, "__name__", type(value).__name__))
+    if isinstance(value, type):
         yield f"{name} is a class; return an object of it"
         return
     for method, count in CODE[hook].items():
-        is_call = method == "__call__"
-        if fault := fault_of_code(item if is_call else getattr(item, method, None), count):
-            yield f"{name if is_call else f'{name}.{method}'} {fault}"
-    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
+        code, label = getattr(value, method, None), f"{name}.{method}"
+        if method == "__call__":
+            code, label = value, name
+        if fault := fault_of_code(code, count):
+            yield f"{label} {fault}"
+    if hook == PATH_RULES and not isinstance(getattr(value, "name", None), str):
         yield f"{name} has no `name`"
 
 
@@ -154,8 +157,11 @@ def fault_of_code(code: Any, needed: int | str | None) -> str:
 
 def is_async(code: Any) -> bool:
     """Return whether a call of `code` returns something to await."""
-    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    return any(kind(each) for kind in kinds for each in (code, getattr(code, "__call__", None)))  # noqa: B004
+    functions = (code, getattr(code, "__call__", None))  # noqa: B004
+    return any(
+        inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+        for function in functions
+    )
 
 
 def checked_result(result: Any, record: type[T], **types: Any) -> T:
@@ -169,7 +175,8 @@ def checked_result(result: Any, record: type[T], **types: Any) -> T:
     if not isinstance(result, record):
         raise TypeError(f"it returned {result!r:.200} for a {record.__name__}")
     for field, kind in types.items():
-        if not isinstance(value := getattr(result, field), kind):
-            wanted = f"`{field}` must be of type {getattr(kind, '__name__', kind)}"
-            raise TypeError(f"it returned a {record.__name__} whose {wanted}, not {value!r:.100}")
+        value = getattr(result, field)
+        if not isinstance(value, kind):
+            needed = f"`{field}` must be of type {getattr(kind, '__name__', kind)}"
+            raise TypeError(f"it returned a {record.__name__} whose {needed}, not {value!r:.100}")
     return result

@@ -9,29 +9,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from code_commit import __version__
-from code_commit.plugin_api.host import HOST, PluginFailure
-from code_commit_workspace import did_you_mean
-
 if TYPE_CHECKING:  # these take long to import
-    from importlib.metadata import Distribution
-
-    from packaging.requirements import Requirement
+    pass
 
 GROUP = "code_commit"
 PATH_RULES_GROUP = "code_commit.path_rules"
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
-_METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
 _ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_NAME = re.compile(r"code[-_.]*commit", re.IGNORECASE)
-# At the start of a requirement.
-_HOST_NAME = re.compile(r"code[-_.]+commit(?![-_.]*\w)", re.IGNORECASE)
 _SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
 
 
@@ -57,15 +46,15 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for
     imports.
     """
-    found: set[PluginSource] = set()
+    plugin_sources: set[PluginSource] = set()
     seen: set[str] = set()
     for folder in dict.fromkeys(sys.path if path is None else path):
         for distribution, version, text in _in_folder(folder or "."):
             normal = re.sub(r"[-_.]+", "-", distribution).lower()
             if normal not in seen:
                 seen.add(normal)
-                found.update(_sources(distribution, version, text))
-    return tuple(sorted(found))
+                plugin_sources.update(_sources(distribution, version, text))
+    return tuple(sorted(plugin_sources))
 
 
 def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
@@ -107,79 +96,3 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
         for entry in _ENTRY.findall(body) if group in GROUPS else ():
             name, value = (part.decode("utf-8", "replace") for part in entry)
             yield PluginSource(name, distribution, version, group, value)
-
-
-# --- distributions that fail as plugins ------------------------------------------------------------------------------
-
-
-def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
-    """Examine the metadata of all distributions that are not `disabled`.
-
-    It is slow: no start does it.
-    """
-    for each in distributions_naming_host():
-        plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
-        owner = name_of(each)
-        name = plugins[0].name if plugins else owner.removeprefix(f"{HOST}-")
-        guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
-        if not {name, owner}.intersection(disabled):
-            for stage, error in _faults_of(each):
-                yield PluginFailure(
-                    name, owner, each.version, stage, error, guards_paths=guards_paths
-                )
-
-
-def name_of(distribution: Distribution) -> str:
-    """Return its name; `Distribution.name` is None or fails where the metadata has none."""
-    return next(iter(distribution.metadata.get_all("Name") or ()), "")
-
-
-def distributions_naming_host() -> Iterator[Distribution]:
-    """Yield the installed distributions whose metadata names the host: others are not parsed, which
-    takes long.
-
-    Of one whose entry points are no text, the plugin host reports the plugin.
-    """
-    from importlib.metadata import distributions
-
-    for each in distributions():
-        with suppress(ValueError):
-            if (
-                any(_NAME.search(each.read_text(file) or "") for file in _METADATA)
-                and each.entry_points is not None
-            ):
-                yield each
-
-
-def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
-    """Yield the requirements of a distribution that name the host; of a malformed one, the text."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    for text in filter(_HOST_NAME.match, map(str.strip, distribution.requires or ())):
-        try:
-            yield Requirement(text)
-        except InvalidRequirement:
-            yield text
-
-
-def wrong_groups(distribution: Distribution) -> list[str]:
-    """Return the entry point groups that look like the host's."""
-    return sorted(
-        filter(_NAME.match, {entry.group for entry in distribution.entry_points} - GROUPS)
-    )
-
-
-def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
-    for each in required_hosts(distribution):
-        if isinstance(each, str):
-            yield "version", f"its requirement {each!r} is malformed"
-        elif not each.specifier.contains(__version__, prereleases=True) and (
-            each.marker is None or each.marker.evaluate({"extra": ""})
-        ):
-            yield (
-                "version",
-                f"it needs code-commit {each.specifier}, and {__version__} is installed",
-            )
-    for group in wrong_groups(distribution):
-        meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
-        yield "entry points", f"there is no group {group}{meant}"

@@ -22,8 +22,8 @@ def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
     import json
 
     with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs
-        found: dict[str, dict[str, list[str]]] = json.load(file)
-    return found
+        by_distribution: dict[str, dict[str, list[str]]] = json.load(file)
+    return by_distribution
 
 
 def names(kind: str) -> frozenset[str]:
@@ -40,10 +40,8 @@ def owner(kind: str, name: str) -> str | None:
             return distribution
     if kind == "model" and (family := _family(name)):
         for distribution, offered in offers().items():
-            if any(
-                _family(each) == family
-                for each in (*offered.get("model", ()), *offered.get("provider", ()))
-            ):
+            similar = (*offered.get("model", ()), *offered.get("provider", ()))
+            if family in map(_family, similar):
                 return distribution
     return None
 
@@ -70,5 +68,5 @@ def installation(distribution: str) -> str:
 
 def _family(model: str) -> str:
     """Return the first letters of a model's name: "gpt" for "gpt-5-mini"."""
-    found = re.match("[a-z]*", model.lower())
-    return found[0] if found else ""
+    match = re.match("[a-z]*", model.lower())
+    return match[0] if match else ""

@@ -20,10 +20,16 @@ from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.terminal.streams import stdout_aside
-from code_commit_workspace import describe, did_you_mean, require_sync, signaled, traceback_of
+from code_commit_workspace import signaled
+from code_commit_workspace.words import (
+    describe,
+    did_you_mean,
+    traceback_of,
+)
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -41,8 +47,8 @@ class _PluginManager(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         if type(plugin) is ModuleType:
-            found = vars(plugin).get(name)
-            if not callable(found) or isinstance(found, type):
+            attribute = vars(plugin).get(name)
+            if not callable(attribute) or isinstance(attribute, type):
                 return None
         return super().parse_hookimpl_opts(plugin, name)
 
@@ -71,20 +77,14 @@ class PluginHost:
         builtins = [
             PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin
         ]
-        found = discover() if sources is None else sources
+        if sources is None:
+            sources = discover()
         self.disabled = frozenset(disabled)
-        _require_known(self.disabled, found)
-        kept = [
-            *builtins,
-            *(each for each in found if not self.disabled & {each.name, each.distribution}),
+        _require_known(self.disabled, sources)
+        enabled = [
+            source for source in sources if not self.disabled & {source.name, source.distribution}
         ]
-        with stdout_aside():
-            for source in kept:
-                claimants = sorted({each.distribution for each in kept if each.name == source.name})
-                if len(claimants) > 1 and not first_party.keeps_its_names(source.distribution):
-                    self.reject(source, "name", f"the plugin name {source.name!r}", claimants)
-                else:
-                    self._load(source)
+        self._load_all([*builtins, *enabled])
         # Declare all hooks before registering plugins, so that a wrong implementation of a hook
         # fails alone.
         for plugin in self.plugins:
@@ -106,21 +106,23 @@ class PluginHost:
         failing implementation yields nothing, not even its items before the failure.
         """
         caller = getattr(self._manager.hook, hook, None)
+        if caller is None:
+            return
         for plugin in (only,) if only else tuple(self.plugins):
-            for implementation in caller.get_hookimpls() if caller else ():
+            for implementation in caller.get_hookimpls():
                 if implementation.plugin is not plugin.code:
                     continue
-                items: list[Any] = []
+                results: list[Any] = []
                 try:
                     with contextlib.redirect_stdout(sys.stderr):
-                        names = implementation.argnames
-                        values = (
-                            arguments[name](plugin) if name in arguments else None for name in names
-                        )
-                        items = _items(hook, require_sync(implementation.function(*values)))
+                        values = [
+                            arguments[name](plugin) if name in arguments else None
+                            for name in implementation.argnames
+                        ]
+                        results = _results(hook, require_sync(implementation.function(*values)))
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     self.reject(plugin, hook, error)
-                yield from ((plugin, item) for item in items)
+                yield from ((plugin, result) for result in results)
 
     def knows_hook(self, hook: str) -> bool:
         """Whether the host or a plugin has declared `hook`."""
@@ -129,7 +131,8 @@ class PluginHost:
 
     def hooks_of(self, plugin: Plugin) -> list[str]:
         """Return the names of the hooks that `plugin` implements, sorted."""
-        return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
+        callers = self._manager.get_hookcallers(plugin.code) or ()
+        return sorted(caller.name for caller in callers)
 
     def reject(
         self,
@@ -147,14 +150,21 @@ class PluginHost:
         """
         if isinstance(error, KeyboardInterrupt):
             raise error
-        text = (
-            error
-            if isinstance(error, str)
-            else describe(error, longest=_LONGEST_ERROR, with_hint=True)
+        if isinstance(error, str):
+            text = error
+        else:
+            text = describe(error, longest=_LONGEST_ERROR, with_hint=True)
+        if claimants:
+            text += f" is claimed by {' and '.join(claimants)}"
+        failure = PluginFailure(
+            plugin.name,
+            plugin.distribution,
+            plugin.version,
+            stage=stage,
+            error=text,
+            guards_paths=plugin.guards_paths,
+            claimants=tuple(claimants),
         )
-        text += f" is claimed by {' and '.join(claimants)}" * bool(claimants)
-        who = (plugin.name, plugin.distribution, plugin.version)
-        failure = PluginFailure(*who, stage, text, plugin.guards_paths, tuple(claimants))
         if failure not in self.failures:
             self.failures.append(failure)
             if isinstance(error, BaseException):
@@ -162,6 +172,18 @@ class PluginHost:
             if self.on_failure:
                 self.on_failure(failure)
         return failure
+
+    def _load_all(self, sources: Sequence[PluginSource]) -> None:
+        claimants: dict[str, set[str]] = {}
+        for source in sources:
+            claimants.setdefault(source.name, set()).add(source.distribution)
+        with stdout_aside():
+            for source in sources:
+                owners = sorted(claimants[source.name])
+                if len(owners) > 1 and not first_party.keeps_its_names(source.distribution):
+                    self.reject(source, "name", f"the plugin name {source.name!r}", owners)
+                else:
+                    self._load(source)
 
     def _load(self, source: PluginSource) -> None:
         try:
@@ -171,15 +193,20 @@ class PluginHost:
                 raise interrupted_while_loading(source) from None
             self.reject(source, "import", error)
             return
-        duplicate = next(
-            (index for index, each in enumerate(self.plugins) if each.code is code), None
-        )
-        if duplicate is None:
-            self.plugins.append(
-                Plugin(source.name, source.distribution, source.version, source.guards_paths, code)
+        for index, plugin in enumerate(self.plugins):
+            if plugin.code is code:
+                if source.guards_paths:  # one module in both groups: the stricter one counts
+                    self.plugins[index] = replace(plugin, guards_paths=True)
+                return
+        self.plugins.append(
+            Plugin(
+                source.name,
+                source.distribution,
+                source.version,
+                guards_paths=source.guards_paths,
+                code=code,
             )
-        elif source.guards_paths:  # one module in both groups: the stricter one counts
-            self.plugins[duplicate] = replace(self.plugins[duplicate], guards_paths=True)
+        )
 
     def _declare(self, plugin: Plugin) -> None:
         try:
@@ -212,25 +239,20 @@ class PluginHost:
         return True
 
     def _report_unknown_hooks(self) -> None:
-        known = [name for name in vars(self._manager.hook) if self.knows_hook(name)]
+        hooks = [name for name in vars(self._manager.hook) if self.knows_hook(name)]
         for plugin in self.plugins:
-            for name in [
-                *self.hooks_of(plugin),
-                *(each for each in dir(plugin.code) if each.startswith(PREFIX)),
-            ]:
+            prefixed = [name for name in dir(plugin.code) if name.startswith(PREFIX)]
+            for name in [*self.hooks_of(plugin), *prefixed]:
                 if not callable(getattr(plugin.code, name, None)):
                     continue
                 marks = self._manager.parse_hookimpl_opts(plugin.code, name)
-                if name not in known and not (marks and marks["optionalhook"]):
-                    self.reject(
-                        plugin,
-                        name,
-                        f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}",
-                    )
+                is_optional = marks is not None and marks["optionalhook"]
+                if name not in hooks and not is_optional:
+                    error = f"there is no such hook{did_you_mean(name, hooks)}; {_OPTIONAL}"
+                    self.reject(plugin, name, error)
                 elif marks is None:
-                    self.reject(
-                        plugin, name, "it is not marked with @hookimpl, so it is never called"
-                    )
+                    error = "it is not marked with @hookimpl, so it is never called"
+                    self.reject(plugin, name, error)
 
 
 def interrupted_while_loading(source: PluginSource) -> Interrupted:
@@ -241,7 +263,7 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
     )
 
 
-def _items(hook: str, result: Any) -> list[Any]:
+def _results(hook: str, result: Any) -> list[Any]:
     """Return the items of a hook's result.
 
     Generators run here, where errors are caught; a text is one item.
@@ -252,8 +274,8 @@ def _items(hook: str, result: Any) -> list[Any]:
     if result is None or isinstance(result, str):
         return [result] if result else []
     if not isinstance(result, Iterable):
-        wanted = "a string" if hook in {AFTER_RUN, "code_commit_settings"} else "a list"
-        raise TypeError(f"it must return {wanted} or None, not {type(result).__name__}")
+        kind = "a string" if hook in {AFTER_RUN, "code_commit_settings"} else "a list"
+        raise TypeError(f"it must return {kind} or None, not {type(result).__name__}")
     return list(result)
 
 

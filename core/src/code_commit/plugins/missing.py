@@ -11,7 +11,7 @@ from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Kind, Registry
-from code_commit_workspace import closest, did_you_mean
+from code_commit_workspace.words import closest, did_you_mean
 
 _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",
@@ -20,59 +20,66 @@ _HINTS: Mapping[Kind, str] = {
 
 
 def explain_missing(
-    registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()
+    registry: Registry, kind: Kind, name: str, names: Iterable[str] = ()
 ) -> UsageError:
-    """Return the error for an unknown name. `known` are the flags, for a flag."""
+    """Return the error for an unknown name. `names` are the flags, for a flag."""
     if kind == "model":
         return _broken_model(registry, name) or _unknown_model(registry, name)
     if error := _broken(registry, kind, name):
         return error
     if (owner := first_party.owner(kind, name)) and not _loads(registry, owner):
-        what = name if kind == "flag" else f"the {kind} {name}"
-        return UsageError(f"{what} needs the plugin {owner}", hint=first_party.installation(owner))
-    if kind != "flag":
-        known = registry.workflows if kind == "workflow" else registry.commands
-    quoted = repr(name) if kind == "workflow" else name
-    cause = _possible_causes(registry)
-    close = closest(name, known) if kind == "command" else None
-    hint = f"`code-commit {close} --help`" if close else _HINTS.get(kind, "")
-    return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=hint)
+        subject = name if kind == "flag" else f"the {kind} {name}"
+        hint = first_party.installation(owner)
+        return UsageError(f"{subject} needs the plugin {owner}", hint=hint)
+    quoted = name
+    if kind == "workflow":
+        names, quoted = registry.workflows, repr(name)
+    elif kind != "flag":
+        names = registry.commands
+    hint = _HINTS.get(kind, "")
+    if kind == "command" and (close := closest(name, names)):
+        hint = f"`code-commit {close} --help`"
+    cause = did_you_mean(name, names) + _possible_causes(registry)
+    return UsageError(f"there is no {kind} {quoted}{cause}", hint=hint)
 
 
 def failed_plugins(plugin_host: PluginHost) -> str:
     """Return a line that names the failed plugins, or an empty text."""
-    failed = sorted({each.plugin for each in plugin_host.failures})
-    return (
-        f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
-        if failed
-        else ""
-    )
+    failed = sorted({failure.plugin for failure in plugin_host.failures})
+    if not failed:
+        return ""
+    return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
 
 
 def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
     if denied := registry.denied.get((kind, name)):
         return _denied(kind, name, denied)
-    plugin_host, owner = registry.plugin_host, first_party.owner(kind, name)
+    plugin_host = registry.plugin_host
+    owner = first_party.owner(kind, name)
     for failure in plugin_host.failures:
         if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
             return _denied(kind, name, failure)
-    if owner and (
-        left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}
-    ):
-        return UsageError(
-            f"the {kind} {name} is part of {owner}, which --disable-plugin {min(left_out)} disables"
-        )
-    return None
+    if not owner:
+        return None
+    names = {owner, *first_party.offers()[owner].get("plugin", ())}
+    disabled = plugin_host.disabled & names
+    if not disabled:
+        return None
+    return UsageError(
+        f"the {kind} {name} is part of {owner}, which --disable-plugin {min(disabled)} disables"
+    )
 
 
 def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
-        left_out = min(failure.claimants, key=lambda each: (each in first_party.offers(), each))
-        disabled = f"--disable-plugin {left_out}"
-        disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
-        hint = f"uninstall one of them, or disable one with {disabled}"
+        offers = first_party.offers()
+        left_out = min(failure.claimants, key=lambda claimant: (claimant in offers, claimant))
+        flag = f"--disable-plugin {left_out}"
+        if kind == "command":
+            flag = f"`code-commit {flag} {name}`"
+        hint = f"uninstall one of them, or disable one with {flag}"
     return UsageError(f"the {kind} {name} is not available: {_description(failure)}", hint=hint)
 
 
@@ -102,8 +109,10 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
     elif all(definition.free for _, definition in registry.providers.values()):
         hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
     if "/" in name:  # the hint has no part of the name, which may be a key
-        hints.append("for Ollama and other servers with OpenAI's protocol: set base_url and model in "
-                     "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
+        hints.append(
+            "for Ollama and other servers with OpenAI's protocol: set base_url and model "
+            "in [providers.openai.ollama], then `--model openai.ollama`"
+        )
     hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
     return UsageError(
@@ -119,9 +128,9 @@ def _possible_causes(registry: Registry) -> str:
     """Return the failures of third-party plugins as text: a failed plugin may offer the missing
     name.
     """
-    failures = [
-        each
-        for each in registry.plugin_host.failures
-        if each.distribution not in first_party.offers()
-    ]
-    return "".join(f"; {_description(each)}" for each in failures)
+    offers = first_party.offers()
+    return "".join(
+        f"; {_description(failure)}"
+        for failure in registry.plugin_host.failures
+        if failure.distribution not in offers
+    )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property
 from typing import Any, Literal
 
 from code_commit.plugin_api.definitions import (
     CommandDefinition,
-    Flag,
     ProviderDefinition,
     WorkflowDefinition,
 )
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
+from code_commit.plugins.definition_fields import fault_of
 from code_commit.plugins.host import PluginHost
 
 DEFAULT_WORKFLOW = "committing-code"
@@ -27,8 +26,6 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = re.compile("[a-z0-9][a-z0-9_-]*")
-_FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
 
 
@@ -47,7 +44,7 @@ class Registry:
         self.models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
             "model",
             self.providers.values(),
-            lambda each: [name for kind, name in _names(each) if kind == "model"],
+            lambda definition: [name for kind, name in _names(definition) if kind == "model"],
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
         self._reserved_flags = frozenset(reserved_flags)
@@ -88,7 +85,8 @@ class Registry:
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         """Return the names of all flags of the workflow `name`."""
-        return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
+        _, workflow = self.workflows[name]
+        return tuple(spelling for flag in workflow.flags for spelling in flag.names)
 
     def names_in_use(self) -> frozenset[str]:
         """Return the names of plugins and of what they offer; those of flags without hyphens.
@@ -124,12 +122,10 @@ class Registry:
 
         The offers of such a plugin are unknown, so an unknown name may be correct.
         """
-        facts = first_party.offers()
-        first = {
-            name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))
-        }
+        offers = first_party.offers()
+        names = {*offers.keys(), *first_party.names("plugin")}
         failed = {failure.distribution for failure in self.plugin_host.failures}
-        if self.plugin_host.disabled - first or failed - facts.keys():
+        if self.plugin_host.disabled - names or failed - offers.keys():
             return None
         return first_party.names("provider").union(self.providers)
 
@@ -147,16 +143,17 @@ class Registry:
 
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
         """Return the definitions of one kind, without malformed and clashing ones."""
-        record, offers = _RECORDS[kind], []
-        for plugin, item in self.plugin_host.collect(f"code_commit_{kind}s"):
-            if not isinstance(item, record):
-                fault = f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
+        record = _RECORDS[kind]
+        offers: list[_Offer] = []
+        for plugin, definition in self.plugin_host.collect(f"code_commit_{kind}s"):
+            if not isinstance(definition, record):
+                fault = f"a {kind} must be a {record.__name__}, not a {type(definition).__name__}"
                 self.plugin_host.reject(plugin, kind, fault)
-            elif fault := _fault_of(record, item):
-                self._leave_out(kind, (plugin, item), fault, _names(item))
+            elif fault := fault_of(record, definition):
+                self._leave_out(kind, (plugin, definition), fault, _names(definition))
             else:
-                offers.append((plugin, item))
-        return self._assign_names(kind, offers, lambda each: [each.name])
+                offers.append((plugin, definition))
+        return self._assign_names(kind, offers, lambda definition: [definition.name])
 
     def _assign_names(
         self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
@@ -166,9 +163,9 @@ class Registry:
         Report the other claimants; the error for the name lists all of them.
         """
         claims: dict[str, list[_Offer]] = {}
-        for plugin, item in offers:
-            for name in dict.fromkeys(names_of(item)):
-                claims.setdefault(name, []).append((plugin, item))
+        for plugin, definition in offers:
+            for name in dict.fromkeys(names_of(definition)):
+                claims.setdefault(name, []).append((plugin, definition))
         assigned = {}
         for name, claimed in sorted(claims.items()):
             claimants = sorted({plugin.distribution for plugin, _ in claimed})
@@ -184,28 +181,25 @@ class Registry:
     def _drop_flag_clashes(self) -> None:
         """Leave out workflows with a flag of the host or of another distribution."""
         owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
-        for name, offer in self.workflows.items():
+        for name, (plugin, _) in self.workflows.items():
             for flag in self.flags_of(name):
-                owners.setdefault(flag, set()).add(offer[0].distribution)
-        kept = {}
+                owners.setdefault(flag, set()).add(plugin.distribution)
+        workflows = {}
         for name, offer in self.workflows.items():
-            flags, names = self.flags_of(name), _names(offer[1])
-            taken = [flag for flag in flags if flag in self._reserved_flags]
-            shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
-            if taken:
-                self._leave_out(
-                    "workflow",
-                    offer,
-                    f"the flag {taken[0]} of {name!r} is a flag of the host",
-                    names,
-                )
+            plugin, workflow = offer
+            flags = self.flags_of(name)
+            of_host = [flag for flag in flags if flag in self._reserved_flags]
+            shared = [flag for flag in flags if _owner(owners[flag]) != plugin.distribution]
+            if of_host:
+                reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
+                self._leave_out("workflow", offer, reason, _names(workflow))
             elif shared:
-                self._leave_out(
-                    "workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]])
-                )
+                reason = f"the flag {shared[0]}"
+                claimants = sorted(owners[shared[0]])
+                self._leave_out("workflow", offer, reason, _names(workflow), claimants)
             else:
-                kept[name] = offer
-        self.workflows = kept
+                workflows[name] = offer
+        self.workflows = workflows
 
     def _leave_out(
         self,
@@ -225,105 +219,26 @@ class Registry:
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
     """Return the names that a definition claims; of a malformed one, those that can be read."""
-    found: list[tuple[Kind, Any]] = []
+    names: list[tuple[Kind, Any]] = []
     try:
         match definition:
             case ProviderDefinition():
-                found.append(("provider", definition.name))
-                found += [
-                    ("model", name)
-                    for model, aliases in definition.models.items()
-                    for name in (model, *aliases)
-                ]
+                names.append(("provider", definition.name))
+                for model, aliases in definition.models.items():
+                    names += [("model", name) for name in (model, *aliases)]
             case WorkflowDefinition():
-                found.append(("workflow", definition.name))
-                found += [("flag", name) for flag in definition.flags for name in flag.names]
+                names.append(("workflow", definition.name))
+                names += [("flag", name) for flag in definition.flags for name in flag.names]
             case CommandDefinition():
-                found.append(("command", definition.name))
+                names.append(("command", definition.name))
     except (AttributeError, TypeError):
         pass  # a field has the wrong type
-    return [(kind, name) for kind, name in found if isinstance(name, str)]
+    return [(kind, name) for kind, name in names if isinstance(name, str)]
 
 
 def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
-    keepers = [
-        each
-        for each in distributions
-        if len(distributions) == 1 or first_party.keeps_its_names(each)
-    ]
-    return keepers[0] if len(keepers) == 1 else None
-
-
-# --- the fields of definitions, which plugins may get wrong -----------------------------------------------------------
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
-
-
-def _are_flags(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(
-        isinstance(each, Flag)
-        and not _fault_of(Flag, each)
-        and each.names
-        and all(map(_FLAG.fullmatch, each.names))
-        for each in value
-    )
-
-
-def _are_models(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and all(map(_is_text, value))
-        and all(map(_are_texts, value.values()))
-    )
-
-
-def _is_header(value: Any) -> bool:
-    try:
-        return _are_texts(value) and len(value) == 2 and bool(value[1].format(key="k"))  # noqa: PLR2004 - name and template
-    except (ValueError, LookupError, AttributeError):
-        return False
-
-
-# What the annotations of definitions stand for.
-_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "str": (_is_text, "a text"),
-    "tuple[str, ...]": (_are_texts, "a tuple of texts"),
-    "tuple[str, str]": (_is_header, "the header's name and a template with {key}"),
-    "tuple[Flag, ...]": (
-        _are_flags,
-        "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None",
-    ),
-    "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
-    "Mapping[str, int]": (
-        lambda value: isinstance(value, Mapping),
-        "a mapping of model ids to numbers of tokens",
-    ),
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-}
-
-
-def _fault_of(record: type[Any], definition: Any) -> str:
-    """Return which field of a `record` has the wrong type, or an empty text."""
-    for field in fields(record):
-        needed, optional, _ = str(field.type).partition(" | None")
-        is_valid, kind = _TYPES[needed]
-        value = getattr(definition, field.name)
-        if not (is_valid(value) or (optional and value is None)):
-            wrong = (
-                tuple(each for each in value if not is_valid([each]))
-                if isinstance(value, tuple)
-                else ()
-            )
-            return f"`{field.name}` must be {kind}{', or None' * bool(optional)}, not {wrong or value!r:.100}"
-    if record is not Flag:
-        count, most = ("one word or two, of ", 2) if record is CommandDefinition else ("", 1)
-        if not all(map(_WORD.fullmatch, definition.name.split(" ", most - 1))):
-            return f"`name` must be {count}lower-case letters, digits, - and _, not {definition.name!r:.100}"
-    return ""
+    owners = list(distributions)
+    if len(owners) > 1:
+        owners = [name for name in owners if first_party.keeps_its_names(name)]
+    return owners[0] if len(owners) == 1 else None

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
@@ -30,6 +30,9 @@ from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
 from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
+
+if TYPE_CHECKING:
+    from code_commit_workspace import Repository
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]
@@ -66,14 +69,14 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
     keys = KeyStore(plan.root, redactor.add, plan.environ)
     variables = registry.secret_variables()
     keys.redact_all(variables)
-    settings, writes = plan.settings, plan.workflow.writes
+    settings = plan.settings
+    writes = plan.workflow.writes
     if writes:
         require_own_files_out_of_reach(plan.root, plan.environ)
-    private = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(
         plan.root,
         writes=writes,
-        repository=("private" if private else "required") if writes else "optional",
+        repository=_repository(plan),
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
@@ -82,6 +85,15 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
     )
     stack.enter_context(workspace)
     return workspace, keys
+
+
+def _repository(plan: RunPlan) -> Repository:
+    """Return whether the run needs the user's git repository, or one of its own."""
+    if not plan.workflow.writes:
+        return "optional"
+    if any(getattr(plan.options, name, False) for name in plan.workflow.no_repository):
+        return "private"
+    return "required"
 
 
 def checkpoint_limits(settings: Settings) -> CheckpointLimits:
@@ -143,34 +155,45 @@ def assemble_run(
     Raises:
         NotReady: a plugin that guards paths or a section of the settings is broken.
     """
-    plugin_host, settings, workflow = registry.plugin_host, plan.settings, plan.workflow
-    given: Mapping[str, Callable[[Plugin], Any]] = {
+    plugin_host = registry.plugin_host
+    settings = plan.settings
+    workflow = plan.workflow
+    arguments: Mapping[str, Callable[[Plugin], Any]] = {
         "settings": partial(plugin_section, settings, plugin_host),
         "secret": partial(plugin_secret, registry, keys.secret),
     }
-    has_sinks = _add_sinks(log, plugin_host, given)
-    rules = _collect_guards(plugin_host, PATH_RULES, given, fail_closed=workflow.writes)
+    has_sinks = _add_sinks(log, plugin_host, arguments)
+    rules = _collect_guards(plugin_host, PATH_RULES, arguments, fail_closed=workflow.writes)
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        _collect_guards(plugin_host, "code_commit_model_layers", given),
+        _collect_guards(plugin_host, "code_commit_model_layers", arguments),
         None if settings.max_cost is None else Budget(float(settings.max_cost)),
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers
-    shared = (plan, workspace, log, models, plugin_host, rules, given)
-    return ProjectRun(*shared, keeps_diffs=has_sinks, commands=registry.commands.keys())
+    return ProjectRun(
+        plan=plan,
+        workspace=workspace,
+        log=log,
+        models=models,
+        plugin_host=plugin_host,
+        rules=rules,
+        given=arguments,
+        keeps_diffs=has_sinks,
+        commands=registry.commands.keys(),
+    )
 
 
 def _add_sinks(
-    log: RunLog, plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]
+    log: RunLog, plugin_host: PluginHost, arguments: Mapping[str, Callable[[Plugin], Any]]
 ) -> bool:
     """Add the log sinks of plugins; return whether there are any."""
     installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
-    sinks = [
-        each for plugin in installed for each in plugin_host.collect(_SINKS, given, only=plugin)
-    ]
+    sinks: list[tuple[Plugin, Any]] = []
+    for plugin in installed:
+        sinks += plugin_host.collect(_SINKS, arguments, only=plugin)
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     return bool(sinks)
@@ -213,7 +236,7 @@ def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
 def _collect_guards(
     plugin_host: PluginHost,
     hook: str,
-    given: Mapping[str, Callable[[Plugin], Any]],
+    arguments: Mapping[str, Callable[[Plugin], Any]],
     *,
     fail_closed: bool = True,
 ) -> list[tuple[str, Any]]:
@@ -223,10 +246,13 @@ def _collect_guards(
     Raises:
         NotReady: a plugin that offers them is broken.
     """
-    found = [
-        (plugin.distribution, guard) for plugin, guard in collect_objects(plugin_host, hook, given)
+    guards = [
+        (plugin.distribution, guard)
+        for plugin, guard in collect_objects(plugin_host, hook, arguments)
     ]
-    for broken in plugin_host.failures if fail_closed else ():
-        if broken.stage == hook or (broken.guards_paths and hook == PATH_RULES):
-            raise broken.stops_run(hook.removeprefix("code_commit_").replace("_", " "))
-    return found
+    if not fail_closed:
+        return guards
+    for failure in plugin_host.failures:
+        if failure.stage == hook or (failure.guards_paths and hook == PATH_RULES):
+            raise failure.stops_run(hook.removeprefix("code_commit_").replace("_", " "))
+    return guards

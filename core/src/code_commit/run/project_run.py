@@ -16,8 +16,8 @@ from code_commit.models.chain import Models
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
-from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
 from code_commit.terminal.answers import read_answer
@@ -31,7 +31,6 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
-    may_write_files,
     uninterrupted,
 )
 from code_commit_workspace.words import printable
@@ -193,7 +192,7 @@ class ProjectRun:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
-            if self.writes and (hooks or may_write_files(args)):
+            if self.writes and (hooks or self.workspace.git.may_write_files(args)):
                 self.changes.look()
                 self.changes.note_process()
             return self.workspace.git.run(
@@ -299,7 +298,7 @@ class ProjectRun:
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))
             yield
-            self.emit(events.ChangesApplied(written, deleted, self._keep_diff(name, diff)))
+            self.emit(events.ChangesApplied(written, deleted, diff=self._keep_diff(name, diff)))
             self.changes.add(changes)
             for text in self.workspace.executed(written):
                 self.log.add_warning(text)
@@ -348,7 +347,7 @@ class ProjectRun:
         # The integrity check of an unisolated process covers the host's own state: nothing else may
         # write it meanwhile.
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
-            self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
+            self.emit(events.ProcessStarted(tuple(argv), sandbox, log=log.name))
             started = time.monotonic()
             self.changes.running.add(log.name)
             try:
@@ -363,9 +362,21 @@ class ProjectRun:
                 self.changes.note_process()
                 self.changes.running.discard(log.name)
             seconds = round(time.monotonic() - started, 3)
-            last = "" if result.passed or not is_build(argv) else result.last_lines()
-            ended = (result.exit_code, seconds, result.timed_out, result.tampered)
-            self.emit(events.ProcessFinished(tuple(argv), *ended, log.name, last))
+            last_lines = ""
+            if is_build(argv) and not result.passed:
+                last_lines = result.last_lines()
+            self.emit(
+                events.ProcessFinished(
+                    argv=tuple(argv),
+                    exit_code=result.exit_code,
+                    seconds=seconds,
+                    timed_out=result.timed_out,
+                    tampered=result.tampered,
+                    log=log.name,
+                    last_lines=last_lines,
+                    ending=result.ending,
+                )
+            )
             if result.advice:
                 self.log.add_warning(result.advice)
         if self.writes:

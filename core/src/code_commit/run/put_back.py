@@ -13,7 +13,7 @@ from code_commit_workspace import Workspace
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
 
@@ -33,7 +33,10 @@ def describe_put_back(put_back: PutBack) -> Iterator[str]:
         yield f"not restored, because checkpoints.max_file or max_total leaves them out: {paths}"
     if put_back.unclaimed:
         paths = join_paths(put_back.unclaimed, _NAMED)
-        yield f"changed while a process ran, so it may be your work: {paths}; `code-commit redo` brings it back"
+        yield (
+            f"changed while a process ran, so it may be your work: {paths}; "
+            "`code-commit redo` brings it back"
+        )
 
 
 def trial_marker(workspace: Workspace, run: str) -> Path:
@@ -46,7 +49,8 @@ def take_killed_trials(workspace: Workspace) -> Iterator[str]:
     for marker in sorted(workspace.state("trial").iterdir()):
         with suppress(OSError):
             marker.unlink()
-            reason = (
-                "was killed while the original files were built, so its changes are not in place"
+            yield (
+                f"the run {marker.name} was killed while the original files were built, "
+                "so its changes are not in place; "
+                f"`code-commit redo {marker.name}` brings them back"
             )
-            yield f"the run {marker.name} {reason}; `code-commit redo {marker.name}` brings them back"

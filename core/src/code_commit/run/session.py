@@ -25,8 +25,8 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit.threads import Worker
-from code_commit_workspace import call_on_interruption, describe, traceback_of, uninterrupted
-from code_commit_workspace.words import join_paths
+from code_commit_workspace import call_on_interruption, uninterrupted
+from code_commit_workspace.words import describe, join_paths, traceback_of
 
 _DIFF = "`code-commit runs diff` shows what the run changed"
 _UNDO = "`code-commit undo` reverts the changes"
@@ -272,13 +272,17 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
 
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
-    from code_commit_workspace import Redactor, likely_keys
+    from code_commit_workspace import Redactor
 
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: redact whatever looks like
         # one.
-        error = Redactor(likely_keys(environ)).text(failure.error)
-        log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
+        redactor = Redactor()
+        redactor.add_likely(environ)
+        error = redactor.text(failure.error)
+        log.emit(
+            PluginFailed(failure.plugin, failure.distribution, stage=failure.stage, error=error)
+        )
 
     plugin_host.on_failure = report
     for failure in plugin_host.failures:

@@ -17,7 +17,7 @@ from code_commit_workspace import Change, Workspace, Writers, uninterrupted
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint.restore import PutBack
+    from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
 
@@ -160,7 +160,9 @@ class TreeChanges:
                 put_back = self.put_back("restore")
                 self._wrote = False
                 self._log.emit(
-                    ChangesUndone(put_back.paths, reason, put_back.edited, put_back.unclaimed)
+                    ChangesUndone(
+                        put_back.paths, reason, edited=put_back.edited, unclaimed=put_back.unclaimed
+                    )
                 )
                 self.report(put_back)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace import open_regular
 
 ARRAY_END = b"\n]\n"
 
@@ -18,7 +18,10 @@ def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
 
     Append `ARRAY_END` after the last piece.
     """
-    return (b"[\n" if is_first else b",\n") + b",\n".join(lines) if lines else b""
+    if not lines:
+        return b""
+    start = b"[\n" if is_first else b",\n"
+    return start + b",\n".join(lines)
 
 
 def close_array(path: Path) -> None:
@@ -35,19 +38,26 @@ def close_array(path: Path) -> None:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if data[-3:] in {ARRAY_END, b"[]\n"}:
                 return
-            end = len(data) - (2 if data[-2:] == b"\n]" else data[-1:] == b"\n")
+            end = len(data)
+            if data[-2:] == b"\n]":
+                end -= 2
+            elif data[-1:] == b"\n":
+                end -= 1
             start = data.rfind(b"\n", 0, end) + 1
             length = _complete(data[start:end])
-            # Before the comma and the line's end.
-            end = start + length if length else max(1, start - 2)
+            if length:
+                end = start + length
+            else:  # before the comma and the line's end
+                end = max(1, start - 2)
         file.truncate(end)
         file.seek(end)
         file.write(ARRAY_END)
 
 
 def close_arrays(folder: Path, pattern: str) -> None:
-    """Close the arrays in the files of `folder` that match `pattern`; skip files that cannot be
-    written.
+    """Close the arrays in the files of `folder` that match `pattern`.
+
+    Files that cannot be written are skipped.
     """
     for file in folder.glob(pattern):
         with suppress(OSError):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace import open_regular
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes

@@ -6,7 +6,7 @@ import fcntl
 import os
 from contextlib import suppress
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+from code_commit_workspace.files.open_flags import NEW_FILE
 
 
 class LineFile:
@@ -16,7 +16,7 @@ class LineFile:
     """
 
     def __init__(self, folder: int, name: str) -> None:
-        self._handle = os.open(name, _APPEND, 0o600, dir_fd=folder)
+        self._handle = os.open(name, NEW_FILE | os.O_APPEND, 0o600, dir_fd=folder)
         with suppress(OSError):
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._torn = False

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.path_kinds import is_plain_folder
+from code_commit_workspace.files.open_flags import EMPTIED_FILE, FOLDER, NEW_FILE
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOM = 64 * 1024  # bytes
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 # Of a folder. A shell needs no quotes for it: hints and completion show it.
@@ -83,7 +81,7 @@ class OutputFolder:
                 count += 1
                 taken = f"{name}-{count}"
             else:
-                return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
+                return cls(above / taken, os.open(taken, FOLDER, dir_fd=handle))
 
     def reserve(self, *names: str) -> int:
         """Reserve `names` and return their count: the lowest one for which `counted` gives no name
@@ -109,7 +107,7 @@ class OutputFolder:
             OSError: it cannot be written, or is a link.
             ValueError: `name` is not a plain name.
         """
-        _write(os.open(plain_name(name), _NEW_FILE, 0o600, dir_fd=self.handle), content)
+        _write(os.open(plain_name(name), EMPTIED_FILE, 0o600, dir_fd=self.handle), content)
 
     def append(self, name: str, content: bytes, *, create: bool = False) -> None:
         """Append to a file; with `create`, create it first if it does not exist.
@@ -132,7 +130,7 @@ class OutputFolder:
         """
         new = f".{plain_name(name)}.new"
         try:
-            _write(os.open(new, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+            _write(os.open(new, EMPTIED_FILE, 0o600, dir_fd=self.handle), content)
             os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
         except OSError:
             with suppress(OSError):
@@ -159,11 +157,13 @@ def output_folders(above: Path) -> list[Path]:
     Raises:
         NotReady: `above` cannot be read.
     """
-    if not is_plain_folder(above):
+    if not _is_plain_folder(above):
         return []
     try:
         folders = [
-            each for each in above.iterdir() if _NAME.fullmatch(each.name) and is_plain_folder(each)
+            each
+            for each in above.iterdir()
+            if _NAME.fullmatch(each.name) and _is_plain_folder(each)
         ]
     except OSError as error:
         raise NotReady(
@@ -218,7 +218,7 @@ def _open_or_make(path: Path) -> int:
                 raise NotReady(
                     f"{path} is {what}", hint="move it away: code-commit writes the run log there"
                 ) from None
-        return os.open(path.name, _FOLDER, dir_fd=parent)
+        return os.open(path.name, FOLDER, dir_fd=parent)
     finally:
         os.close(parent)
 
@@ -226,7 +226,7 @@ def _open_or_make(path: Path) -> int:
 def _hide_from_git(handle: int) -> None:
     """Hide the files from `git status`, unless the user has a `.gitignore` there."""
     try:
-        file = os.open(".gitignore", _NEW_FILE | os.O_EXCL, 0o666, dir_fd=handle)
+        file = os.open(".gitignore", NEW_FILE, 0o666, dir_fd=handle)
     except FileExistsError:
         return
     _write(file, b"*\n")
@@ -235,3 +235,11 @@ def _hide_from_git(handle: int) -> None:
 def _write(handle: int, content: bytes) -> None:
     with open(handle, "wb") as file:
         file.write(content)
+
+
+def _is_plain_folder(path: Path) -> bool:
+    """Return whether `path` itself is a folder, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

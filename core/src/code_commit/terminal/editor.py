@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from code_commit_workspace.process.programs import find_program
+from code_commit_workspace import find_program
+from code_commit_workspace.words import describe_ending
 
 
 def edited(draft: str, root: Path) -> str:
@@ -28,5 +29,5 @@ def edited(draft: str, root: Path) -> str:
         file.write_text(draft, "utf-8")
         ended = subprocess.run([program, *command[1:], str(file)], check=False).returncode
         if ended:
-            raise ValueError(f"{command[0]} ended with exit code {ended}")
+            raise ValueError(f"{command[0]} {describe_ending(ended)}")
         return file.read_text("utf-8", "replace").rstrip()

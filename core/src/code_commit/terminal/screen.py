@@ -20,21 +20,22 @@ def can_repaint(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 
 def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """Return whether `stream` is a terminal with colors, and `NO_COLOR` in `environ` allows them."""
+    """Return whether `stream` is a terminal with colors, if `NO_COLOR` in `environ` allows them."""
     return can_repaint(stream, environ) and not environ.get("NO_COLOR")
 
 
 def terminal_columns(environ: Mapping[str, str]) -> int:
-    """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout; 80 without
-    a terminal.
+    """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout.
 
-    `shutil.get_terminal_size` does the same, but is slow to import.
+    Without a terminal, there are 80. `shutil.get_terminal_size` does the same, but is slow to
+    import.
     """
     with suppress(ValueError):
         if (columns := int(environ.get("COLUMNS", ""))) > 0:
             return columns
     with suppress(OSError, AttributeError, ValueError):
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _COLUMNS  # type: ignore[union-attr]
+        stdout = sys.__stdout__
+        return os.get_terminal_size(stdout.fileno()).columns or _COLUMNS  # type: ignore[union-attr]
     return _COLUMNS
 
 

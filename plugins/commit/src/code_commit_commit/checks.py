@@ -88,7 +88,8 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     Raises:
         NotReady: the next run could not send it.
     """
-    settings, require_fit = host.settings(), require_fit_of(context)
+    settings = host.settings()
+    require_fit = require_fit_of(context)
     with host.workspace() as workspace:
         try:
             code = _next_code(workspace, settings.changed_since_rollup, require_fit)
@@ -96,7 +97,10 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
             yield Check("skipped", "not compared with the files: no run can send it")
             raise
     yield Check(
-        "warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed}
+        "warning" if code.hint else "ok",
+        code.standing,
+        hint=code.hint,
+        data={"changed_files": code.changed},
     )
     prompt = initial_prompt(Context("", code.text), settings.prompt_order)
     request = Request((Message("user", tuple(map(Text, prompt))),))
@@ -121,7 +125,10 @@ def _size(tokens: int, model: str, window: int | None) -> Check:
     costs = [cost_of(model, Usage(tokens, reply)) for reply in (0, _REPLY)] if model else []
     match costs:
         case [float(cost), float(whole)]:
-            text += f"; a call costs about ${cost:.4f}, and ${whole - cost:.4f} for {_REPLY:,} tokens of reply"
+            text += (
+                f"; a call costs about ${cost:.4f}, and ${whole - cost:.4f} for {_REPLY:,} "
+                "tokens of reply"
+            )
             data |= {"cost": cost, "reply_cost": whole - cost}
     return Check("ok", text, data=data)
 
@@ -133,28 +140,29 @@ def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _
         NotReady: the run would not start.
     """
     require_file_fits(workspace.tree, CODEBASE, require_fit, is_code=True)
-    given = read_text(workspace.tree, CODEBASE)
-    if given is None:
+    codebase = read_text(workspace.tree, CODEBASE)
+    if codebase is None:
         code = collect_current_code(workspace, require_fit)
         return _Code(code.text, f"none yet; a run with --query collects {_count(code)}")
-    if not given.strip():
+    if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint="run `code-commit rollup`")
-    rolled_up = RolledUp.of(workspace.tree, given)
+    rolled_up = RolledUp.of(workspace.tree, codebase)
     if rolled_up.patterns is None:
-        return _Code(given, "from another program, so it may be out of date")
+        return _Code(codebase, "from another program, so it may be out of date")
     changed, created = rolled_up.changed(), new_files(workspace, rolled_up)
     count = len(changed) + len(created)
     if not count:
-        return _Code(given, "up to date")
+        return _Code(codebase, "up to date")
     if setting == "ignore":
-        return _Code(given, "out of date, but the settings ignore this", count)
-    what = f"{describe_difference(changed, created)} since"
+        return _Code(codebase, "out of date, but the settings ignore this", count)
+    difference = f"{describe_difference(changed, created)} since"
     if setting == "refresh":
-        code = collect_current_code(workspace, require_fit, *rolled_up.patterns)
-        return _Code(code.text, f"{what}, so the next run collects {_count(code)}", count)
+        include, exclude = rolled_up.patterns
+        code = collect_current_code(workspace, require_fit, include, exclude)
+        return _Code(code.text, f"{difference}, so the next run collects {_count(code)}", count)
     if setting == "stop":
-        raise NotReady(what, hint=FRESH)
-    return _Code(given, what, count, FRESH)
+        raise NotReady(difference, hint=FRESH)
+    return _Code(codebase, difference, count, FRESH)
 
 
 def _count(code: CurrentCode) -> str:

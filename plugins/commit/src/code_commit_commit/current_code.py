@@ -36,7 +36,8 @@ class CurrentCode:
     rollup: Rollup
 
     def __str__(self) -> str:
-        return f"{count_of(len(self.rollup.files), 'file')}, about {count_of(self.rollup.tokens, 'token')}"
+        files = count_of(len(self.rollup.files), "file")
+        return f"{files}, about {count_of(self.rollup.tokens, 'token')}"
 
 
 def new_files(source: Source, rolled_up: RolledUp) -> list[str]:
@@ -53,18 +54,19 @@ def new_files(source: Source, rolled_up: RolledUp) -> list[str]:
         if path not in rolled_up.digests and path not in rolled_up.others
     ]
     rollup = Rollup()
-    for batch in batches(
-        source.tree.contents(exclude_paths(created, exclude, source.tree)[0], LARGEST)
-    ):
+    paths, _ = exclude_paths(created, exclude, source.tree)
+    for batch in batches(source.tree.contents(paths, LARGEST)):
         add(batch, rollup)
     return sorted(rollup.files)
 
 
 def describe_difference(changed: Sequence[str], created: Sequence[str]) -> str:
     """Return how many files changed, and how many are new."""
-    parts = [f"{count_of(len(changed), 'file')} changed"] if changed else []
+    parts = []
+    if changed:
+        parts.append(f"{count_of(len(changed), 'file')} changed")
     if created:
-        parts.append(f"{count_of(len(created), 'file')} {'is' if len(created) == 1 else 'are'} new")
+        parts.append(count_of(len(created), "file is new", "files are new"))
     return " and ".join(parts)
 
 
@@ -82,21 +84,21 @@ def collect_current_code(
     """
     rollup = Rollup()
     visible = source.files()
-    wanted = source.files(include) if include else visible
-    contents = source.tree.contents(exclude_paths(wanted, exclude, source.tree)[0], LARGEST)
+    matching = source.files(include) if include else visible
+    paths, _ = exclude_paths(matching, exclude, source.tree)
+    contents = source.tree.contents(paths, LARGEST)
     text = b"".join(_texts(batches(contents), rollup, require_fit))
     if not rollup.files:
         raise NotReady(
             "there is no code to collect: git lists no text file here",
             hint="add source files, or check .gitignore",
         )
-    others = [path for path in visible if path not in rollup.files]
-    return CurrentCode(
-        text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup
-    )
+    not_collected = [path for path in visible if path not in rollup.files]
+    rolled_up = RolledUp.of_files(source.tree, text, rollup.files, not_collected)
+    return CurrentCode(text.decode(), rolled_up, rollup)
 
 
-def _texts(found: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:
+def _texts(collected: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:
     """Return the texts of the batches. Once they cannot fit, keep none, and only count the rest.
 
     Raises:
@@ -104,7 +106,7 @@ def _texts(found: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> l
     """
     texts: list[bytes] = []
     too_long = False
-    for batch in found:
+    for batch in collected:
         text = add(batch, rollup)
         if not too_long:
             texts.append(text)

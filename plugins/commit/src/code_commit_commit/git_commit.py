@@ -5,30 +5,29 @@ from __future__ import annotations
 import os
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady, join_paths, printable
 from code_commit_commit.replacements import differs
-from code_commit_workspace import (
-    find_in_repository,
-    git_status,
-    overlooked_by_git,
-    require_settled,
-    skipped_by_commit,
-    unknown_author,
-)
+from code_commit_workspace import NextCommit
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
+    from code_commit_workspace import StatusEntry
 
 WIDTH = 72
 _MOST_LINES = 20  # of the body
 _MOST_PATHS = 10  # in a command for people
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace")
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
-_AUTHOR = 'run `git config --global user.name "Your Name"` and `git config --global user.email you@example.com`'
+_STAGE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+_UNSTAGE = ("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN)
+_AUTHOR = (
+    'run `git config --global user.name "Your Name"` and `git config --global user.email '
+    "you@example.com`"
+)
 
 
 class GitCommit:
@@ -44,21 +43,22 @@ class GitCommit:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
-        self._folder, self._prefix = find_in_repository(
-            run.git, run.root, run.repository_root, hooks=self._hooks
-        )
-        require_settled(self._folder, run.repository_root)
-        if reason := unknown_author(self._git):
+        self._next = NextCommit(self._git, run.root, run.repository_root, hooks=self._hooks)
+        self._next.require_settled()
+        if reason := self._next.unknown_author():
             raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
-        before = git_status(self._git)
+        before = self._next.status()
         if unmerged := [entry.path for entry in before if entry.unmerged]:
             raise NotReady(
                 f"not merged yet: {join_paths(unmerged)}",
                 hint="resolve the conflicts, then `git add` them",
             )
         self._before = frozenset(entry.path for entry in before)
-        if not self._hooks and (skipped := skipped_by_commit(self._git)):
-            text = f"the commit will skip {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
+        if skipped := self._next.skipped():
+            text = (
+                f"the commit will skip {join_paths(skipped)}: commit_hooks is off in "
+                "[plugins.commit]"
+            )
             run.emit(MessageLogged(text))
 
     def make(self, changes: Sequence[Change]) -> str:
@@ -84,62 +84,59 @@ class GitCommit:
         return name or "a detached HEAD"
 
     def _committed(self, changes: Sequence[Change]) -> str:
-        require_settled(self._folder, self._run.repository_root)
-        status = {entry.path: entry for entry in git_status(self._git)}
-        changed = [self._prefix + change.path for change in changes]
-        ours = [path for path in changed if path in status]
-        if len(ours) < len(changed):
+        self._next.require_settled()
+        status = {entry.path: entry for entry in self._next.status()}
+        changed = [self._next.prefix + change.path for change in changes]
+        paths = [path for path in changed if path in status]
+        if len(paths) < len(changed):
             self._require_seen(changed)
-        if not ours:
+        if not paths:
             raise NotReady("there is no difference from the last commit")
-        if mixed := [path for path in ours if path in self._before or status[path].staged]:
+        if mixed := [path for path in paths if path in self._before or status[path].staged]:
             raise NotReady(
                 f"these files had uncommitted changes before the run: {join_paths(mixed)}"
             )
-        others_staged = any(entry.staged for entry in status.values())
-        try:
-            self._git(
-                "update-index",
-                "--add",
-                "--remove",
-                "--replace",
-                "-z",
-                "--stdin",
-                stdin=_listing(ours),
-            )
-            # `--only` leaves out files that others staged; without such files, commit the index.
-            only = ("--only", *_FROM_STDIN) if others_staged else ()
-            options = (*_COMMIT, f"--message={self._message}", *only)
-            # git reads a file that became a folder as a submodule; the files in the folder replace
-            # it.
-            folders = {str(parent) for path in ours for parent in PurePosixPath(path).parents}
-            named = _listing(
-                [path for path in ours if path not in folders or status[path].tree != "D"]
-            )
-            self._git("--literal-pathspecs", *options, stdin=named, hooks=self._hooks)
-        except BaseException:
-            self._git(
-                "--literal-pathspecs",
-                "reset",
-                "--quiet",
-                *_FROM_STDIN,
-                stdin=_listing(ours),
-                check=False,
-            )
-            raise
-        if altered := [change.path for change in changes if differs(change, self._run.tree)]:
-            text = f"committed as they are on disk, which is not what the responses wrote: {join_paths(altered)}"
-            self._run.emit(MessageLogged(text, level="warning"))
-        if others := sorted(status.keys() - self._before - set(ours)):
-            text = f"not committed, because no response changed them: {join_paths(others, 5)}"
-            self._run.emit(MessageLogged(text))
+        self._commit_paths(paths, status)
+        self._report(changes, not_committed=status.keys() - self._before - set(paths))
         return self._git("rev-parse", "HEAD").decode().strip()
 
+    def _commit_paths(self, paths: Sequence[str], status: Mapping[str, StatusEntry]) -> None:
+        """Commit `paths`, and restore the index if git refuses."""
+        options = [*_COMMIT, f"--message={self._message}"]
+        # `--only` leaves out files that a person staged; without such files, commit the index.
+        if any(entry.staged for entry in status.values()):
+            options += ["--only", *_FROM_STDIN]
+        # git reads a file that became a folder as a submodule; the files in the folder replace it.
+        folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+        named = [path for path in paths if path not in folders or status[path].tree != "D"]
+        try:
+            self._git(*_STAGE, stdin=_listing(paths))
+            self._git("--literal-pathspecs", *options, stdin=_listing(named), hooks=self._hooks)
+        except BaseException:
+            self._git(*_UNSTAGE, stdin=_listing(paths), check=False)
+            raise
+
+    def _report(self, changes: Sequence[Change], not_committed: Collection[str]) -> None:
+        """Log what the commit has that no response wrote, and what it leaves out."""
+        if altered := [change.path for change in changes if differs(change, self._run.tree)]:
+            text = (
+                "committed as they are on disk, which is not what the responses wrote: "
+                f"{join_paths(altered)}"
+            )
+            self._run.emit(MessageLogged(text, level="warning"))
+        if not_committed:
+            paths = join_paths(sorted(not_committed), 5)
+            text = f"not committed, because no response changed them: {paths}"
+            self._run.emit(MessageLogged(text))
+
     def _require_seen(self, paths: Sequence[str]) -> None:
-        flags = overlooked_by_git(self._git)
+        flags = self._next.overlooked()
         if overlooked := [path for path in paths if path in flags]:
-            path, flag = overlooked[0].removeprefix(self._prefix), flags[overlooked[0]]
-            hint = f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, then commit by hand"
+            path, flag = overlooked[0].removeprefix(self._next.prefix), flags[overlooked[0]]
+            hint = (
+                f"`git update-index --no-{flag} -- {shlex.quote(path)}` ends that, "
+                "then commit by hand"
+            )
             raise NotReady(
                 f"git is told to overlook changes of {join_paths(overlooked)}", hint=hint
             )
@@ -159,13 +156,16 @@ def commit_message(query: str, run: str, model: str) -> str:
     lines = [
         " ".join(printable(line, newlines=False).split()) for line in query.strip().splitlines()
     ]
-    first, *others = lines[: lines.index("")] if "" in lines else lines
-    subject, *rest = textwrap.wrap(first.lstrip("# ") or "Change the code", WIDTH)
-    body = [row for line in (" ".join(rest), *others) for row in textwrap.wrap(line, WIDTH)][
-        :_MOST_LINES
-    ]
-    trailers = [f"Code-Commit-Run: {run}", f"Model: {printable(model, newlines=False)}"]
-    return "\n".join([subject, "", *body, *[""] * bool(body), *trailers, ""])
+    first, *more_lines = lines[: lines.index("")] if "" in lines else lines
+    subject, *more_words = textwrap.wrap(first.lstrip("# ") or "Change the code", WIDTH)
+    body: list[str] = []
+    for line in (" ".join(more_words), *more_lines):
+        body += textwrap.wrap(line, WIDTH)
+    message = [subject, ""]
+    if body:
+        message += [*body[:_MOST_LINES], ""]
+    message += [f"Code-Commit-Run: {run}", f"Model: {printable(model, newlines=False)}", ""]
+    return "\n".join(message)
 
 
 def _listing(paths: Sequence[str]) -> bytes:

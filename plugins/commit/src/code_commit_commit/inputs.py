@@ -68,8 +68,8 @@ def read_context(run: Run) -> tuple[Context, SeenFiles]:
     require_file_fits(run.tree, CODEBASE, _fit(run), is_code=True)
     if run.options.rollup:
         return _collected(run, query)
-    given = (run.options.query, run.options.query_file) != (None, None)
-    if given and read_text(run.tree, CODEBASE) is None:
+    has_query = run.options.query is not None or run.options.query_file is not None
+    if has_query and read_text(run.tree, CODEBASE) is None:
         code = collect_current_code(run, _fit(run))
         run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
         return _collected_context(run, query, code)
@@ -121,10 +121,12 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
         difference = f"{describe_difference(changed, created)} since the rollup"
         run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
         return _collected_context(run, context.query, code)
-    named = {"changed": changed, "new": created}
-    difference = "; ".join(
-        f"{what} since the rollup: {join_paths(paths)}" for what, paths in named.items() if paths
-    )
+    differences = []
+    if changed:
+        differences.append(f"changed since the rollup: {join_paths(changed)}")
+    if created:
+        differences.append(f"new since the rollup: {join_paths(created)}")
+    difference = "; ".join(differences)
     if setting != "protect":
         raise NotReady(difference, hint=FRESH)
     run.emit(MessageLogged(f"{difference}; {FRESH}", level="warning"))
@@ -178,7 +180,10 @@ def warn_of_uncommitted_changes(run: Run) -> None:
     # Without a commit, nothing is listed.
     listed = run.git("diff", *options, "HEAD", "--", check=False)
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only those of this run"
+        text = (
+            f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only "
+            "those of this run"
+        )
         run.emit(MessageLogged(text))
 
 
@@ -192,7 +197,8 @@ def require_build(project: Run | Workspace) -> tuple[str, ...]:
     if _is_missing(project.tree, "build.sh"):
         raise NotReady(
             "there is no build.sh here",
-            hint="`code-commit init` writes one; it must exit with 0 only if the project builds and its tests pass",
+            hint="`code-commit init` writes one; it must exit with 0 only if the project builds "
+            "and its tests pass",
         )
     return project.build_command()
 
@@ -241,7 +247,8 @@ def _read_query(file: BinaryIO, name: str, require_fit: RequireFit) -> bytes:
 
     Once it cannot fit the model's window, keep none of it, and only count the rest.
     """
-    arriving, pieces = ArrivingText(), list[bytes]()
+    arriving = ArrivingText()
+    pieces: list[bytes] = []
     too_long: CodeCommitError | None = None
     while piece := file.read(_PIECE):
         arriving.add(piece)

@@ -38,35 +38,38 @@ class KeptForms:
         that takes the place of a deleted one keeps its mode, too, also if an earlier response
         deleted it.
         """
-        self._before |= _emptied(changes, self._run.tree)
-        earlier = self._earlier()
-        deleted = earlier | _deleted(changes, self._run.tree)
+        tree = self._run.tree
+        self._before |= _emptied(changes, tree)
+        deleted = self._deleted_earlier() | _deleted(changes, tree)
         self._before |= deleted
         if not any(file.is_special for file in deleted.values()):
             deleted = {}
-        return tuple(self._kept(change, deleted) for change in changes)
+        return tuple(self._in_form(change, deleted) for change in changes)
 
-    def _earlier(self) -> dict[str, _File]:
+    def _deleted_earlier(self) -> dict[str, _File]:
         """Return the files of before that are not there now."""
         tree = self._run.tree
         return {path: file for path, file in self._before.items() if _read(tree, path) is None}
 
-    def _kept(self, change: Change, deleted: Mapping[str, _File]) -> Change:
+    def _in_form(self, change: Change, deleted: Mapping[str, _File]) -> Change:
         if change.content is None:
             return change
-        old = _read(self._run.tree, change.path)
-        source = _source(change.path, _File(change.content), deleted) if old is None else ""
-        before = deleted[source] if source else _File(old or b"")
-        if old == b"":
-            before = self._before.get(change.path, before)
-        # A file that is there keeps its mode anyway.
-        mode = before.mode if old is None else None
-        kept = replace(change, content=before.form(change.content), mode=mode)
-        if kept.content != old:
+        current = _read(self._run.tree, change.path)
+        source = ""
+        if current is None:
+            source = _source(change.path, _File(change.content), deleted)
+            old = deleted[source] if source else _File(b"")
+        else:
+            old = _File(current)  # a file that is there keeps its mode anyway
+            if current == b"":
+                old = self._before.get(change.path, old)
+                old = replace(old, mode=None)
+        content = old.form(change.content)
+        if content != current:
             moved = f"moved from {source}, " if source not in {"", change.path} else ""
-            for what in replace(before, mode=mode).kept_in(change.content):
-                self._run.emit(MessageLogged(f"{change.path}: {moved}it keeps its {what}"))
-        return kept
+            for trait in old.traits_in(change.content):
+                self._run.emit(MessageLogged(f"{change.path}: {moved}it keeps its {trait}"))
+        return replace(change, content=content, mode=old.mode)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,9 @@ class _File:
     @cached_property
     def lines(self) -> frozenset[bytes]:
         """The different lines; none of a large file."""
-        return frozenset(self.text.splitlines() if len(self.text) <= _LARGEST else ())
+        if len(self.text) > _LARGEST:
+            return frozenset()
+        return frozenset(self.text.splitlines())
 
     @cached_property
     def is_special(self) -> bool:
@@ -93,7 +98,8 @@ class _File:
 
     @cached_property
     def has_crlf(self) -> bool:
-        return b"\r\n" in self.content and self.content.count(b"\r\n") == self.content.count(b"\n")
+        count = self.content.count(b"\r\n")
+        return count > 0 and count == self.content.count(b"\n")
 
     @cached_property
     def has_bom(self) -> bool:
@@ -105,7 +111,7 @@ class _File:
             content = content.replace(b"\n", b"\r\n")
         return _BOM + content if self._adds_bom(content) else content
 
-    def kept_in(self, content: bytes) -> Iterator[str]:
+    def traits_in(self, content: bytes) -> Iterator[str]:
         """Yield what this file adds to `content`, for people."""
         if self._adds_crlf(content):
             yield "CRLF line ends"
@@ -125,11 +131,14 @@ def _deleted(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
     """Return the files that `changes` delete."""
     files: dict[str, _File] = {}
     for change in changes:
-        content = _read(tree, change.path) if change.content is None else None
-        if content is not None:
-            with suppress(OSError, ValueError):
-                mode = tree.mode(change.path)
-                files[change.path] = _File(content, None if mode in _USUAL_MODES else mode)
+        if change.content is not None:
+            continue
+        content = _read(tree, change.path)
+        if content is None:
+            continue
+        with suppress(OSError, ValueError):
+            mode = tree.mode(change.path)
+            files[change.path] = _File(content, None if mode in _USUAL_MODES else mode)
     return files
 
 

@@ -89,12 +89,9 @@ def exclude_paths(
     reasons = _default_reasons(paths, tree)
     left = _matching([path for path in paths if path not in reasons], exclude)
     inverted = [pattern[1:] if pattern.startswith("!") else f"!{pattern}" for pattern in exclude]
-    back = (
-        _matching(list(reasons), inverted)
-        if any(pattern.startswith("!") for pattern in exclude)
-        else set()
-    )
-    reasons = {path: reason for path, reason in reasons.items() if path not in back}
+    if any(pattern.startswith("!") for pattern in exclude):
+        back = _matching(list(reasons), inverted)
+        reasons = {path: reason for path, reason in reasons.items() if path not in back}
     left |= reasons.keys()
     named = {
         _folder(path) if reason == VENDORED else path: reason for path, reason in reasons.items()
@@ -146,8 +143,8 @@ def _is_plain(path: str, tree: Tree) -> bool:
 
 
 def _folder(path: str) -> str:
-    found = _VENDORED.match(path)
-    return found[0] if found else path
+    match = _VENDORED.match(path)
+    return match[0] if match else path
 
 
 def _matching(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:

@@ -93,15 +93,14 @@ def _same_in_all(context: Context) -> str:
 
 
 def file_replacements(replacements: Iterable[Change]) -> str:
-    """Return the files replaced and removed so far, as the prompts announce them, sorted by path."""
+    """Return the files replaced and removed so far, as the prompts show them, sorted by path."""
     shown = []
     for change in sorted(replacements, key=lambda change: change.path):
         if change.content is None:
             shown.append(f"--- FILE REMOVED {change.path} ---\n")
         else:
-            shown.append(
-                f"--- FILE REPLACEMENT {change.path} ---\n{_ended(change.content.decode('utf-8', 'replace'))}"
-            )
+            text = change.content.decode("utf-8", "replace")
+            shown.append(f"--- FILE REPLACEMENT {change.path} ---\n{_ended(text)}")
     return "".join(shown)
 
 
@@ -117,7 +116,8 @@ def failure_text(
     pieces = []
     if unusable:
         pieces.append(
-            f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n"
+            "The last response could not be applied, and build.sh was not run. "
+            f"The reason:\n{unusable}\n"
         )
     if returned:
         pieces.append(returned)

@@ -150,7 +150,8 @@ class ResponseParser:
             if not (fence.line == END and start == self._after_delete):
                 if len(self._blocks) == self._max_files:
                     raise TooManyFiles(
-                        f"the response changes more than {self._max_files:,} files, which is the limit; change fewer"
+                        f"the response changes more than {self._max_files:,} files, "
+                        "which is the limit; change fewer"
                     )
                 self._opened = (_path_of(fence), fence.number, self.position)
             return
@@ -171,7 +172,8 @@ class ResponseParser:
                     f"close the block with `{END}`; a title is underlined with at least four carets"
                 )
             raise MalformedResponse(
-                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; {follows}"
+                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; "
+                f"{follows}"
             )
         self._opened = None
 
@@ -191,14 +193,18 @@ def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence
 
     `text` is read up to `end`, where a line ends. `number` is that of its first line.
     """
-    end = len(text) if end is None else end
+    if end is None:
+        end = len(text)
     counted = 1 if number == 1 and text.startswith("\ufeff") else 0
-    start = counted if text.startswith(FENCE, counted, end) else _next_fence(text, counted, end)
+    start = counted
+    if not text.startswith(FENCE, start, end):
+        start = _next_fence(text, start, end)
     while start >= 0:
         number += text.count("\n", counted, start)
         counted = start
-        newline = text.find("\n", start, end)
-        line_end = newline if newline >= 0 else end
+        line_end = text.find("\n", start, end)
+        if line_end < 0:
+            line_end = end
         line = text[start:line_end].removesuffix("\r").rstrip(" \t")
         if line == FENCE or line.strip("^"):
             yield Fence(number, start, min(line_end + 1, end), line)
@@ -206,8 +212,8 @@ def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence
 
 
 def _next_fence(text: str, position: int, end: int) -> int:
-    found = text.find("\n" + FENCE, position, end)
-    return found + 1 if found >= 0 else -1
+    newline = text.find("\n" + FENCE, position, end)
+    return newline + 1 if newline >= 0 else -1
 
 
 def _path_of(fence: Fence) -> str:
@@ -233,5 +239,6 @@ def _encoded(text: str, what: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise MalformedResponse(
-            f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), which is not valid UTF-8"
+            f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), "
+            "which is not valid UTF-8"
         ) from None

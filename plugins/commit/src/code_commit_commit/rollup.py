@@ -35,8 +35,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
         ValueError: a pattern is malformed.
     """
     tree, all_paths = workspace.project, workspace.listed()
-    found, refused = workspace.select(include, among=all_paths)
-    paths, left_out = exclude_paths(found, exclude, workspace.tree)
+    matching, refused = workspace.select(include, among=all_paths)
+    paths, left_out = exclude_paths(matching, exclude, workspace.tree)
     if not paths:
         raise NotReady(
             "there is nothing to collect", hint="no file that git tracks here matches the patterns"
@@ -51,14 +51,12 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             for path in exclude_paths(list(refused), exclude)[0]
             if not path.startswith(f"{state}/")  # listed if git does not ignore it yet
         }
-        others = sorted(all_paths - rollup.files.keys())
-        _write_manifest(
-            tree,
-            state,
-            checksum,
-            rollup,
-            {"others": others, "include": include, "exclude": exclude},
-        )
+        members = {
+            "others": sorted(all_paths - rollup.files.keys()),
+            "include": include,
+            "exclude": exclude,
+        }
+        _write_manifest(tree, state, checksum, rollup, members)
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup

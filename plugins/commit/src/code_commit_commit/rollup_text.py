@@ -45,9 +45,9 @@ def batches(contents: Iterable[tuple[str, bytes | None]]) -> Iterator[Batch]:
     """Divide `contents` into batches that stay in the processor's cache."""
     batch: list[tuple[str, bytes | None]] = []
     size = 0
-    for each in contents:
-        batch.append(each)
-        size += len(each[1] or b"")
+    for path, content in contents:
+        batch.append((path, content))
+        size += len(content or b"")
         if size >= _BATCH:
             yield batch
             batch, size = [], 0
@@ -55,7 +55,9 @@ def batches(contents: Iterable[tuple[str, bytes | None]]) -> Iterator[Batch]:
 
 
 def add(batch: Batch, rollup: Rollup) -> bytes:
-    """Add the files of a batch to `rollup`, and return their text, without files that are no text."""
+    """Add the files of a batch to `rollup`, and return their text; leave out files that are no
+    text.
+    """
     pieces: list[bytes] = []
     places: dict[str, tuple[int, int]] = {}
     size = rollup.size
@@ -74,14 +76,13 @@ def add(batch: Batch, rollup: Rollup) -> bytes:
             size += 1
     text = b"".join(pieces)
     if not text.isascii() or b"\0" in text:
-        texts = [
-            (path, content) for path, content in batch if content is not None and _is_text(content)
-        ]
+        texts = {
+            path: content for path, content in batch if content is not None and _is_text(content)
+        }
         if len(texts) < len(places):
-            rollup.left_out |= dict.fromkeys(
-                places.keys() - dict(texts).keys(), "It is not UTF-8 text."
-            )
-            return add(texts, rollup)
+            not_text = places.keys() - texts.keys()
+            rollup.left_out |= dict.fromkeys(not_text, "It is not UTF-8 text.")
+            return add(list(texts.items()), rollup)
     begin = rollup.size
     rollup.files |= places
     rollup.pointers += [

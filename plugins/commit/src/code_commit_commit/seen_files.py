@@ -56,7 +56,7 @@ class SeenFiles:
         return sorted(path for path in paths if self._has_changed(path, self._current(path)))
 
     def unseen(self, paths: Iterable[str]) -> list[str]:
-        """Return those of `paths` that have content which the model has not seen, in their order."""
+        """Return those of `paths` whose content the model has not seen, in their order."""
         return [path for path in paths if path not in self._digests and self._has_unseen_text(path)]
 
     def see(self, path: str, content: bytes | None) -> None:
@@ -66,7 +66,7 @@ class SeenFiles:
         self._returned.pop(path, None)
 
     def show(self, texts: Mapping[str, bytes]) -> None:
-        """Note that the next prompts have these files, until a response replaces or deletes them."""
+        """Note that the next prompts have these files, until a response changes them."""
         self._digests |= {path: digest(content) for path, content in texts.items()}
         self._returned |= texts
 
@@ -86,11 +86,12 @@ class SeenFiles:
         before = self._look()
         changed = {path for path, current in before.items() if self._has_changed(path, current)}
         result = self._run.build()
-        if not result.passed:
-            self.renew(but=changed)
-            for path in before.keys() - self._written - changed:
-                if self._digests[path] not in {None, before[path]}:
-                    del self._digests[path]
+        if result.passed:
+            return result
+        self.renew(but=changed)
+        for path in before.keys() - self._written - changed:
+            if self._digests[path] not in {None, before[path]}:
+                del self._digests[path]
         return result
 
     def renew(self, *, but: Collection[str] = ()) -> None:
@@ -102,26 +103,29 @@ class SeenFiles:
 
     def _look(self) -> dict[str, str | None]:
         """Return the digests of the files on disk that the model knows."""
-        contents = self._run.tree.contents(sorted(self._digests), LARGEST)
-        return {
-            path: self._current(path) if content is None else digest(content)
-            for path, content in contents
-        }
+        digests: dict[str, str | None] = {}
+        for path, content in self._run.tree.contents(sorted(self._digests), LARGEST):
+            digests[path] = self._current(path) if content is None else digest(content)
+        return digests
 
     def _has_changed(self, path: str, current: str | None) -> bool:
         if path in self._digests:
             return current != self._digests[path]
-        return current is not None and self._others is not None and path not in self._others
+        if current is None or self._others is None:
+            return False
+        return path not in self._others
 
     def _has_unseen_text(self, path: str) -> bool:
         try:
             content = self._run.tree.read(path)
         except (OSError, ValueError):
             return False  # the path rules refuse it
-        return bool(content) and not (self._by_hand and self._stands_in_codebase(content or b""))
+        if not content:
+            return False
+        return not (self._by_hand and self._stands_in_codebase(content))
 
     def _stands_in_codebase(self, content: bytes) -> bool:
-        """Return whether the text of a file stands in the rollup, as it is or as the log shows it."""
+        """Return whether the rollup has the text of a file, as it is or as the log shows it."""
         try:
             text = content.decode("utf-8-sig").strip("\r\n")
         except UnicodeDecodeError:

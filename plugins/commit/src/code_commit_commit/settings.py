@@ -24,23 +24,25 @@ class CommitSettings(BaseModel):
     )
     changed_since_rollup: Literal["refresh", "stop", "protect", "ignore"] = Field(
         "refresh",
-        description="The reaction to files that changed or are new since `code-commit rollup`: collect the code again, "
-        "stop before the first call, or only if a response changes one of them.",
+        description="The reaction to files that changed or are new since `code-commit rollup`: "
+        "collect the code again, stop before the first call, "
+        "or only if a response changes one of them.",
     )
     unseen_file: Literal["repair", "stop", "allow"] = Field(
         "repair",
-        description="What to do if a response replaces or deletes a file that the model has not seen: send it back "
-        "with the file's text, end the run, or let it pass.",
+        description="What to do if a response replaces or deletes a file that the model has not "
+        "seen: send it back with the file's text, end the run, or let it pass.",
     )
     build_untouched: Literal["after", "before", "never"] = Field(
         "after",
-        description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
-        "say whether it was red before; before the first call, which a red build prevents; or never.",
+        description="When to run build.sh on the files from before the run: after a run whose "
+        "last build is red, to say whether it was red before; before the first call, "
+        "which a red build prevents; or never.",
     )
     prompt_order: Literal["standard", "cached"] = Field(
         "standard",
-        description='The order of a prompt: "cached" puts the query and the code before what changes in a repair, so '
-        "that the service reads them from its cache.",
+        description='The order of a prompt: "cached" puts the query and the code before what '
+        "changes in a repair, so that the service reads them from its cache.",
     )
     auto_commit: bool = Field(False, description="Commit after each success, as with --commit.")
     commit_hooks: bool = Field(
@@ -65,7 +67,8 @@ class CommitOptions(BaseModel):
     def _fit_together(self) -> Self:
         if self.query is not None and self.query_file is not None:
             raise ValueError("--query cannot be used with --query-file")
-        for other in ("dry_run", "no_commit"):
-            if self.commit and getattr(self, other):
-                raise ValueError(f"--commit cannot be used with --{other.replace('_', '-')}")
+        if self.commit and self.dry_run:
+            raise ValueError("--commit cannot be used with --dry-run")
+        if self.commit and self.no_commit:
+            raise ValueError("--commit cannot be used with --no-commit")
         return self

@@ -26,7 +26,10 @@ _QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\
 _QUOTES += "\u300a\u300b\u3008\u3009\u300c\u300d\u300e\u300f"
 _MARKS = rf"['\"<>()\[\]{{}}*{_QUOTES}]"
 _ENTITY = r"&(?:lt|gt|quot|apos|amp|#x?\d+);"
-_WORD = r"(?:the|new|file|filename|path|target|create|write|update|edit|modify|change|replace|remove|delete|add)"
+_WORD = (
+    r"(?:the|new|file|filename|path|target|"
+    r"create|write|update|edit|modify|change|replace|remove|delete|add)"
+)
 _DONE = (
     r"(?:deleted?|removed?|end|new|new file|created?|added?|updated?|edit(?:ed)?|modified|changed?)"
 )

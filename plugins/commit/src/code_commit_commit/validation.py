@@ -12,11 +12,13 @@ from code_commit.plugin_api import (
     ChangesRefused,
     Completion,
     Finish,
+    Json,
     MessageLogged,
     Refusal,
     ResponseRefused,
     count_of,
     join_paths,
+    shorten,
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.inputs import FRESH
@@ -126,10 +128,7 @@ def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> 
 def shown_words(text: str) -> str:
     """Return the first lines of a response without blocks, for people."""
     lines = text.strip().splitlines()
-    shown = [
-        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
-        for line in lines[:_MOST_LINES]
-    ]
+    shown = [shorten(line, _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     if left_out := len(lines) - len(shown):
         shown.append(
             f"... and {count_of(left_out, 'more line')}, in the response in the run folder"
@@ -140,7 +139,7 @@ def shown_words(text: str) -> str:
 def _refused(refusals: Sequence[Refusal], run: Run) -> ResponseRefused:
     """Log the refusals of a response, and return the error."""
     reason = _logged(refusals, run)
-    final = next((each for each in refusals if each.then == "stop"), None)
+    final = next((refusal for refusal in refusals if refusal.then == "stop"), None)
     then = run.settings.refused_path if final else run.settings.unusable_response
     return _unusable(reason, then, _hint(final or refusals[0]))
 
@@ -151,8 +150,11 @@ def _logged(refusals: Sequence[Refusal], run: Run) -> str:
     if left_out := len(refusals) - len(lines):
         lines.append(f"and {count_of(left_out, 'more path')}")
     reason = "\n".join(lines)
-    rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
-    run.emit(ChangesRefused(reason, rows))
+    rows: list[Json] = [
+        {"path": refusal.path, "rule": refusal.rule, "reason": refusal.reason}
+        for refusal in refusals
+    ]
+    run.emit(ChangesRefused(reason, refusals=tuple(rows)))
     return reason
 
 
@@ -215,4 +217,7 @@ def _hint(refusal: Refusal) -> str:
     if refusal.then == "repair":
         return _HINT_FORMAT
     path = shlex.quote(refusal.path)
-    return f"change the query so that it needs only allowed files; `code-commit check {path}` checks a path"
+    return (
+        "change the query so that it needs only allowed files; "
+        f"`code-commit check {path}` checks a path"
+    )

@@ -120,17 +120,21 @@ def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, float]]:
 
 
 def _sizes(pieces: Iterable[bytes]) -> Iterator[tuple[str, int]]:
-    path, rest = "", b"\n"  # the first header may begin the text
+    path = ""
+    unread = b"\n"  # the first header may begin the text
     for piece in pieces:
-        text, start = rest + piece, 0
+        text = unread + piece
+        start = 0
         for header in _HEADER.finditer(text):
             yield path, header.start() - start
-            path, start = header["path"].decode("utf-8", "replace"), header.end()
+            path = header["path"].decode("utf-8", "replace")
+            start = header.end()
         end = text.rfind(b"\n", max(start, len(text) - _LONGEST_HEADER))
-        end = len(text) if end < 0 else end
+        if end < 0:
+            end = len(text)
         yield path, end - start
-        rest = text[end:]  # may begin a header
-    yield path, len(rest)
+        unread = text[end:]  # may begin a header
+    yield path, len(unread)
 
 
 def _largest(sizes: Iterable[tuple[str, int]]) -> list[tuple[str, float]]:
@@ -150,10 +154,15 @@ def _pieces(tree: Tree, path: str, size: int) -> Iterator[bytes]:
 
 def _hint_about_code(find: Callable[[], Sequence[tuple[str, float]]], tokens: int) -> str:
     largest = find()
-    named = [
-        f"{folder} (about {count_of(max(1, round(share * tokens)), 'token')})"
-        for folder, share in largest
-    ]
     pattern = shlex.quote(f"/{largest[0][0]}") if largest else "PATTERN"
-    hint = f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
-    return f"{hint}; most of it is in {', '.join(named)}" if named else hint
+    hint = (
+        f"leave code out, for example with `code-commit rollup --exclude {pattern}`, "
+        "or choose another model"
+    )
+    if not largest:
+        return hint
+    folders = []
+    for folder, share in largest:
+        count = count_of(max(1, round(share * tokens)), "token")
+        folders.append(f"{folder} (about {count})")
+    return f"{hint}; most of it is in {', '.join(folders)}"

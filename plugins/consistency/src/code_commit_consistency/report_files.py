@@ -15,13 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from code_commit.plugin_api import Json, NotReady
+from code_commit_workspace import create_file
 
 FOLDER = "agent-config"
 DOCUMENT = "consistency-report.json"
 MOST_REPORTS = 16
 
 _FOLDER_ONLY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def report_name(number: int) -> str:
@@ -104,11 +104,7 @@ def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[di
     staged = {name: f".{name}.{run}" for name in contents}
     try:
         for name, content in contents.items():
-            handle = os.open(staged[name], _NEW_FILE, 0o600, dir_fd=folder)
-            with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            create_file(staged[name], content, folder=folder, sync=True)
         yield staged
     finally:
         for name in staged.values():

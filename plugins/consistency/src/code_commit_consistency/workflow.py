@@ -22,6 +22,7 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
+    count_of,
     run_concurrently,
 )
 from code_commit_consistency.headings import SECTIONS
@@ -128,8 +129,8 @@ def _warn(run: Run, samples: Sequence[Json]) -> None:
         for difference in ("missing", "extra"):
             names = sample[difference]
             if names:
-                sections = "section" if len(names) == 1 else "sections"
-                text = f"{FOLDER}/{sample['report']}: {difference} {sections}: {', '.join(names)}"
+                sections = count_of(len(names), f"{difference} section")
+                text = f"{FOLDER}/{sample['report']}: {sections}: {', '.join(names)}"
                 run.emit(MessageLogged(text, level="warning"))
 
 

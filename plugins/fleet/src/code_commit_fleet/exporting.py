@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
 import re
 import tempfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError, count_o
 from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest, waiting
 from code_commit_fleet.plan import Unit, model_suffix
 from code_commit_fleet.status import folder_of
-from code_commit_workspace import Git, GitError, open_regular
+from code_commit_workspace import Git, GitError, create_file, open_regular
 
 _COLUMNS = (
     "unit",
@@ -30,7 +29,6 @@ _COLUMNS = (
     "branch",
     "error",
 )
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
@@ -113,9 +111,7 @@ def _patch_of(folder: FleetFolder, unit: Unit) -> bytes:
 
 def _write_new(path: Path, data: bytes) -> None:
     try:
-        handle = os.open(path, _NEW_FILE, 0o644)
-        with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-            file.write(data)
+        create_file(path, data, 0o644)
     except FileExistsError:
         raise NotReady(f"{path} exists") from None
     except OSError as error:

@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     UsageError,
     cost_of,
     count_of,
+    describe,
 )
 from code_commit_fleet.bundle import unpack
 from code_commit_fleet.driver import Driver, Limits, lost, settle
@@ -25,7 +26,7 @@ from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried,
 from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import describe, remove_tree
+from code_commit_workspace import remove_tree
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import NotReady, did_you_mean
 from code_commit_fleet.positions import line_of, lines_of_keys
 from code_commit_fleet.urls import absolute_url, url_problem
-from code_commit_workspace import did_you_mean, read_in_project
+from code_commit_workspace import read_in_project
 
 LIMIT = 4 * 1024 * 1024  # bytes of fleet.toml, a list of repositories or a query
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_-]+)\s*\}\}")

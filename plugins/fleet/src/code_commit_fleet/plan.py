@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, Host, NotReady, ProviderDefinition
+from code_commit.plugin_api import CodeCommitError, Host, NotReady, ProviderDefinition, did_you_mean
 from code_commit_fleet.fleet_file import FleetFile, Repository
-from code_commit_workspace import Git, did_you_mean
+from code_commit_workspace import Git
 
 _AT_ONCE = 8  # folders checked at the same time
 

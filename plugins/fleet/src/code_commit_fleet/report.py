@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from code_commit.plugin_api import ExitCode, Host, printable
+from code_commit.plugin_api import ExitCode, Host, duration, printable
 from code_commit_fleet.comparison import Interval, Sample, price_of_success, success_rate
 from code_commit_fleet.fleet_folder import (
     REACHED,
@@ -284,7 +284,7 @@ def page(view: FleetView) -> str:
     environment.filters |= {
         "money": _money,
         "percent": _percent,
-        "duration": _duration,
+        "duration": duration,
         "priced": _priced,
     }
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -323,10 +323,3 @@ def _priced(interval: Interval | None) -> str:
     if interval.low is None:
         return price
     return f"{price} ({_money(interval.low)} to {_money(interval.high)})"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    minutes, second = divmod(int(seconds), 60)
-    return f"{minutes} min {second} s"

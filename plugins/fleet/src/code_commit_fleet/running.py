@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     UsageError,
     count_of,
     exit_code_of,
+    no_room,
 )
 from code_commit_fleet.command import split_file
 from code_commit_fleet.driver import Driver
@@ -26,7 +27,7 @@ from code_commit_fleet.fleet_folder import SKIPPED, FleetFolder, Tried, waiting
 from code_commit_fleet.plan import Unit
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
-from code_commit_workspace import Redactor, likely_keys, no_room
+from code_commit_workspace import Redactor
 
 
 def run(host: Host, arguments: argparse.Namespace) -> int:
@@ -70,7 +71,8 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
     except CodeCommitError as error:
         if not arguments.json:
             raise
-        redactor = Redactor(likely_keys(host.environ))
+        redactor = Redactor()
+        redactor.add_likely(host.environ)
         code = exit_code_of(error)
         summary = redactor.text(error.message)
         hint = redactor.text(error.hint)

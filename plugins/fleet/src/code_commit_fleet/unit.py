@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady
+from code_commit.plugin_api import CodeCommitError, NotReady, describe, describe_ending
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -24,7 +24,6 @@ from code_commit_fleet.unit_result import (
     run_folder,
 )
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
-from code_commit_workspace import describe
 
 _stopped: set[str] = set()
 _seen: set[str] = set()
@@ -156,7 +155,8 @@ class _Unit:
         arguments = ["fleet", "setup", "--sandbox", self.order["sandbox"]]
         ended = self._code_commit(arguments, project, self.order["setup"])
         if ended.exit_code != 0:
-            reason = ended.reason or first_error(ended.stderr) or f"exit code {ended.exit_code}"
+            ending = describe_ending(ended.exit_code)
+            reason = ended.reason or first_error(ended.stderr) or ending
             raise NotReady(f"setup: {reason}")
 
     def _arguments(self) -> list[str]:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit_workspace import Process, python_command, python_environment
+from code_commit.plugin_api import python_command, python_environment
+from code_commit_workspace import Process
 
 _KEPT = 256 * 1024  # bytes of the end of each output
 _CHUNK = 64 * 1024

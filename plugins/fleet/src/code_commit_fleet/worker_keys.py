@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady
+from code_commit.plugin_api import CodeCommitError, NotReady, config_folder
 from code_commit_workspace import (
     ProjectTree,
     Redactor,
     check_private_folder,
+    create_file,
     open_regular,
     read_in_project,
 )
@@ -23,7 +24,6 @@ _SHORTEST_SECRET = 8
 _SETTING = "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM"
 _FOLDER = "agent-config"
 _LARGEST = 1024 * 1024  # bytes of a file with keys or settings
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
@@ -40,9 +40,7 @@ def require_hidden_tls_keys(sandbox: str) -> None:
         security = get_worker().security
     except (ImportError, ValueError):
         return
-    from platformdirs import user_config_path
-
-    hidden = user_config_path("code-commit", appauthor=False).resolve()
+    hidden = config_folder().resolve()
     for role in ("worker", "scheduler", "client"):
         key = getattr(security, f"tls_{role}_key", None)
         if not isinstance(key, str) or "\n" in key:
@@ -75,7 +73,7 @@ def copy_keys(source: Path, project: Path) -> None:
             (project / _FOLDER).mkdir(mode=0o700)
         with ProjectTree(project) as tree, tree.folder(_FOLDER) as folder:
             for name, content in files.items():
-                _write_new(folder, name, content)
+                create_file(name, content, folder=folder)
     except OSError as error:
         raise NotReady(f"{_FOLDER} cannot be written in the unit: {error.strerror}") from error
 
@@ -101,12 +99,6 @@ def _has_keys(name: str) -> bool:
     return name == "config.toml" or name.endswith("-key.txt")
 
 
-def _write_new(folder: int, name: str, content: bytes) -> None:
-    handle = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
-    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-        file.write(content)
-
-
 def _keys_from() -> Path | None:
     """Return the setting `plugins.fleet.keys_from` of this worker.
 
@@ -121,12 +113,10 @@ def _keys_from() -> Path | None:
 def _keys_from_of_user() -> Any:
     import tomllib
 
-    from platformdirs import user_config_path
-
     try:
-        file = user_config_path("code-commit", appauthor=False) / "config.toml"
-        return tomllib.loads(file.read_text("utf-8"))["plugins"]["fleet"]["keys_from"]
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # the last: no home folder
+        text = (config_folder() / "config.toml").read_text("utf-8")
+        return tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
+    except (NotReady, OSError, ValueError, KeyError, TypeError):
         return None
 
 

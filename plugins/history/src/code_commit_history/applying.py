@@ -23,9 +23,9 @@ _QUERY, _CODE = "input-query.txt", "input-codeRollup.txt"  # in the run folder
 _HEAD = re.compile(rb"^--- (.+) ---\n", re.MULTILINE)  # of a file in the code
 _BLANK = re.compile(rb"\n*")
 _DESCRIPTION = (
-    "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is called. The exit code is "
-    "that of a run; `code-commit undo` reverts the changes. If a file that the model saw has changed since, it is "
-    "named, and nothing is applied (exit code 3)."
+    "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is "
+    "called. The exit code is that of a run; `code-commit undo` reverts the changes. If a file "
+    "that the model saw has changed since, it is named, and nothing is applied (exit code 3)."
 )
 
 Redact = Callable[[bytes], bytes]
@@ -55,14 +55,14 @@ def apply(host: Host, arguments: Namespace) -> int:
     recorded = named_run(host.root, arguments.run)
     require_whole(recorded)
     answers = [call for call in read_story(recorded.folder).calls if call.finish]
-    if recorded.workflow != _WORKFLOW or not answers:
-        what = (
-            "has no answer of a model"
-            if recorded.workflow == _WORKFLOW
-            else f"is a run of {recorded.workflow}"
-        )
+    reason = ""
+    if recorded.workflow != _WORKFLOW:
+        reason = f"is a run of {recorded.workflow}"
+    elif not answers:
+        reason = "has no answer of a model"
+    if reason:
         raise NotReady(
-            f"{recorded.run} {what}, so it cannot be applied",
+            f"{recorded.run} {reason}, so it cannot be applied",
             hint="`code-commit runs` lists the runs",
         )
     with host.workspace() as workspace:
@@ -74,14 +74,8 @@ def apply(host: Host, arguments: Namespace) -> int:
         )
     query = str((recorded.folder / _QUERY).relative_to(host.root))
     # Each attempt takes the next answer.
-    argv = [
-        "--model",
-        f"replay/{recorded.run}",
-        "--query-file",
-        query,
-        "--repairs",
-        str(len(answers) - 1),
-    ]
+    argv = ["--model", f"replay/{recorded.run}", "--query-file", query]
+    argv += ["--repairs", str(len(answers) - 1)]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     return host.run(host.parse(argv))
 
@@ -126,7 +120,10 @@ def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
         content = _content(tree, _path(head))
         end = None if content is None else _end(code, head.end(), content, redact)
         seen[_path(head)] = end is not None
-        head = _next_head(code, head.end(), tree) if end is None else _HEAD.match(code, end)
+        if end is None:
+            head = _next_head(code, head.end(), tree)
+        else:
+            head = _HEAD.match(code, end)
     return seen
 
 
@@ -134,10 +131,10 @@ def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
     """Return the head after a file that changed: nobody knows where its old content ends, which may
     look like heads.
     """
-    return next(
-        (head for head in _HEAD.finditer(code, start) if _content(tree, _path(head)) is not None),
-        None,
-    )
+    for head in _HEAD.finditer(code, start):
+        if _content(tree, _path(head)) is not None:
+            return head
+    return None
 
 
 def _path(head: re.Match[bytes]) -> str:
@@ -149,11 +146,12 @@ def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
     keys.
     """
     for form in (content, redact(content)):
-        if code.startswith(form, start):
-            blank = _BLANK.match(code, start + len(form))
-            end = blank.end() if blank else start
-            if end == len(code) or _HEAD.match(code, end):
-                return end
+        if not code.startswith(form, start):
+            continue
+        blank = _BLANK.match(code, start + len(form))
+        end = blank.end() if blank else start
+        if end == len(code) or _HEAD.match(code, end):
+            return end
     return None
 
 

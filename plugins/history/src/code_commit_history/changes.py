@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from code_commit_history.story import Applied
 
@@ -29,22 +30,28 @@ def steps_of(checkpoints: Sequence[tuple[str, str]], applied: Sequence[Applied])
     last build or at the start of the run. If checkpoints and change sets do not match one to one,
     the steps are numbered from 1.
     """
-    indices = [
-        index for index, (label, _) in enumerate(checkpoints) if index and _is_applied(label)
+    steps: list[Step] = []
+    for (_, old), (label, new) in pairwise(checkpoints):
+        if _is_applied(label):
+            steps.append(Step(len(steps) + 1, old, new))
+    if len(steps) != len(applied):
+        return steps
+    return [
+        _with_changes(step, change_set) for step, change_set in zip(steps, applied, strict=True)
     ]
-    change_sets: Sequence[Applied | None] = (
-        applied if len(applied) == len(indices) else [None] * len(indices)
-    )
-    steps = []
-    for count, (index, each) in enumerate(zip(indices, change_sets, strict=True), 1):
-        number = count if each is None or each.attempt is None else each.attempt
-        steps.append(Step(number, checkpoints[index - 1][1], checkpoints[index][1], each))
-    return steps
+
+
+def _with_changes(step: Step, applied: Applied) -> Step:
+    number = step.number if applied.attempt is None else applied.attempt
+    return replace(step, number=number, applied=applied)
 
 
 def whole_change(checkpoints: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """Return the first and the last commit of a run, or None if it wrote nothing."""
-    return (checkpoints[0][1], checkpoints[-1][1]) if checkpoints else None
+    if not checkpoints:
+        return None
+    (_, first), (_, last) = checkpoints[0], checkpoints[-1]
+    return first, last
 
 
 def _is_applied(label: str) -> bool:

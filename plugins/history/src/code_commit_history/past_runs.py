@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
 )
 
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
+State = Literal["running", "finished", "killed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class PastRun:
 
     run: str
     folder: Path
-    state: Literal["running", "finished", "killed"]
+    state: State
     workflow: str
     outcome: str | None
     exit_code: int | None
@@ -59,20 +60,32 @@ def read_run(folder: Path) -> PastRun:
     """Read a run from `run.json`, or from its events if it is running or was killed."""
     running = is_running(folder)  # first: it may finish meanwhile
     document = _finished_document(folder) or _replay_events(folder)
-    workflow, outcome, exit_code, summary = (
-        document.get(name) for name in ("workflow", "outcome", "exit_code", "summary")
-    )
-    named = re.fullmatch(r"[\d-]{20}(.+?)(-\d+)?", folder.name)
+    state: State = "running" if running else "killed"
+    if document["state"] == "finished":
+        state = "finished"
+    exit_code = document.get("exit_code")
     return PastRun(
         run=folder.name,
         folder=folder,
-        state="finished" if document["state"] == "finished" else "running" if running else "killed",
-        workflow=workflow if isinstance(workflow, str) else named[1] if named else "",
-        outcome=outcome if isinstance(outcome, str) else None,
+        state=state,
+        workflow=_text(document, "workflow") or _workflow_in(folder.name),
+        outcome=_text(document, "outcome"),
         exit_code=exit_code if isinstance(exit_code, int) else None,
-        summary=summary if isinstance(summary, str) else "",
+        summary=_text(document, "summary") or "",
         document=document,
     )
+
+
+def _text(document: Mapping[str, Any], name: str) -> str | None:
+    """Return a text of the document, or None if it is something else."""
+    value = document.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _workflow_in(folder_name: str) -> str:
+    """Return the workflow in the name of a run folder, or an empty text."""
+    match = re.fullmatch(r"[\d-]{20}(.+?)(-\d+)?", folder_name)
+    return match[1] if match else ""
 
 
 def _finished_document(folder: Path) -> dict[str, Any] | None:
@@ -83,7 +96,9 @@ def _finished_document(folder: Path) -> dict[str, Any] | None:
         json.dumps(document, allow_nan=False)  # refuses NaN and infinite numbers
     except (OSError, ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) and document.get("state") == "finished" else None
+    if not isinstance(document, dict) or document.get("state") != "finished":
+        return None
+    return document
 
 
 def _replay_events(folder: Path) -> dict[str, Any]:

@@ -78,9 +78,8 @@ class Recording:
                     f"the recorded run {self.name} has only {count_of(self._count, 'call')}",
                     hint="this run differs from the recorded one: use a real model",
                 )
-            recorded = next(
-                (each for each in self._remaining if each.prompt == prompt), self._remaining[0]
-            )
+            same_prompt = [call for call in self._remaining if call.prompt == prompt]
+            recorded = (same_prompt or self._remaining)[0]
             self._remaining.remove(recorded)
         if recorded.completion is None:
             raise ProviderFailed(
@@ -115,17 +114,19 @@ def require_whole(run: PastRun) -> None:
     """
     if _REFUSED_KEY in run.summary:
         raise NotReady(
-            f"{run.run} was refused because {run.summary}: the log does not have the key, so it cannot be replayed",
+            f"{run.run} was refused because {run.summary}: the log does not have the key, "
+            "so it cannot be replayed",
             hint=f"`code-commit runs show {run.run}` shows the run",
         )
 
 
 def token_of(run: str, root: Path) -> str:
     """Return the token of a recorded run, which its replay uses in prompts, too."""
-    records = read_records(find_run(root, run) / "events.jsonl")
-    return next(
-        (record.data.get("token", "") for record in records if record.kind == "run.started"), ""
-    )
+    for record in read_records(find_run(root, run) / "events.jsonl"):
+        if record.kind == "run.started":
+            token: str = record.data.get("token", "")
+            return token
+    return ""
 
 
 def load_recording(folder: Path) -> Recording:
@@ -134,13 +135,14 @@ def load_recording(folder: Path) -> Recording:
     Raises:
         NotReady: a file is missing or invalid.
     """
-    started, calls = {}, []
+    requests: dict[int, str] = {}  # by the number of the call
+    calls: list[RecordedCall] = []
     try:
         for record in read_records(folder / "events.jsonl"):
             if record.kind == "call.started":
-                started[record.data["number"]] = record.data["request"]
+                requests[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
-                calls.append(_recorded_call(folder, started[record.data["number"]], record))
+                calls.append(_recorded_call(folder, requests[record.data["number"]], record))
         calls.sort(key=lambda recorded: recorded.number)
     except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"cannot read the recorded run {folder}: {error}") from error
@@ -151,33 +153,34 @@ def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
     data = record.data
     prompt = _text(folder, request)
     if data["error"]:
-        return RecordedCall(data["number"], prompt, None, data["error"], data.get("error_kind"))
+        return RecordedCall(
+            data["number"],
+            prompt,
+            completion=None,
+            error=data["error"],
+            error_kind=data.get("error_kind"),
+        )
     parts: tuple[Part, ...]
     if data.get("parts"):
         parts = parts_from_json(json.loads(_text(folder, data["parts"])))
     else:
         parts = (Text(_text(folder, data["response"])),)
     usage = Usage(
-        data["input_tokens"],
-        data["output_tokens"],
-        data["cache_read_tokens"],
-        data["cache_write_tokens"],
-        data["reasoning_tokens"],
+        input=data["input_tokens"],
+        output=data["output_tokens"],
+        cache_read=data["cache_read_tokens"],
+        cache_write=data["cache_write_tokens"],
+        reasoning=data["reasoning_tokens"],
     )
-    finish, model = _finish(data["finish"], data["finish_detail"]), data["model"]
-    return RecordedCall(
-        data["number"],
-        prompt,
-        Completion(
-            Message("assistant", parts),
-            finish,
-            data["finish_detail"],
-            usage,
-            model,
-            raw={"replayed": True},
-        ),
-        "",
+    completion = Completion(
+        Message("assistant", parts),
+        finish=_finish(data["finish"], data["finish_detail"]),
+        finish_detail=data["finish_detail"],
+        usage=usage,
+        model=data["model"],
+        raw={"replayed": True},
     )
+    return RecordedCall(data["number"], prompt, completion, error="")
 
 
 def _finish(recorded: str, word: str) -> Finish:

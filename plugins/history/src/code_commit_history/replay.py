@@ -24,15 +24,16 @@ from code_commit.plugin_api import (
     NotReady,
     count_of,
     open_run_file,
+    shorten,
 )
 from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
-from code_commit_history.runs.words import cut
 from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
+_LONGEST_CELL = 200  # characters: a change may have thousands of files
 _CONFIG = Path("agent-config")
 # In the run folder as `input-NAME`; other names could be settings.
 _INPUTS = ("query.txt", "codeRollup.txt")
@@ -144,12 +145,9 @@ def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str
 
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
-    """Return the names that are not regular files: links and pipes in a run folder are an attack."""
-    return [
-        name
-        for name in names
-        if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)  # noqa: PTH118
-    ]
+    """Return the names that are not regular files: links and pipes there are an attack."""
+    modes = {name: Path(folder, name).lstat().st_mode for name in names}
+    return [name for name, mode in modes.items() if not stat.S_ISREG(mode)]
 
 
 def _copy_current_files(
@@ -259,46 +257,57 @@ def _compare(
             "as recorded",
             _prompt(recorded, again, old.request, new.request),
         )
-    for what, old_texts, new_texts in (
-        ("change", _changes(first), _changes(second)),
-        (
-            "process",
-            (each.ending for each in first.processes),
-            (each.ending for each in second.processes),
-        ),
-    ):
-        for number, (old_text, new_text) in enumerate(
-            zip_longest(old_texts, new_texts, fillvalue="none"), 1
-        ):
-            yield Comparison(f"{what} {number}", old_text, new_text)
+    yield from _compare_in_order("change", _changes(first), _changes(second))
+    yield from _compare_in_order("process", _endings(first), _endings(second))
     differing = sorted(
         path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
     )
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
 
+def _compare_in_order(
+    label: str, old_texts: Sequence[str], new_texts: Sequence[str]
+) -> Iterator[Comparison]:
+    pairs = zip_longest(old_texts, new_texts, fillvalue="none")
+    for number, (old_text, new_text) in enumerate(pairs, 1):
+        yield Comparison(f"{label} {number}", old_text, new_text)
+
+
 def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
     try:
-        with open_run_file(recorded.folder, old) as one, open_run_file(again.folder, new) as other:
-            same = one.read() == other.read()
+        with (
+            open_run_file(recorded.folder, old) as old_file,
+            open_run_file(again.folder, new) as new_file,
+        ):
+            same = old_file.read() == new_file.read()
     except (OSError, ValueError):
         return "missing"
     return "as recorded" if same else f"differs, see {new}"
 
 
 def _changes(story: Story) -> list[str]:
-    return [
-        ", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied
-    ]
+    texts = []
+    for change_set in story.applied:
+        paths = [*change_set.written, *(f"-{path}" for path in change_set.deleted)]
+        texts.append(", ".join(paths))
+    return texts
+
+
+def _endings(story: Story) -> list[str]:
+    return [process.ending for process in story.processes]
+
+
+def _cells(row: Comparison) -> tuple[str, ...]:
+    recorded = shorten(row.recorded, _LONGEST_CELL)
+    if row.same:
+        return ("same", row.what, recorded, "")
+    return ("DIFFERS", row.what, recorded, shorten(row.replayed, _LONGEST_CELL))
 
 
 def _print(
     host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path
 ) -> None:
-    host.out.table([
-        ("same" if row.same else "DIFFERS", row.what, cut(row.recorded), "" if row.same else cut(row.replayed))
-        for row in rows
-    ])  # fmt: skip
+    host.out.table([_cells(row) for row in rows])
     differing = sum(not row.same for row in rows)
     result = count_of(differing, "difference") if differing else "no differences"
     host.out.line(f"{recorded.run}: {result}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Record, Usage, read_records
+from code_commit.plugin_api import Record, Usage, process_ending, read_records
 from code_commit_history.cost import Cost
 
 
@@ -40,14 +40,8 @@ class Process:
     seconds: float
     timed_out: bool
     tampered: tuple[str, ...]
+    ending: str
     log: str
-
-    @property
-    def ending(self) -> str:
-        """How it ended."""
-        if self.timed_out:
-            return "time limit"
-        return "signal" if self.exit_code is None else f"exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,46 +100,53 @@ class _Reader:
             self._attempt = int(data["number"])
         elif record.kind == "call.started":
             number = int(data["number"])
-            label, provider, model, request = (
-                str(data[name]) for name in ("label", "provider", "model", "request")
+            self.calls[number] = Call(
+                number,
+                label=str(data["label"]),
+                provider=str(data["provider"]),
+                model=str(data["model"]),
+                request=str(data["request"]),
             )
-            self.calls[number] = Call(number, label, provider, model, request)
         elif record.kind == "call.finished":
             number = int(data["number"])
             self.calls[number] = _finished(self.calls[number], data)
         elif record.kind == "process.finished":
             self.story.processes.append(_process(data))
         elif record.kind == "changes.applied":
-            call = max(self.calls, default=None)
-            written, deleted = (tuple(map(str, data[name])) for name in ("written", "deleted"))
-            self.story.applied.append(Applied(self._attempt, call, written, deleted, record.seq))
+            self.story.applied.append(
+                Applied(
+                    attempt=self._attempt,
+                    call=max(self.calls, default=None),
+                    written=tuple(map(str, data["written"])),
+                    deleted=tuple(map(str, data["deleted"])),
+                    seq=record.seq,
+                )
+            )
         elif record.kind == "message":
             self.story.messages.append(str(data["text"]))
 
 
 def _finished(call: Call, data: Mapping[str, Any]) -> Call:
     usage = Usage(
-        data.get("input_tokens"),
-        data.get("output_tokens"),
-        data.get("cache_read_tokens", 0),
-        data.get("cache_write_tokens", 0),
-        data.get("reasoning_tokens", 0),
+        input=data.get("input_tokens"),
+        output=data.get("output_tokens"),
+        cache_read=data.get("cache_read_tokens", 0),
+        cache_write=data.get("cache_write_tokens", 0),
+        reasoning=data.get("reasoning_tokens", 0),
     )
     error = data.get("error")
     error_kind = None if error is None else str(data.get("error_kind") or "interrupted")
     model = str(data["model"])
-    return Call(
-        call.number,
-        call.label,
-        call.provider,
-        model,
-        call.request,
+    cost = Cost.of_call(
+        call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind
+    )
+    return replace(
+        call,
+        model=model,
         finish=data.get("finish"),
         seconds=float(data["seconds"]),
         usage=usage,
-        cost=Cost.of_call(
-            call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind
-        ),
+        cost=cost,
         response=data.get("response"),
         error=error,
     )
@@ -153,10 +154,11 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
 
 def _process(data: Mapping[str, Any]) -> Process:
     return Process(
-        tuple(map(str, data["argv"])),
-        data["exit_code"],
-        float(data["seconds"]),
-        bool(data["timed_out"]),
-        tuple(map(str, data["tampered"])),
-        str(data["log"]),
+        argv=tuple(map(str, data["argv"])),
+        exit_code=data["exit_code"],
+        seconds=float(data["seconds"]),
+        timed_out=bool(data["timed_out"]),
+        tampered=tuple(map(str, data["tampered"])),
+        ending=process_ending(data),
+        log=str(data["log"]),
     )

@@ -15,8 +15,13 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from code_commit.plugin_api import ExitCode
-from code_commit_workspace import describe, python_command, python_environment, signalled_at_our_end
+from code_commit.plugin_api import (
+    ExitCode,
+    describe,
+    python_command,
+    python_environment,
+    signalled_at_our_end,
+)
 
 _KEPT = 8192  # bytes of stderr
 # Seconds for a run to end after an interruption: it restores files and writes its log.

@@ -15,7 +15,7 @@ from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from code_commit.plugin_api import ExitCode, Host, count_of
+from code_commit.plugin_api import ExitCode, Host, count_of, describe_ending, process_ending
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
@@ -100,7 +100,7 @@ def _command_answer(printed: Printed) -> types.CallToolResult:
 
 
 def _failure(printed: Printed) -> types.CallToolResult:
-    text = printed.stderr.strip() or f"exit code {printed.exit_code}"
+    text = printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}"
     return _answer(text, is_error=True)
 
 
@@ -136,6 +136,6 @@ _STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "call.finished": lambda data: str(data.get("error") or f"{data.get('model')} answered"),
     "changes.applied": lambda data: f"{count_of(len(data.get('written') or ()), 'file')} written",
     "process.started": _running,
-    "process.finished": lambda data: f"ended with exit code {data.get('exit_code')}",
+    "process.finished": process_ending,
     "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],
 }

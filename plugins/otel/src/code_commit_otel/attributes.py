@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from code_commit.plugin_api import open_run_file
+from code_commit.plugin_api import is_build, open_run_file, process_passed
 
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
@@ -91,21 +91,16 @@ def of_process(data: Data, *, content: bool) -> Attributes:
     attributes: dict[str, Any] = {"code_commit.sandbox": data.get("sandbox")}
     if argv:
         attributes["process.executable.name"] = Path(argv[0]).name
-    if content or is_build(data):
+    if content or is_build(argv):
         attributes["process.command_args"] = argv
     return _without_unknown(attributes)
-
-
-def is_build(data: Data) -> bool:
-    """Return whether a process is a build rather than a command."""
-    return texts(data, "argv")[-1:] == ["build.sh"]
 
 
 def of_process_end(data: Data) -> Attributes:
     """Return the attributes of a process at its end."""
     exit_code = data.get("exit_code")
     attributes = {"process.exit.code": exit_code}
-    if exit_code != 0 or data.get("tampered"):
+    if not process_passed(data):
         attributes["error.type"] = _kind_of_failure(data)
     return _without_unknown(attributes)
 

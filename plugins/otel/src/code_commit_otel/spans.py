@@ -7,7 +7,7 @@ from pathlib import Path
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from code_commit.plugin_api import Record
+from code_commit.plugin_api import Record, is_build, process_ending, process_passed
 from code_commit_otel import attributes as attribute
 from code_commit_otel.attributes import Attributes, Data
 
@@ -104,15 +104,14 @@ class RunSpans:
         self._finish(record, self._error_text(data.get("error"), error_kind), attributes)
 
     def _process_started(self, record: Record, data: Data) -> None:
-        name = "build" if attribute.is_build(data) else "command"
+        name = "build" if is_build(data.get("argv")) else "command"
         self._begin(record, name, attribute.of_process(data, content=self._content))
 
     def _process_finished(self, record: Record, data: Data) -> None:
         attributes = attribute.of_process_end(data)
-        error = ""
-        if "error.type" in attributes:
-            exit_code = data.get("exit_code")
-            error = "ended by a signal" if exit_code is None else f"exit code {exit_code}"
+        error = "" if process_passed(data) else process_ending(data)
+        if data.get("tampered"):
+            error = self._error_text(error, "tampered")  # it names paths
         self._finish(record, error, attributes)
 
     def _changes_parsed(self, record: Record, _: Data) -> None:

@@ -21,7 +21,7 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
-from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of
+from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of, count_of, duration
 from code_commit_report.build_output import OutputLine, read_output
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
@@ -150,6 +150,7 @@ def _environment() -> Environment:
         "duration": duration,
         "money": money,
         "count": count,
+        "count_of": count_of,
         "local": local,
         "tone": tone,
     }
@@ -165,21 +166,6 @@ def _compiled() -> BytecodeCache | None:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):
         return None  # there is no temporary folder
-
-
-def duration(seconds: float | None) -> str:
-    """Format a duration: `40 ms`, `4.2 s`, `3:05`, `1:02:03`."""
-    if seconds is None:
-        return "?"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    if not hours:
-        return f"{minute}:{second:02}"
-    return f"{hours}:{minute:02}:{second:02}"
 
 
 def money(cost: float | None) -> str:

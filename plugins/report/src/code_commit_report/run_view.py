@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from code_commit.plugin_api import Record, Usage
+from code_commit.plugin_api import Record, Usage, is_build, process_ending, process_passed
 from code_commit_report.fields import (
     Data,
     integer_of,
@@ -212,7 +212,7 @@ class RunView:
         process = ProcessView(
             number=len(self._processes) + 1,
             argv=shlex.join(argv),
-            is_build=argv[-1:] == ("build.sh",),
+            is_build=is_build(argv),
             sandbox=text_of(data, "sandbox"),
             log=log,
             started=record.time,
@@ -225,9 +225,8 @@ class RunView:
         if process is None:
             return
         process.finished = record.time
-        process.exit_code = integer_of(data, "exit_code")
-        process.timed_out = data.get("timed_out") is True
-        process.tampered = texts_of(data, "tampered")
+        process.passed = process_passed(data)
+        process.ending = process_ending(data)
 
     def _changes_undone(self, record: Record, data: Data) -> None:
         paths = ", ".join(texts_of(data, "paths")) or "nothing"

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from code_commit.plugin_api import count_of, open_run_file
+from code_commit.plugin_api import count_of, open_run_file, printable
 
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
 _REPEATED = 1000  # characters; a shorter repetition is shown
-# Control characters, direction changes, invisible characters, lone surrogates, line separators.
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-
-class _Visible(dict[int, str | None]):
-    """A self-filling table for `str.translate` that escapes invisible characters."""
-
-    def __missing__(self, code: int) -> str | None:
-        character = chr(code)
-        invisible = character not in "\t\n" and unicodedata.category(character) in _INVISIBLE
-        escaped = f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"  # noqa: PLR2004 - fits two digits
-        self[code] = escaped if invisible else character
-        return self[code]
-
-
-_TABLE = _Visible()
 
 
 def visible(value: object) -> object:
     """Return `value` with invisible characters escaped; our own markup stays unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return value.translate(_TABLE)
+        return printable(value)
     return value
 
 

@@ -49,25 +49,8 @@ class ProcessView:
     log: str
     started: float
     finished: float | None = None
-    exit_code: int | None = None
-    timed_out: bool = False
-    tampered: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Return whether it succeeded."""
-        return self.finished is not None and self.exit_code == 0 and not self.tampered
-
-    @property
-    def outcome(self) -> str:
-        """Describe how it ended."""
-        if self.finished is None:
-            return "unfinished"
-        if self.tampered:
-            return f"changed its own checks: {', '.join(self.tampered)}"
-        if self.timed_out:
-            return "stopped at its time limit"
-        return "ended by a signal" if self.exit_code is None else f"exit code {self.exit_code}"
+    passed: bool = False
+    ending: str = "unfinished"
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     Request,
     Run,
     Text,
+    count_of,
 )
 from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
@@ -171,9 +172,10 @@ class Agent:
     def _require_short(self, name: str, text: str) -> None:
         limit = self.settings.result_limit
         if len(text) > limit:
+            size = count_of(len(text), "character")
             raise MalformedTaskList(
-                f"{name} that agent_code returned has {len(text)} characters; "
-                f"the limit is {limit}. Write long text to a file."
+                f"{name} that agent_code returned has {size}; the limit is {limit:,}. "
+                "Write long text to a file."
             )
 
 

@@ -14,9 +14,8 @@ from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, parameters
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
-from code_commit_toolbox.tools.project_file import read_text
+from code_commit_toolbox.tools.project_file import folder_named, read_text
 from code_commit_toolbox.tools.reading import listing
-from code_commit_workspace import normalise_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +103,8 @@ def open_functions(run: Run) -> Functions:
 
 def _list() -> Function:
     def call(context: ToolContext, arguments: Json) -> str:
-        folder = normalise_path(arguments.get("path", ".")).rstrip("/")
-        paths = listing(context, "" if folder == "." else folder, (), recursive=False)
-        return json.dumps(paths)
+        folder = folder_named(arguments.get("path", "."))
+        return json.dumps(listing(context, folder, (), recursive=False))
 
     tool = Tool(
         name="list",
@@ -129,7 +127,7 @@ def _list() -> Function:
 
 def _show(settings: ToolboxSettings) -> Function:
     def call(context: ToolContext, arguments: Json) -> str:
-        return read_text(context.run, normalise_path(arguments["path"]), settings.file_limit)
+        return read_text(context.run, arguments["path"], settings.file_limit)
 
     tool = Tool(
         name="show",

@@ -106,7 +106,7 @@ class Requirements:
             case FileExists(args=args):
                 return self._file_exists(normalise_path(args.path))
             case FileContains(args=args):
-                return self._file_contains(normalise_path(args.path), args.pattern)
+                return self._file_contains(args.path, args.pattern)
             case CommandSucceeds(args=args):
                 return self._command_succeeds(args.cmd)
             case JsonValid(args=args):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import Run, count_of
 from code_commit_tasks.prompts import fenced
 from code_commit_tasks.task_list import ContextSpec
 from code_commit_toolbox.shortening import head_and_tail
@@ -63,7 +63,7 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
                 left_out.append(f"{path} ({error})")
                 continue
             if len(text) > room:
-                left_out.append(f"{path} ({len(text)} characters)")
+                left_out.append(f"{path} ({count_of(len(text), 'character')})")
                 continue
             room -= len(text)
             pieces.append(f"{path}:\n{fenced(text, run.token)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from code_commit.plugin_api import printable, shorten
 from code_commit_tasks.task_list import TaskStep
 
 _LONGEST_LINE = 160
@@ -101,9 +102,4 @@ def _ending(node: Node) -> str:
 
 
 def _line(text: str, longest: int = _LONGEST_LINE) -> str:
-    line = "".join(map(_printable, " ".join(text.splitlines())))
-    return line if len(line) <= longest else line[: longest - 1] + "…"
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else f"\\x{ord(character):02x}"
+    return shorten(printable(" ".join(text.splitlines()), newlines=False), longest)

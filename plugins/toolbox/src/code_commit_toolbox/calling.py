@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall
+from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall, shorten
 from code_commit_toolbox.arguments import arguments_problem
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
@@ -76,7 +76,7 @@ def in_one_line(call: ToolCall) -> str:
     else:
         words = ", ".join(f"{name}={_brief(value)}" for name, value in call.arguments.items())
     line = " ".join(f"{call.name}({words})".split())
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+    return shorten(line, _LINE)
 
 
 def _brief(value: Any) -> str:

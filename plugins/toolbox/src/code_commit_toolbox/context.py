@@ -6,7 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from code_commit.plugin_api import Message, Opaque, Part, Text, ToolCall, ToolResult, ToolSpec
+from code_commit.plugin_api import (
+    Message,
+    Opaque,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    count_of,
+)
 
 _BYTES_A_TOKEN = 3  # for code; prose and most other scripts have more, so the estimate is high
 _OVERHEAD = 8  # tokens per part
@@ -117,6 +126,6 @@ def _has_results(message: Message) -> bool:
 
 
 def _note(result: ToolResult) -> str:
-    size = len(result.text)
-    removed = f"{size} characters of the result of {result.name} were removed to save space"
+    size = count_of(len(result.text), "character")
+    removed = f"{size} of the result of {result.name} were removed to save space"
     return f"[{removed}. Call it again if needed.]"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
+from code_commit.plugin_api import count_of
+
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
     """Return `text`, or `limit` of its characters, around a line with the number of missing ones.
@@ -24,9 +26,8 @@ def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
     if 0 < start < len(tail) // 2:
         tail = tail[start:]
     missing = len(text) - len(head) - len(tail)
-    characters = "character" if missing == 1 else "characters"
     place = f"; {whole}" if whole else ""
-    note = f"[... {missing} {characters} left out{place} ...]"
+    note = f"[... {count_of(missing, 'character')} left out{place} ...]"
     return "\n".join([head.removesuffix("\n"), note, tail])
 
 

@@ -8,7 +8,9 @@ snapshot      one visible tree
 saved         earlier snapshots, and the differences between two
 writers       who wrote what: responses, processes, people
 put_aside     moves away what is in the way of files to restore
-restore       restores, undoes and redoes
+restore       restores the tree of a checkpoint
+history       what a run did to the files, and what is left of it
+undo          puts back what a run changed, and takes that back
 green_builds  the trees on which the build passed last
 checkpoints   the checkpoints of each run
 """

@@ -20,8 +20,10 @@ from code_commit_workspace.git import Git
 from code_commit_workspace.records import CheckpointLimits
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
-    from code_commit_workspace.checkpoint.restore import PutBack, Restorer
+    from code_commit_workspace.checkpoint.history import Histories
+    from code_commit_workspace.checkpoint.restore import Restorer
     from code_commit_workspace.checkpoint.saved import Difference, Saved
+    from code_commit_workspace.checkpoint.undo import PutBack, Undoer
     from code_commit_workspace.checkpoint.writers import RunWrites
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -135,7 +137,7 @@ class Checkpoints:
         """Return the latest run of whose changes some are still there, or None: the others were
         undone.
         """
-        return self._restorer.latest_change()
+        return self._histories.latest_change()
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths whose content, kind or executable bit differs between two commits."""
@@ -208,7 +210,7 @@ class Checkpoints:
         Raises:
             NotReady: there is no checkpoint of the run.
         """
-        return self._restorer.writes(run)
+        return self._histories.of_run(run).writes
 
     def put_back(
         self,
@@ -230,7 +232,7 @@ class Checkpoints:
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
         """
-        return self._restorer.put_back(
+        return self._undoer.put_back(
             run, reason, since=since, but=but, only_unclaimed=only_unclaimed
         )
 
@@ -240,7 +242,7 @@ class Checkpoints:
         Raises:
             NotReady: there is no checkpoint of the run.
         """
-        return self._restorer.still_changed(run)
+        return self._histories.of_run(run).still_there(edited=True)
 
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
         """Restore the files that `run` changed, or only those at or below `paths`.
@@ -254,7 +256,7 @@ class Checkpoints:
             NotReady: the run has no checkpoint or changed nothing there, or files that its
                 responses wrote were changed since its last checkpoint; the message names them.
         """
-        return self._restorer.undo(run, paths, force=force)
+        return self._undoer.undo(run, paths, force=force)
 
     def redo(self, run: str | None = None) -> tuple[str, tuple[str, ...]]:
         """Bring back what the latest operation put back, or the latest one of `run`; return the run
@@ -263,7 +265,7 @@ class Checkpoints:
         Raises:
             NotReady: there is no such operation, or the files were changed since.
         """
-        record, paths = self._restorer.redo(run)
+        record, paths = self._undoer.redo(run)
         match record.reason:  # after an undo, the run's last checkpoint has them
             case "restore":
                 self.take(record.run, "redone", writers=Writers(process=False, put_back=paths))
@@ -338,3 +340,15 @@ class Checkpoints:
         from code_commit_workspace.checkpoint.restore import Restorer
 
         return Restorer(self._tree, self._home, self._snapshots, self._saved)
+
+    @cached_property
+    def _undoer(self) -> Undoer:
+        from code_commit_workspace.checkpoint.undo import Undoer
+
+        return Undoer(self._tree, self._home, self._snapshots, self._saved)
+
+    @cached_property
+    def _histories(self) -> Histories:
+        from code_commit_workspace.checkpoint.history import Histories
+
+        return Histories(self._snapshots, self._saved)

@@ -13,6 +13,8 @@ import time
 import zlib
 from pathlib import Path
 
+from code_commit_workspace.files.open_flags import NEW_FILE
+
 _WHO = "code-commit <>"
 
 
@@ -59,7 +61,7 @@ def _write(path: Path, temporary: str, content: bytes, mode: int) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(temporary)
     new.unlink(missing_ok=True)  # left by a killed run
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    handle = os.open(new, NEW_FILE, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import EMPTIED_FILE
 from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.transaction.home import open_home
 
 _FILE, _NEW = "green-builds.json", ".green-builds.json.new"
 _MOST = 20
 _LARGEST = 64 * 1024  # bytes; a hostile build may have written the file
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class GreenBuilds:
@@ -40,7 +40,7 @@ class GreenBuilds:
             folder = open_home(self._home)
             try:
                 with os.fdopen(
-                    os.open(_NEW, _FLAGS, 0o600, dir_fd=folder), "w", encoding="ascii"
+                    os.open(_NEW, EMPTIED_FILE, 0o600, dir_fd=folder), "w", encoding="ascii"
                 ) as file:
                     json.dump(trees[-_MOST:], file)
                 os.replace(_NEW, _FILE, src_dir_fd=folder, dst_dir_fd=folder)

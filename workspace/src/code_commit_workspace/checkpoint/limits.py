@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Mapping
 
-from code_commit_workspace.records import LEAST_FILE, LEAST_TOTAL, CheckpointLimits
+from code_commit_workspace.records import CheckpointLimits
 
 
 def too_large(
@@ -21,7 +21,8 @@ def too_large(
     holes: git reads those, too.
     """
     every = [status.st_size for status in files.values()]
-    if sum(every) <= LEAST_TOTAL and max(every, default=0) <= LEAST_FILE:
+    fit_together = sum(every) <= CheckpointLimits.LEAST_TOTAL
+    if fit_together and max(every, default=0) <= CheckpointLimits.LEAST_FILE:
         return {}
     sizes = {path: status.st_size for path, status in files.items() if stat.S_ISREG(status.st_mode)}
     total = sum(sizes.values())

@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import CLOSED_FOLDER, FOLDER
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home
+from code_commit_workspace.transaction.home import open_folder, open_home
 
 _FOLDER_NAME = "put-aside"
 
@@ -117,11 +118,7 @@ class PutAside:
         while ahead:
             here = ahead.pop()
             try:
-                with self._tree.folder(here) as handle, os.scandir(handle) as entries:
-                    below = [
-                        (f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False))
-                        for entry in entries
-                    ]
+                below = self._tree.entries(here)
             except OSError:
                 return True
             ahead += [path for path, is_folder in below if is_folder]
@@ -210,7 +207,7 @@ def _move_any(source: int, name: str, into: int) -> None:
 
 def _set_mode(parent: int, name: str, mode: int) -> None:
     """Set the mode of a folder, also of one that cannot be opened, but not through a link."""
-    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    handle = os.open(name, CLOSED_FOLDER, dir_fd=parent)
     try:
         Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode))
     finally:

@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
+
 _SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
 _HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
@@ -58,7 +58,7 @@ class ProjectTree:
         handle = self.handle
         try:
             for folder in folders:
-                below = os.open(folder, _FOLDER, dir_fd=handle)
+                below = os.open(folder, FOLDER, dir_fd=handle)
                 if handle != self.handle:
                     os.close(handle)
                 handle = below
@@ -66,6 +66,17 @@ class ProjectTree:
         finally:
             if handle != self.handle:
                 os.close(handle)
+
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        """Return the path of each entry of `folder`, and whether it is a folder.
+
+        Raises:
+            OSError, ValueError: as for `folder`.
+        """
+        with self.folder(folder) as handle, os.scandir(handle) as entries:
+            return [
+                (f"{folder}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries
+            ]
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
@@ -123,13 +134,13 @@ class ProjectTree:
         """Yield the content of each of `paths`; faster than `read` for sorted paths.
 
         The content is None for a path that is not a regular file, unreadable, larger than `limit`
-        bytes, or behind a link.
+        bytes, behind a link, or not a plain relative path.
         """
         for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
             with ExitStack() as stack:
                 try:
                     handle = stack.enter_context(self.folder(folder))
-                except OSError:
+                except (OSError, ValueError):
                     yield from ((path, None) for path in group)
                     continue
                 start = len(folder) + 1 if folder else 0
@@ -198,8 +209,8 @@ def _whole(file: BinaryIO, path: str) -> int:
 
 def _content(folder: int, name: str, limit: int) -> bytes | None:
     try:
-        handle = os.open(name, _FILE, dir_fd=folder)
-    except OSError:
+        handle = os.open(name, OLD_FILE, dir_fd=folder)
+    except (OSError, ValueError):
         return None
     try:
         content = os.pread(handle, _SMALL, 0)  # fails for a folder or a pipe

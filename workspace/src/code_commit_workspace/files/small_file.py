@@ -1,17 +1,14 @@
-"""Read a file that should be small, such as a configuration or a key, without trusting it."""
+"""Read a file of the project that should be small, such as a configuration, without trusting it."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import re
 import stat
 from pathlib import Path
-from typing import Any
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.project_tree import ProjectTree, open_regular
+from code_commit_workspace.files.project_tree import ProjectTree
 
 
 def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
@@ -37,24 +34,6 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
                 hint=f"use a regular file; links below {root} are not followed",
             ) from None
         raise _unreadable(path, error) from None
-
-
-def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
-    """Return the content of the regular file at `path`, or None when it does not exist.
-
-    `shown` names it in errors.
-
-    Raises:
-        NotReady: it is not a regular file, not readable, or larger than `limit` bytes.
-    """
-    try:
-        with open_regular(path, follow=True) as file:
-            _require_small(os.fstat(file.fileno()), limit)
-            return file.read(limit)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise _unreadable(shown, error) from None
 
 
 def require_no_link_out(root: Path, path: Path, shown: str) -> None:
@@ -93,50 +72,3 @@ def _unreadable(shown: str, error: OSError | ValueError) -> NotReady:
         error.strerror if isinstance(error, OSError) else None
     ) or "no file can have this name"
     return NotReady(f"{shown} cannot be read: {reason[:1].lower()}{reason[1:]}")
-
-
-def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
-    """Return the tables of a TOML file; None has none. `label` names the file.
-
-    Raises:
-        NotReady: it is not valid TOML. The error names the line and the mistake, but quotes
-            nothing: the text may contain a key.
-    """
-    if content is None:
-        return {}
-    import tomllib
-
-    try:
-        text = content.decode("utf-8").removeprefix("\ufeff")
-        return tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise NotReady(f"{label}, line {line}: not UTF-8", hint="save the file as UTF-8") from None
-    except RecursionError:
-        raise NotReady(f"{label}: nested too deeply") from None
-    except ValueError as error:
-        raise NotReady(
-            f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line"
-        ) from None
-
-
-def _place_and_kind(message: str, text: str) -> str:
-    reason, _, place = message.partition(" (at ")
-    where = (
-        place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
-    )
-    if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
-        reason = "a name is defined twice"
-    return f"{where}: {reason[:1].lower()}{reason[1:]}"
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock on a file (`flock`); the system releases it when the
-    process ends.
-    """
-    try:
-        with open_regular(path) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False

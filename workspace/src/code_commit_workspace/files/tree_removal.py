@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from code_commit_workspace.files.open_flags import CLOSED_FOLDER, FOLDER
 
 
 def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
@@ -64,17 +64,15 @@ def _remove_files(folder: int) -> list[str]:
 def _open(path: str | Path, parent: int | None) -> int:
     """Open a folder, and let its owner do everything there."""
     try:
-        handle = os.open(path, _FOLDER, dir_fd=parent)
+        handle = os.open(path, FOLDER, dir_fd=parent)
     except PermissionError:
-        closed = os.open(
-            path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
-        )
+        closed = os.open(path, CLOSED_FOLDER, dir_fd=parent)
         try:
             # By its handle: the name could be a link by now.
             Path(f"/proc/self/fd/{closed}").chmod(0o700)
         finally:
             os.close(closed)
-        handle = os.open(path, _FOLDER, dir_fd=parent)
+        handle = os.open(path, FOLDER, dir_fd=parent)
     with suppress(OSError):
         os.fchmod(handle, 0o700)
     return handle

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from code_commit_workspace.files.mount_table import other_names, read_mount_table
 from code_commit_workspace.files.path_text import within
-from code_commit_workspace.process.mount_table import other_names, read_mount_table
 
 _MOST_LINKS = 40  # as Linux
 

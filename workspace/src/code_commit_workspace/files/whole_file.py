@@ -1,11 +1,34 @@
-"""Replace a file as a whole: whoever reads it sees the old content or the new one."""
+"""Create a file, or replace it as a whole: whoever reads it sees the old content or the new one."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from code_commit_workspace.files.open_flags import NEW_FILE
+
+
+def create_file(
+    path: str | Path,
+    content: bytes | memoryview,
+    mode: int = 0o600,
+    *,
+    folder: int | None = None,
+    sync: bool = False,
+) -> None:
+    """Create a file at `path`, relative to the handle `folder`, with the permission bits `mode`.
+
+    With `sync`, the content is on disk at the return, also after a loss of power.
+
+    Raises:
+        FileExistsError: something is there, such as a link.
+        OSError: it cannot be written.
+    """
+    with open(os.open(path, NEW_FILE, mode, dir_fd=folder), "wb") as file:  # noqa: PTH123 - a handle
+        file.write(content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def replace_file(path: Path, content: bytes | memoryview, *, sync: bool = False) -> None:
@@ -18,9 +41,5 @@ def replace_file(path: Path, content: bytes | memoryview, *, sync: bool = False)
     """
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)  # of a run that was killed, or a link or pipe that somebody planted
-    with open(os.open(new, _NEW_FILE, 0o600), "wb") as file:  # noqa: PTH123 - a handle
-        file.write(content)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
+    create_file(new, content, sync=sync)
     new.replace(path)

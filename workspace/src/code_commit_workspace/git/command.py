@@ -12,6 +12,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import lexists
+from code_commit_workspace.files.programs import require_program, trusted_path
 from code_commit_workspace.git.config_file import Entry, parse_config
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import (
@@ -29,9 +30,8 @@ from code_commit_workspace.git.process import (
     run_git,
     stderr_of,
 )
-from code_commit_workspace.git.reading import reads, require_reading
+from code_commit_workspace.git.reading import may_write_files, reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
-from code_commit_workspace.process.programs import require_program, trusted_path
 
 # Where git finds programs and the user's configuration, how far it searches for a repository, and
 # who commits.
@@ -166,6 +166,11 @@ class Git:
         if check and not 0 <= done.returncode <= passing and not stopped:
             raise failure(args, done)
         return done.stdout
+
+    @staticmethod
+    def may_write_files(args: Sequence[str]) -> bool:
+        """Return whether `git *args` may change files of the work tree, as far as its command tells."""
+        return may_write_files(args)
 
     def require_repository(self) -> None:
         """Check that the root is in the work tree of a git repository.

@@ -66,74 +66,81 @@ class StatusEntry:
         return f"{self.index}{self.tree} {self.path}"
 
 
-def git_status(git: GitCommand) -> list[StatusEntry]:
-    """Return every file of the repository that differs from the last commit, untracked files
-    included.
-    """
-    rows = os.fsdecode(git(*_STATUS)).split("\0")
-    return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
+class NextCommit:
+    """The next commit of the repository with the work tree `top`: what it would hold, and what would
+    spoil it.
 
-
-def overlooked_by_git(git: GitCommand) -> dict[str, str]:
-    """Return the tracked files whose changes git was told to overlook, each with the flag that says
-    so.
-    """
-    rows = os.fsdecode(git("ls-files", "-v", "-z")).split("\0")
-    overlooked = [row for row in rows if row[:1].islower() or row[:1] == "S"]
-    return {row[2:]: "skip-worktree" if row[0] == "S" else "assume-unchanged" for row in overlooked}
-
-
-def unknown_author(git: GitCommand) -> str | None:
-    """Return why git knows no author name or address, so that it cannot commit; else None."""
-    try:
-        for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-            git("var", who)
-    except NotReady as error:
-        return error.message.strip().rpartition("\n")[2]
-    return None
-
-
-def find_in_repository(git: GitCommand, root: Path, top: Path, *, hooks: bool) -> tuple[Path, str]:
-    """Return git's own folder, and the path of `root` below `top` as git begins paths: empty, or
-    with a final slash.
+    `git` runs git in `top`, as `Run.git` does with `-C`; `root` is the project in it. `folder` is
+    git's own folder, `prefix` is `root` below `top` as git begins paths: empty, or with a final
+    slash. With `hooks`, the commit runs the hooks of the repository, and is signed if configured.
 
     Raises:
-        NotReady: git failed.
+        NotReady: git failed, or the hooks to run are in the project itself.
     """
-    folder = git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")
-    inside = Path(os.path.realpath(root)).relative_to(top)
-    return Path(os.fsdecode(folder)), "" if inside == Path() else f"{inside.as_posix()}/"
 
+    def __init__(self, git: GitCommand, root: Path, top: Path, *, hooks: bool) -> None:
+        self._git = git
+        self._hooks = hooks
+        self.top = top
+        folder = git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")
+        self.folder = Path(os.fsdecode(folder))
+        inside = Path(os.path.realpath(root)).relative_to(top)
+        self.prefix = "" if inside == Path() else f"{inside.as_posix()}/"
 
-def require_settled(folder: Path, top: Path) -> None:
-    """Check that no other operation would end with the next commit.
+    def status(self) -> list[StatusEntry]:
+        """Return every file of the repository that differs from the last commit, untracked files
+        included.
+        """
+        rows = os.fsdecode(self._git(*_STATUS)).split("\0")
+        return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
 
-    `folder` is git's own, `top` that of the work tree.
+    def overlooked(self) -> dict[str, str]:
+        """Return the tracked files whose changes git was told to overlook, each with the flag that
+        says so.
+        """
+        rows = os.fsdecode(self._git("ls-files", "-v", "-z")).split("\0")
+        flags = {}
+        for row in rows:
+            if row[:1] == "S":
+                flags[row[2:]] = "skip-worktree"
+            elif row[:1].islower():
+                flags[row[2:]] = "assume-unchanged"
+        return flags
 
-    Raises:
-        NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it
-            incompletely.
-    """
-    for name, what in _IN_PROGRESS.items():
-        if os.path.lexists(folder / name):
-            raise NotReady(
-                f"{what} is in progress in {top}", hint="finish or abort it, then run again"
-            )
+    def unknown_author(self) -> str | None:
+        """Return why git knows no author name or address, so that it cannot commit; else None."""
+        try:
+            for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+                self._git("var", who)
+        except NotReady as error:
+            return error.message.strip().rpartition("\n")[2]
+        return None
 
+    def require_settled(self) -> None:
+        """Check that no other operation would end with the next commit.
 
-def skipped_by_commit(git: GitCommand) -> list[str]:
-    """Return what the repository configures and a commit without `hooks` skips: the signature,
-    hooks.
-    """
-    # The last is ours.
-    *configured, _ = git("config", "--type=bool", "--get-all", "commit.gpgSign").split()
-    skipped = ["the signature"] * (configured[-1:] == [b"true"])
-    try:
-        folder = os.fsdecode(
-            git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n")
-        )
-    except NotReady:
-        return [*skipped, "the hooks in the project"]
-    return skipped + [
-        f"the hook {name}" for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)
-    ]
+        Raises:
+            NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it
+                incompletely.
+        """
+        for name, operation in _IN_PROGRESS.items():
+            if os.path.lexists(self.folder / name):
+                raise NotReady(
+                    f"{operation} is in progress in {self.top}",
+                    hint="finish or abort it, then run again",
+                )
+
+    def skipped(self) -> list[str]:
+        """Return what the repository configures and the commit skips: the signature, hooks."""
+        if self._hooks:
+            return []
+        # The last is ours.
+        *configured, _ = self._git("config", "--type=bool", "--get-all", "commit.gpgSign").split()
+        skipped = ["the signature"] if configured[-1:] == [b"true"] else []
+        try:
+            named = self._git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n")
+        except NotReady:
+            return [*skipped, "the hooks in the project"]
+        folder = os.fsdecode(named)
+        hooks = [name for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)]
+        return [*skipped, *(f"the hook {name}" for name in hooks)]

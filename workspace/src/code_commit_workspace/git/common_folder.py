@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists
 from code_commit_workspace.files.path_text import within
-from code_commit_workspace.transaction.home import FOLDER
 
 _LINKS = (
     "HEAD",

@@ -21,6 +21,7 @@ from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
 from code_commit_workspace.signals import latest_signal
+from code_commit_workspace.words import describe_ending
 
 # Seconds.
 _POLL = 0.1
@@ -130,7 +131,7 @@ def run_git(
 def failure(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
     """Return the error for a command that failed, with git's own message."""
     return GitError(
-        f"`git {command_of(args)}` failed: {stderr_of(done) or f'exit code {done.returncode}'}"
+        f"`git {command_of(args)}` failed: {stderr_of(done) or describe_ending(done.returncode)}"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.errors import Interrupted, describe, traceback_of
+from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.amount import MOST_FILES, too_many
@@ -21,7 +21,7 @@ from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.unsaved import UnsavedFiles
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
-from code_commit_workspace.sync_result import require_sync
+from code_commit_workspace.words import describe, traceback_of
 
 if TYPE_CHECKING:
     from code_commit_workspace.keys.redaction import Redactor
@@ -171,7 +171,7 @@ class Guard:
         """
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
         try:
-            answer = require_sync(rule.judge(changes, self.visible))
+            answer = rule.judge(changes, self.visible)
             return list(checked_refusals(answer, {change.path for change in changes}, plugin))
         except (KeyboardInterrupt, Interrupted):
             raise

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from code_commit_workspace.records import Change, Refusal, Tree
+from code_commit_workspace.words import CONTROL, INVISIBLE
 
 _NAME_MAX = 255  # bytes, on every file system in use
 _PATH_MAX = 4095  # bytes of the absolute path
@@ -16,12 +17,11 @@ _DEEPEST = 100  # folders
 
 # Matches most paths, and none that `PlainPath` refuses for its characters: a quick first check.
 _ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
-_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Invisible characters, and those that change the direction of text. Persian and emoji need joiners
-# (U+200C, U+200D), so these count only next to an ASCII character or at an end.
+_UNWRITABLE = re.compile(f"[\t\n{CONTROL}]")
+# Persian and emoji need joiners (U+200C, U+200D), so these count only next to an ASCII character or
+# at an end.
 _INVISIBLE = re.compile(
-    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+    f"(?![\u200c\u200d])[{INVISIBLE}]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
 )
 _DEVICES = frozenset(

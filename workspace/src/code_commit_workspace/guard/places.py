@@ -179,11 +179,7 @@ def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | 
     while folders:
         here = folders.pop()
         try:
-            with tree.parent(f"{here}/x") as (handle, _), os.scandir(handle) as entries:
-                below = [
-                    (f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False))
-                    for entry in entries
-                ]
+            below = tree.entries(here)
         except OSError:
             return here
         if not below:

@@ -8,56 +8,17 @@ characters.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from code_commit_workspace.errors import NotReady
-
 if TYPE_CHECKING:
     from code_commit_workspace.keys.key_search import KeySearch
+    from code_commit_workspace.keys.view import Span
 
 _SHORTEST_KEY = 8
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
 _PIECE = 1 << 18  # bytes to search at once, which bounds memory
-
-
-def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield values that may be keys, judging by the names of their variables.
-
-    Use this only for error texts: the plugin that uses a key may not have declared its variable
-    yet.
-    """
-    for name, value in environ.items():
-        if name.endswith(_KEY_ENDINGS):
-            with suppress(NotReady):
-                yield parse_key(value, name)
-
-
-def parse_key(text: str, where: str) -> str:
-    """Return `text` as a key, without one final newline. `where` names its source.
-
-    Raises:
-        NotReady: it is not a key. The error shows no part of it.
-    """
-    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-    hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
-    if not key.strip():
-        raise NotReady(f"the key in {where} is empty", hint=hint)
-    if "\n" in key or "\r" in key:
-        raise NotReady(f"the key in {where} has more than one line", hint=hint)
-    for position, letter in enumerate(key, start=1):
-        if not " " <= letter <= "~":
-            raise NotReady(
-                f"the key in {where} has a character that is not printable ASCII at {position}",
-                hint=hint,
-            )
-    if key != key.strip(" "):
-        raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
-    if len(key) < _SHORTEST_KEY:
-        raise NotReady(f"the key in {where} is too short", hint=hint)
-    return key
 
 
 class Redactor:
@@ -98,6 +59,40 @@ class Redactor:
             raise ValueError("a key is at least 8 characters of printable ASCII")
         if key not in self._keys:
             self._keys |= {key}
+
+    def add_likely(self, environ: Mapping[str, str]) -> None:
+        """Add the values of `environ` that may be keys, judging by the names of their variables.
+
+        Use this only for error texts: the plugin that uses a key may not have declared its variable
+        yet.
+        """
+        for name, value in environ.items():
+            if name.endswith(_KEY_ENDINGS):
+                with suppress(ValueError):
+                    self.add(value.strip())
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is a live key."""
+        return bool(self._keys)
+
+    def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
+        """Return where live keys are in `data`, and the replacement of each, by position; they may
+        overlap.
+        """
+        search = self.search
+        return [] if search is None else search.spans(data, at_line_start=at_line_start)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
+        """Return where in `data` a live key begins that may continue in later data; `len(data)` if
+        nowhere.
+
+        A beginning with fewer than `at_least` characters does not count.
+        """
+        search = self.search
+        if search is None:
+            return len(data)
+        return search.unfinished(data, at_line_start=at_line_start, at_least=at_least)
 
     def text(self, text: str) -> str:
         """Return `text` without any live key."""
@@ -166,27 +161,6 @@ class Redactor:
             stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)
         ]
         return b"".join((*pieces, stream.finish()))
-
-
-def hide_parts(text: str, key: str | None) -> str:
-    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both
-    ends of a key.
-    """
-    hidden = bytearray(len(text))
-    for form in {key, json.dumps(key)[1:-1]} if key else ():
-        for start in range(max(1, len(form) - _SHORTEST_KEY + 1)):
-            part = form[start : start + _SHORTEST_KEY]
-            found = text.find(part)
-            while found >= 0:
-                hidden[found : found + len(part)] = b"*" * len(part)
-                found = text.find(part, found + 1)
-    if not any(hidden):
-        return text
-    return re.sub(
-        "\0+",
-        "***",
-        "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)),
-    )
 
 
 class RedactingStream:

@@ -4,6 +4,5 @@ left running.
 `runner` is the entry point. `launch` starts a process under a `supervisor`, inside the `sandbox`
 where that works; the supervisor outlives everything that the process starts. `seccomp` filters the
 `system_calls` of processes in the sandbox. `capture` keeps the output, `integrity` checks whether a
-process altered what checks the project, `ptrace` protects the keys in our memory. `running` is a
-process with pipes to the caller.
+process altered what checks the project. `running` is a process with pipes to the caller.
 """

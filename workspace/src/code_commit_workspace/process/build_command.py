@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.programs import require_program
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.process.interpreter import (
     BLANKS,
@@ -16,7 +17,6 @@ from code_commit_workspace.process.interpreter import (
     interpreter_named,
     require_interpreter,
 )
-from code_commit_workspace.process.programs import require_program
 
 _LONGEST_FIRST_LINE = 255  # bytes that Linux reads of it
 _LARGEST = 16 * 1024 * 1024  # bytes that are looked at

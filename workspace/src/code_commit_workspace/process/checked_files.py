@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.files.path_kinds import is_file
+from code_commit_workspace.git import Git, GitError
 
 _MANY = 64  # with more folders at one depth, ask git which of them it ignores
 _CACHE_MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
@@ -132,3 +133,16 @@ def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
         frozenset(special),
         tuple(_join(folder, name) for name in inside),
     )
+
+
+def checked_outside(git: Git) -> tuple[Path, ...]:
+    """Return what checks the project from outside: git's folders and the `.gitignore` files of a
+    repository above.
+    """
+    try:
+        layout = git.layout()
+    except GitError:
+        return ()  # a reader may run without git
+    folders = [folder for folder in layout.folders if folder != git.root / ".git"]
+    above = [parent for parent in git.root.parents if parent.is_relative_to(layout.top)]
+    return (*folders, *(parent / ".gitignore" for parent in above))

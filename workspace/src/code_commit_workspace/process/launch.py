@@ -9,6 +9,7 @@ import selectors
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
-from code_commit_workspace.process.own_python import isolated_python
 from code_commit_workspace.process.seccomp import filter_here
 from code_commit_workspace.words import count_of
 
@@ -72,7 +72,8 @@ class Process:
                 scope = "set-uid" if _is_set_uid(wrapper[0]) else "sandbox"
                 argv = [*_sandbox(wrapper, self._sandbox_status[0], theirs), "--", *argv]
             handles = (str(control_end), str(status_end))
-            supervisor = isolated_python("-S", "-c", _SUPERVISOR, _FOLDER, *handles)
+            # Isolated: it imports nothing from the folder, and reads no variable for Python.
+            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, *handles)
             self._supervisor = subprocess.Popen(
                 [*supervisor, scope, *argv],
                 stdin=source,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.path_kinds import is_folder
+from code_commit_workspace.files.programs import require_program
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
 from code_commit_workspace.interruption import uninterrupted, wait_for
 from code_commit_workspace.keys.redaction import Redactor
@@ -27,12 +28,12 @@ from code_commit_workspace.process.checked_files import FindIgnored
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
-from code_commit_workspace.process.programs import require_program
 from code_commit_workspace.process.proxy_variables import is_proxy, without_password
-from code_commit_workspace.process.sandbox import Sandbox
+from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
-from code_commit_workspace.records import ProcessResult, SandboxSettings, describe_ending
+from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
+from code_commit_workspace.words import describe_ending
 
 if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess

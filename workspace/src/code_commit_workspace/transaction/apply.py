@@ -36,13 +36,8 @@ def apply(
         NotReady: a change cannot be made; the message names its path and the reason, and the
             project is unchanged. Or something blocks the rollback of an earlier change set.
     """
-    replace(
-        tree,
-        home,
-        [Write(change.path, change.content, change.mode) for change in changes],
-        over_links=False,
-        step=step,
-    )
+    writes = [Write(change.path, change.content, change.mode) for change in changes]
+    replace(tree, home, writes, over_links=False, step=step)
 
 
 def replace(
@@ -54,8 +49,7 @@ def replace(
     seen: Mapping[str, os.stat_result] | None = None,
     step: Step = no_step,
 ) -> None:
-    """Do what `apply` does, for writes that may also set permission bits, and create, replace and
-    remove links.
+    """Do what `apply` does, for writes that may also set permission bits, or concern links.
 
     With `seen`, the status of each existing file, refuse to touch a file that was changed since it
     had that status.
@@ -67,11 +61,11 @@ def replace(
         recover_with(tree, journal, step)
         operation = _Operation("inspected")
         try:
-            found = survey(tree, writes, journal.private_folder, over_links=over_links)
+            plan = survey(tree, writes, journal.private_folder, over_links=over_links)
             if seen is not None:
-                _require_seen(found.targets, seen, operation)
-            if found.targets:
-                _Transaction(tree, journal, found, operation, step).run()
+                _require_seen(plan.targets, seen, operation)
+            if plan.targets:
+                _Transaction(tree, journal, plan, operation, step).run()
         except OSError as error:
             # Only the text of errno: the file names in the error are those of the journal, which
             # users do not know.
@@ -85,22 +79,22 @@ def replace(
 class _Operation:
     """The current operation, for error messages."""
 
-    what: str
+    verb: str  # a participle, such as "removed"
     path: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path or 'the change'} could not be {self.what}"
+        return f"{self.path or 'the change'} could not be {self.verb}"
 
 
 class _Transaction:
     """One change set. `_touched` are the paths that it may have changed, for the rollback."""
 
     def __init__(
-        self, tree: ProjectTree, journal: Journal, found: Survey, operation: _Operation, step: Step
+        self, tree: ProjectTree, journal: Journal, survey: Survey, operation: _Operation, step: Step
     ) -> None:
         self._tree = tree
         self._journal = journal
-        self._found = found
+        self._survey = survey
         self._operation = operation
         self._step = step
         self._touched: set[str] = set()
@@ -112,7 +106,7 @@ class _Transaction:
             self._begin("staged in the journal", step="begin")
             folder = journal.begin()
             try:
-                plan = stage(self._tree, self._found, folder, self._step)
+                plan = stage(self._tree, self._survey, folder, self._step)
                 self._step("into force")
                 journal.move(STAGING, ACTIVE)
                 journal.flush()
@@ -131,34 +125,36 @@ class _Transaction:
             journal.flush()
             journal.drop(DONE)
 
-    def _begin(self, what: str, path: str = "", *, step: str) -> None:
-        self._operation.what, self._operation.path = what, path
+    def _begin(self, verb: str, path: str = "", *, step: str) -> None:
+        self._operation.verb = verb
+        self._operation.path = path
         self._step(step)
 
     def _change(self, folder: int, plan: Plan) -> None:
-        found = self._found
-        for target in found.targets:
+        survey = self._survey
+        for target in survey.targets:
             if target.write.content is None:
                 self._remove(target)
-        for path, _mode in reversed(found.gone):
-            self._remove_folder(path, needed=path in found.must_go)
-        for path in found.made:
-            self._begin("made", path, step=f"mkdir {path}")
-            self._touched.add(path)
-            with self._tree.parent(path) as (parent, name):
-                os.mkdir(name, 0o777, dir_fd=parent)
+        removed_folders = [path for path, _mode in survey.gone]
+        for path in reversed(removed_folders):
+            self._remove_folder(path, needed=path in survey.must_go)
+        for path in survey.made:
+            self._make_folder(path)
         placed: dict[str, os.stat_result] = {}
-        for number, target in enumerate(found.targets):
+        for number, target in enumerate(survey.targets):
             if target.write.content is not None:
-                placed[target.write.path] = self._put(
-                    target, folder, f"new-{number}", plan.temporary_name(number)
-                )
+                temporary = plan.temporary_name(number)
+                placed[target.write.path] = self._put(target, folder, f"new-{number}", temporary)
         self._check(placed)
         self._begin("made durable", step="flush")
-        changed = [target.write.path for target in found.targets]
-        disk.flush_parents(
-            self._tree, [*changed, *found.made, *(path for path, _mode in found.gone)]
-        )
+        files = [target.write.path for target in survey.targets]
+        disk.flush_parents(self._tree, [*files, *survey.made, *removed_folders])
+
+    def _make_folder(self, path: str) -> None:
+        self._begin("made", path, step=f"mkdir {path}")
+        self._touched.add(path)
+        with self._tree.parent(path) as (parent, name):
+            os.mkdir(name, 0o777, dir_fd=parent)
 
     def _remove(self, target: Target) -> None:
         path = target.write.path
@@ -189,11 +185,13 @@ class _Transaction:
             return disk.place(folder, staged, parent, name, temporary)
 
     def _check(self, placed: Mapping[str, os.stat_result]) -> None:
-        """Check that each path leads to the file just written: another program may have moved its
-        folder.
+        """Check that each path leads to the file just written.
+
+        Another program may have moved its folder.
         """
+        self._operation.verb = "found in its place again"
         for path, status in placed.items():
-            self._operation.what, self._operation.path = "found in its place again", path
+            self._operation.path = path
             now = self._tree.lstat(path)
             if now is None or not os.path.samestat(now, status):
                 raise OSError(errno.ESTALE, _CHANGED)

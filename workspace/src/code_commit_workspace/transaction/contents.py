@@ -1,5 +1,6 @@
-"""Copy and compare existing files and links, where they cannot be linked or renamed, and at a
-rollback.
+"""Copy and compare existing files and links.
+
+This is for a rollback, and for files that cannot be linked or renamed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import os
 import shutil
 import stat
 
+from code_commit_workspace.files.open_flags import NEW_FILE
 from code_commit_workspace.files.project_tree import open_regular
-from code_commit_workspace.transaction.disk import NEW_FILE, digest_of, give
+from code_commit_workspace.transaction.disk import digest_of, give
 
 
 def digest(folder: int, name: str) -> str | None:
@@ -29,8 +31,9 @@ def digest(folder: int, name: str) -> str | None:
 
 
 def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
-    """Copy a file or link with mode, times and, if permitted, owner; `private` gives the copy mode
-    0600.
+    """Copy a file or link with its mode, its times and, if permitted, its owner.
+
+    If it is `private`, the copy gets mode 0600 and keeps our owner.
     """
     status = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):

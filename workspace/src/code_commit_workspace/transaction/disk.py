@@ -8,12 +8,11 @@ import posixpath
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
+from code_commit_workspace.files.open_flags import NEW_FILE, OLD_FILE
 from code_commit_workspace.files.project_tree import ProjectTree
 
 Step = Callable[[str], None]  # called before each change on disk; a test may raise or kill there
 
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Flush up to this many files one by one: the whole file system may have gigabytes of other data to
 # flush.
 FEW = 16
@@ -74,7 +73,8 @@ def digest_of(content: bytes | memoryview, *, link: bool) -> str:
     """Return what `contents.digest` returns for a file or link with this content."""
     import hashlib  # slow
 
-    return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
+    kind = "link" if link else "file"
+    return f"{kind} {hashlib.sha256(content).hexdigest()}"
 
 
 def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
@@ -84,9 +84,9 @@ def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | 
     """
     handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(handle, remaining) :]
         if mode is not None:
             os.fchmod(handle, mode)
     except BaseException:

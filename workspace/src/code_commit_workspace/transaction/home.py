@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
+from code_commit_workspace.files.project_tree import parts_of
 
 PRIVATE_FOLDER = "agent-config"  # the default names, below the root
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_home(home: Path) -> int:
@@ -61,3 +62,23 @@ def open_folder(parent: int, name: str) -> int:
     except FileNotFoundError:
         os.mkdir(name, 0o700, dir_fd=parent)
         return os.open(name, FOLDER, dir_fd=parent)
+
+
+def make_state_folder(home: Path, name: str) -> Path:
+    """Return the folder `name` for state between runs, in `home`; create it if missing.
+
+    Raises:
+        NotReady: it cannot be created, or a link is in its place.
+    """
+    folder = home / "state" / name
+    handle = open_home(home)
+    try:
+        for part in ("state", *parts_of(name)):
+            below = open_folder(handle, part)
+            os.close(handle)
+            handle = below
+    except OSError as error:
+        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+    finally:
+        os.close(handle)
+    return folder

@@ -23,10 +23,13 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home, unlock
+from code_commit_workspace.transaction.home import open_folder, open_home, unlock
 
-STAGING, ACTIVE, DONE = "staging", "active", "done"
+STAGING = "staging"
+ACTIVE = "active"
+DONE = "done"
 
 
 class Journal:
@@ -61,7 +64,8 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        handle, self.handle = self.handle, -1
+        handle = self.handle
+        self.handle = -1
         unlock(handle)
 
     def has(self, stage: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import LOCK_FILE
 from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
@@ -34,9 +35,7 @@ class ProjectLock:
         """
         folder = open_home(self._home)
         try:
-            handle = os.open(
-                _NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
-            )
+            handle = os.open(_NAME, LOCK_FILE, 0o600, dir_fd=folder)
         except OSError as error:
             raise NotReady(
                 f"the lock {self._home / _NAME} cannot be opened: {error.strerror}"
@@ -68,7 +67,8 @@ class ProjectLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        handle, self._handle = self._handle, -1
+        handle = self._handle
+        self._handle = -1
         unlock(handle)
 
     def name(self, run: str) -> None:
@@ -82,7 +82,8 @@ def _holder(handle: int) -> str:
     """Return the process and run that hold the lock, as its file names them; else ""."""
     try:
         holder = json.loads(os.pread(handle, 4096, 0))
-        pid, run = int(holder["pid"]), str(holder["run"])
+        process = f": process {int(holder['pid'])}"
+        run = str(holder["run"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return f": process {pid}, run {run}" if run else f": process {pid}"
+    return f"{process}, run {run}" if run else process

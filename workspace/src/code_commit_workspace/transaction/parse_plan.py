@@ -28,8 +28,8 @@ def read_plan(folder: int, private_folder: str) -> Plan:
 
 
 def _decode(data: bytes, private_folder: str) -> Plan:
-    text, _, rest = data.partition(b"\n")
-    if rest.strip() != hashlib.sha256(text).hexdigest().encode():
+    text, _, checksum = data.partition(b"\n")
+    if checksum.strip() != hashlib.sha256(text).hexdigest().encode():
         raise ValueError("its checksum is wrong")
     try:
         fields = json.loads(text)
@@ -43,7 +43,9 @@ def _decode(data: bytes, private_folder: str) -> Plan:
         raise ValueError("it is not a plan") from error
     if not re.fullmatch("[0-9a-f]{16}", plan.token):
         raise ValueError("it is not a plan")
-    for path in (*(step.path for step in plan.files), *(path for path, _ in plan.gone), *plan.made):
+    files = [step.path for step in plan.files]
+    folders = [path for path, _mode in plan.gone]
+    for path in (*files, *folders, *plan.made):
         check_path(path, private_folder)
     return plan
 

@@ -39,8 +39,9 @@ class Plan:
     made: tuple[str, ...]  # folders to create, outermost first
 
     def temporary_name(self, number: int) -> str:
-        """Return the temporary name of file `number` in its target's folder, used across a mount
-        point.
+        """Return the temporary name of file `number` in its target's folder.
+
+        It is used across a mount point.
         """
         return f".code-commit-{self.token}-{number}"
 

@@ -13,8 +13,9 @@ from code_commit_workspace.words import count_of
 
 
 def in_force(home: Path) -> bool:
-    """Return whether a change set is half done, by a running or an interrupted run; `home` is the
-    state folder.
+    """Return whether a change set is half done, by a running or an interrupted run.
+
+    `home` is the state folder.
     """
     return os.path.lexists(home / "journal" / ACTIVE)
 
@@ -40,13 +41,12 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
         NotReady: as `recover`.
     """
     try:
-        done = None
+        sentence = None
         if journal.has(ACTIVE):
             from code_commit_workspace.transaction.rollback import roll_back
 
-            count = roll_back(tree, journal, step)
-            files = count_of(count, "file")
-            done = (
+            files = count_of(roll_back(tree, journal, step), "file")
+            sentence = (
                 f"an earlier run was interrupted while it changed {files}: the project is restored"
             )
         for stage in (STAGING, DONE):
@@ -58,4 +58,4 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
             f"the unfinished change of an earlier run cannot be removed: {error}",
             hint=f"fix the cause, then run again; the journal is {journal.path}",
         ) from error
-    return done
+    return sentence

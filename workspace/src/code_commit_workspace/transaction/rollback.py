@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from code_commit_workspace.errors import CodeCommitError, NotReady
+from code_commit_workspace.files.open_flags import OLD_FILE
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction import contents, disk
 from code_commit_workspace.transaction.disk import Step
@@ -36,17 +37,18 @@ def roll_back(
         plan = _trusted(journal, folder)
         blocked = _Rollback(tree, folder, plan, step).run(only)
         if blocked:
-            more = f" and {len(blocked) - _NAMED} more" if len(blocked) > _NAMED else ""
+            paths = "; ".join(blocked[:_NAMED])
+            if len(blocked) > _NAMED:
+                paths += f" and {len(blocked) - _NAMED} more"
             raise NotReady(
-                "an earlier change was interrupted, and these paths cannot be restored: "
-                f"{'; '.join(blocked[:_NAMED])}{more}",
+                f"an earlier change was interrupted, and these paths cannot be restored: {paths}",
                 hint="move away what is there now, create missing folders, then run again; "
                 "all other files are restored",
             )
         step("flush")
-        disk.flush_parents(
-            tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone]
-        )
+        files = [entry.path for entry in plan.files]
+        folders = [path for path, _mode in plan.gone]
+        disk.flush_parents(tree, files + folders)
     finally:
         os.close(folder)
     step("close the journal")
@@ -63,8 +65,9 @@ def roll_back(
 def abandon(
     tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step
 ) -> None:
-    """Restore the project after a `failure`, unless the journal is already closed: then the change
-    is complete.
+    """Restore the project after a `failure`, unless the journal is already closed.
+
+    A closed journal means that the change is complete.
 
     Raises:
         NotReady: some files could not be restored. The journal stays active.
@@ -135,15 +138,14 @@ class _Rollback:
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
-        """Roll back everything possible, and return the paths that are blocked, each with the
-        reason.
+        """Roll back everything possible, and return the blocked paths, each with the reason.
 
         New files are removed first, which makes room for old ones. `only` are the touched paths;
         None means all.
         """
         files = [
-            (n, entry)
-            for n, entry in enumerate(self._plan.files)
+            (number, entry)
+            for number, entry in enumerate(self._plan.files)
             if only is None or entry.path in only
         ]
         for number, entry in files:
@@ -248,7 +250,7 @@ class _Rollback:
     def _copy(self, old: str, back: str, entry: FileStep) -> None:
         contents.copy(self._folder, old, self._folder, back, private=True)
         if entry.old_digest.startswith("file "):
-            handle = os.open(back, disk.OLD_FILE, dir_fd=self._folder)
+            handle = os.open(back, OLD_FILE, dir_fd=self._folder)
             try:
                 os.fchmod(handle, entry.old_mode)
                 os.utime(handle, ns=(entry.old_time, entry.old_time))

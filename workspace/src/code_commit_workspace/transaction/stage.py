@@ -15,18 +15,19 @@ from code_commit_workspace.transaction.survey import Survey, Target
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
-def stage(tree: ProjectTree, found: Survey, folder: int, step: Step) -> Plan:
-    """Fill `folder` with everything that applying or rolling back needs, and make it survive a
-    power loss.
+def stage(tree: ProjectTree, survey: Survey, folder: int, step: Step) -> Plan:
+    """Fill `folder` with everything that applying or rolling back needs.
+
+    It survives a power loss.
 
     Raises:
         OSError: something cannot be read or written.
     """
     files = tuple(
         _stage_one(tree, number, target, folder, step)
-        for number, target in enumerate(found.targets)
+        for number, target in enumerate(survey.targets)
     )
-    plan = Plan(os.urandom(8).hex(), files, found.gone, found.made)
+    plan = Plan(os.urandom(8).hex(), files, survey.gone, survey.made)
     step("write the plan")
     write_plan(folder, plan)
     return plan
@@ -41,7 +42,8 @@ def _stage_one(tree: ProjectTree, number: int, target: Target, folder: int, step
 
 
 def _stage_new(target: Target, folder: int, name: str) -> str | None:
-    write, before = target.write, target.before
+    write = target.write
+    before = target.before
     if write.content is None:
         return None
     if write.link:

@@ -15,10 +15,9 @@ from code_commit_workspace.transaction.plan import check_path
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The wanted state of `path`: a file, a link whose target is `content`, or nothing if `content`
-    is None.
+    """The wanted state of `path`: a file, a link whose target is `content`, or nothing.
 
-    With `mode` None, an existing file keeps its permission bits; the umask decides those of a new
+    It is nothing if `content` is None. With `mode` None, an existing file keeps its permission bits; the umask decides those of a new
     file.
     """
 
@@ -62,10 +61,10 @@ def survey(
         OSError: a path cannot be inspected.
     """
     by_path = _distinct(writes, private_folder)
-    kept = {
+    needed = {
         folder for write in writes if write.content is not None for folder in _above(write.path)
     }
-    current = _CurrentTree(tree, by_path, kept, over_links)
+    current = _CurrentTree(tree, by_path, needed, over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
     changed = {target.write.path for target in targets}
     gone: dict[str, int] = {}
@@ -74,10 +73,10 @@ def survey(
         path = target.write.path
         if target.write.content is None:
             for folder in _above(path):
-                if folder not in kept and (status := current.folder(folder)):
+                if folder not in needed and (status := current.folder(folder)):
                     gone[folder] = status.st_mode & 0o777
-        elif target.before is None and (
-            status := tree.lstat(path) if current.folder(_parent(path)) else None
+        elif (
+            target.before is None and current.folder(_parent(path)) and (status := tree.lstat(path))
         ):
             # Only a folder can be there, and this change set must remove everything in it.
             for folder, mode in _emptied(tree, path, status.st_mode, changed):
@@ -91,7 +90,10 @@ def survey(
         if current.folder(folder) is None
     }
     return Survey(
-        tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made))
+        targets=tuple(targets),
+        gone=tuple(sorted(gone.items())),
+        must_go=frozenset(must_go),
+        made=tuple(sorted(made)),
     )
 
 
@@ -110,9 +112,12 @@ def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
         if write.path in by_path:
             raise NotReady(f"{write.path} occurs twice in one change set")
         by_path[write.path] = write
+    files = {path for path, write in by_path.items() if write.content is not None}
     for write in writes:
-        for folder in _above(write.path) if write.content is not None else ():
-            if folder in by_path and by_path[folder].content is not None:
+        if write.content is None:
+            continue
+        for folder in _above(write.path):
+            if folder in files:
                 raise NotReady(f"{folder} would be both a file and the folder of {write.path}")
     return by_path
 
@@ -124,54 +129,60 @@ class _CurrentTree:
         self,
         tree: ProjectTree,
         writes: dict[str, Write],
-        kept: set[str],
+        needed: set[str],
         over_links: bool,  # noqa: FBT001 - private
     ) -> None:
         self._tree = tree
         self._writes = writes
-        self._kept = kept  # the folders above written files
+        self._needed = needed  # the folders above written files
         self._over_links = over_links
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
     def folder(self, path: str) -> os.stat_result | None:
-        """Return the status of the folder at `path`, or None if it is missing and the changes may
-        create it.
+        """Return the status of the folder at `path`.
+
+        It is None if the folder is missing, and the changes may create it.
         """
-        unknown = []
+        unseen = []
         while path not in self._folders:
-            unknown.append(path)
+            unseen.append(path)
             path = _parent(path)
-        for each in reversed(unknown):
-            self._folders[each] = None if self._folders[path] is None else self._look(each)
-            path = each
+        for folder in reversed(unseen):
+            is_missing = self._folders[path] is None
+            self._folders[folder] = None if is_missing else self._look(folder)
+            path = folder
         return self._folders[path]
 
     def _look(self, path: str) -> os.stat_result | None:
         status = self._tree.lstat(path)
         if status is None or stat.S_ISDIR(status.st_mode):
             return status
-        going = path in self._writes and self._writes[path].content is None
-        if going and self._replaceable(status):
+        is_removed = path in self._writes and self._writes[path].content is None
+        if is_removed and self._replaceable(status):
             return None
         if stat.S_ISREG(status.st_mode):
-            if path not in self._kept:
+            if path not in self._needed:
                 return None  # the paths to remove below it do not exist anyway
-            below = next(
-                p
-                for p, w in self._writes.items()
-                if w.content is not None and p.startswith(path + "/")
-            )
-            raise _in_the_way(below, f"{path} is a file")
-        raise _in_the_way(
-            path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder"
-        )
+            raise _in_the_way(self._file_below(path), f"{path} is a file")
+        if stat.S_ISLNK(status.st_mode):
+            raise _in_the_way(path, "it is a link")
+        raise _in_the_way(path, "it is not a folder")
+
+    def _file_below(self, folder: str) -> str:
+        """Return a file that is written below `folder`."""
+        for path, write in self._writes.items():
+            if write.content is not None and path.startswith(f"{folder}/"):
+                return path
+        raise LookupError(folder)
 
     def target(self, write: Write) -> Target | None:
         """Return what `write` changes, or None if it changes nothing."""
         parent = self.folder(_parent(write.path))
         before = None if parent is None else self._tree.lstat(write.path)
+        if before is None and write.content is None:
+            return None
         if before is None:
-            return None if write.content is None else Target(write, None, self._group(write.path))
+            return Target(write, None, self._group(write.path))
         if stat.S_ISDIR(before.st_mode):
             if write.content is None:
                 raise _in_the_way(write.path, "it is a folder")
@@ -191,8 +202,9 @@ class _CurrentTree:
         return status.st_gid if status.st_mode & stat.S_ISGID else None
 
     def _same(self, write: Write, before: os.stat_result) -> bool:
-        """Return whether the existing file is already the wanted one; it then stays untouched, with
-        its times.
+        """Return whether the existing file is already the wanted one.
+
+        It then stays untouched, with its times.
         """
         if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
             return False
@@ -217,9 +229,9 @@ def _emptied(
     Raises:
         NotReady: a file in them is not in `changed`.
     """
-    ahead = [(path, mode)]
-    while ahead:
-        path, mode = ahead.pop()
+    folders = [(path, mode)]
+    while folders:
+        path, mode = folders.pop()
         yield path, mode & 0o777
         with tree.folder(path) as handle:
             names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
@@ -229,7 +241,7 @@ def _emptied(
         for name, status in entries:
             below = f"{path}/{name}"
             if stat.S_ISDIR(status.st_mode):
-                ahead.append((below, status.st_mode))
+                folders.append((below, status.st_mode))
             elif below not in changed:
                 raise _in_the_way(path, f"it is a folder that contains {name}")
 

@@ -11,8 +11,10 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
+from code_commit.models.http.key_parts import hide_parts
 from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
-from code_commit_workspace import Redactor, describe, hide_parts
+from code_commit_workspace import Redactor
+from code_commit_workspace.words import describe
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 # OpenAI's and Anthropic's header.
@@ -24,10 +26,10 @@ _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 def provider_error(
     error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None
 ) -> ProviderError:
-    """Return `error` with the name and address of the service, its `Retry-After` and its reply,
-    without the key.
+    """Return `error` with the name and address of the service, without the key.
 
-    Only a bug of the wire becomes the cause of the result: other exceptions may quote the key.
+    It gets the service's `Retry-After` and its reply, too. Only a bug of the wire becomes the cause
+    of the result: other exceptions may quote the key.
 
     Raises:
         Exception: `error` itself, if it is a bug elsewhere.
@@ -44,27 +46,38 @@ def provider_error(
             message = (
                 f"its plugin could not read the reply (HTTP {reply.status}): {describe(error)}"
             )
-            described, cause = ProviderError(message, kind="invalid_response"), error
+            described = ProviderError(message, kind="invalid_response")
+            cause = error
         case _:
             raise error
     address = httpx.URL(endpoint.base_url)
     where = address.host if address.port is None else f"{address.host}:{address.port}"
-    words, body, retry_after = str(described), described.body, described.retry_after
+    words = str(described)
+    body = described.body
+    retry_after = described.retry_after
     if reply is not None:
         body = endpoint.redactor.data(reply.body)[:_LONGEST_BODY].decode("utf-8", "replace")
-        retry_after = retry_after_seconds(reply.headers) if retry_after is None else retry_after
+        if retry_after is None:
+            retry_after = retry_after_seconds(reply.headers)
     if described.kind == "auth":  # services quote the key
         body = ""
-        words += f"; the key is from {endpoint.key_source}" if endpoint.key else ""
-    words, body = (hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
+        if endpoint.key:
+            words += f"; the key is from {endpoint.key_source}"
     located = ProviderError(
-        f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body
+        f"{service} at {where}: {_without_key(words, endpoint)}",
+        kind=described.kind,
+        retry_after=retry_after,
+        body=_without_key(body, endpoint),
     )
     if reply is not None and described.kind != "network":
         asked = reply.headers.get("x-should-retry", "").strip().lower()
         located.should_retry = _SHOULD_RETRY.get(asked)
     located.__cause__ = cause
     return located
+
+
+def _without_key(text: str, endpoint: Endpoint) -> str:
+    return hide_parts(endpoint.redactor.text(text), endpoint.key)
 
 
 def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
@@ -81,11 +94,11 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or
-    as a date.
+    """Return how many seconds a service asks to wait, or None.
 
-    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is
-    compared with the service's own `Date`, so that a wrong clock on this machine does no harm.
+    It says so by `Retry-After-Ms`, or by `Retry-After` in seconds or as a date. Anything else, or a
+    negative number, is None. Names in `headers` are in lower case. A date is compared with the
+    service's own `Date`, so that a wrong clock on this machine does no harm.
     """
     milliseconds = _duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -96,7 +109,9 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     if seconds is not None or until is None:
         return seconds
     now = _timestamp(headers.get("date", ""))
-    return max(0.0, until - (time.time() if now is None else now))
+    if now is None:
+        now = time.time()
+    return max(0.0, until - now)
 
 
 def _duration(text: str) -> float | None:
@@ -127,14 +142,16 @@ def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> Provide
         case httpx.TimeoutException():
             message = f"no reply for {endpoint.read_timeout:g} s"
         case httpx.ProxyError():
-            message, kind = "the proxy refused the call; check HTTPS_PROXY and NO_PROXY", "rejected"
+            message = "the proxy refused the call; check HTTPS_PROXY and NO_PROXY"
+            kind = "rejected"
         case httpx.LocalProtocolError():
             message = (
                 "the request is not valid HTTP; check the headers that the provider's plugin adds"
             )
             kind = "rejected"
         case httpx.RemoteProtocolError() if not _ENDED_EARLY.search(str(error)):
-            message, kind = "the reply is not HTTP", "invalid_response"
+            message = "the reply is not HTTP"
+            kind = "invalid_response"
         case _:
             message = (
                 f"the connection was lost before the end of the reply ({type(error).__name__})"
@@ -144,13 +161,9 @@ def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> Provide
 
 def _connect_error(words: str) -> tuple[str, ProviderErrorKind]:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return (
-            "its certificate is not trusted; check the address, or set SSL_CERT_FILE to your authority",
-            "rejected",
-        )
+        message = "its certificate is not trusted; check the address, or set SSL_CERT_FILE"
+        return f"{message} to your authority", "rejected"
     if "[SSL" in words and "EOF" not in words:
-        return (
-            f"no TLS connection ({words}); if the server has no TLS, use an http:// address",
-            "rejected",
-        )
+        message = f"no TLS connection ({words}); if the server has no TLS, use an http:// address"
+        return message, "rejected"
     return f"cannot connect ({words})", "network"

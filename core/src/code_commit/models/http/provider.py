@@ -283,7 +283,7 @@ class HttpProvider:
     ) -> Iterator[_Post]:
         """Prepare a request.
 
-        The caller sends it and waits, in few frames; `result` says when that took too long.
+        The caller sends it and waits; `result` says when that took too long.
         """
         result_queue: ResultQueue = queue.SimpleQueue()
         arguments = (

@@ -36,20 +36,23 @@ class EventParser:
         Raises:
             ProviderError: an event is too large.
         """
-        piece = piece.removeprefix(b"\n" * self._after_cr)
+        if self._after_cr:
+            piece = piece.removeprefix(b"\n")
         self._after_cr = piece.endswith(b"\r")
         end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
         if end:
             self._line += piece[:end]
             lines = bytes(self._line).removeprefix(self._mark).splitlines()
-            self._line, self._mark = bytearray(), b""
+            self._line = bytearray()
+            self._mark = b""
             for line in lines:
                 if len(line) > self._cap:
                     raise self._too_large()
                 if not line:
                     if self._data is not None:
                         yield StreamEvent(self._name, self._data + self._more)
-                    self._data, self._name = None, ""
+                    self._data = None
+                    self._name = ""
                     self._more.clear()
                 elif self._is_lines:
                     if line.strip():
@@ -74,7 +77,8 @@ class EventParser:
         elif name == b"event":
             self._name = value.decode("utf-8", "replace")
         elif name == b"error" and self._data is None:
-            self._name, self._data = "error", value
+            self._name = "error"
+            self._data = value
 
     def finish(self) -> Iterator[StreamEvent]:
         """Yield the last event, if its end is missing: a line of NDJSON, or an error."""

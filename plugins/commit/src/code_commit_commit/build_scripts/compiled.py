@@ -25,7 +25,8 @@ else
 fi
 """
 _GRADLE_RAN = """\
-[ -n "$(find . -path '*/build/test-results/*' -name '*.xml' -exec grep -q '<testcase' {} \\; -print -quit)" ] ||
+[ -n "$(find . -path '*/build/test-results/*' -name '*.xml' \
+-exec grep -q '<testcase' {} \\; -print -quit)" ] ||
     fail "there are test files, but no test ran"
 """
 _MAKE_WITHOUT_TESTS = """\
@@ -43,8 +44,9 @@ def rust(folder: Folder) -> Part | None:
     """Return how to build and test with Cargo, or None without its file."""
     if not folder.has("Cargo.toml"):
         return None
-    workspace = " --workspace" * folder.mentions(r"^\[workspace\]", "Cargo.toml")
-    return Part("Rust", _CARGO.format(workspace=workspace), ("target/",))
+    is_workspace = folder.mentions(r"^\[workspace\]", "Cargo.toml")
+    commands = _CARGO.format(workspace=" --workspace" if is_workspace else "")
+    return Part("Rust", commands, ("target/",))
 
 
 def go(folder: Folder) -> Part | None:
@@ -61,29 +63,32 @@ def maven(folder: Folder) -> Part | None:
     """Return how to build and test with Maven or its wrapper."""
     if not folder.has("pom.xml"):
         return None
-    wrapper = folder.has("mvnw")
-    verify = f"{'sh mvnw' if wrapper else 'mvn'} --batch-mode --no-transfer-progress -Dstyle.color=never verify"
+    program, maven = "mvn", "mvn"
+    if folder.has("mvnw"):
+        program, maven = "java", "sh mvnw"
+    verify = f"{maven} --batch-mode --no-transfer-progress -Dstyle.color=never verify"
     tests = if_tests(_JVM_TESTS, f"run_tests 'Tests run: [1-9]' {verify}", verify)
-    return Part("Java", f"need {'java' if wrapper else 'mvn'}\n{tests}", ("target/",))
+    return Part("Java", f"need {program}\n{tests}", ("target/",))
 
 
 def gradle(folder: Folder) -> Part | None:
     """Return how to build and test with Gradle or its wrapper."""
     if not folder.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         return None
-    wrapper = folder.has("gradlew")
-    build = f"{'sh gradlew' if wrapper else 'gradle'} --no-daemon --console=plain build\n"
+    program, gradle = "gradle", "gradle"
+    if folder.has("gradlew"):
+        program, gradle = "java", "sh gradlew"
+    build = f"{gradle} --no-daemon --console=plain build\n"
     tests = if_tests(_JVM_TESTS, _GRADLE_RAN.rstrip("\n"))
-    return Part(
-        "Gradle", f"need {'java' if wrapper else 'gradle'}\n{build}{tests}", ("build/", ".gradle/")
-    )
+    return Part("Gradle", f"need {program}\n{build}{tests}", ("build/", ".gradle/"))
 
 
 def cmake(folder: Folder) -> Part | None:
     """Return how to build and test with CMake and CTest."""
     if not folder.has("CMakeLists.txt"):
         return None
-    out = "cmake-build" if any(each.path == "build" for each in folder.folders) else "build"
+    has_build = any(subfolder.path == "build" for subfolder in folder.folders)
+    out = "cmake-build" if has_build else "build"
     tests = if_tests(_C_TESTS, f"(cd {out} && ctest --output-on-failure --no-tests=error)")
     return Part(
         "CMake",

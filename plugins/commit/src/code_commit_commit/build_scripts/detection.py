@@ -52,30 +52,34 @@ def find_parts(top: Folder) -> list[Part]:
     """Return the parts of the project: the languages of the top folder, then others in folders
     below.
     """
-    found = _with_manifest(top)
-    languages = {part.language for part in found}
+    top_parts = _with_manifest(top)
+    languages = {part.language for part in top_parts}
     below: list[Part] = []
     folders: Iterable[Folder] = top.folders
     for _ in range(_DEEPEST):
-        folders = [each for each in folders if not each.path.rpartition("/")[2].startswith(".")]
-        folders = [each for each in folders if each.path.rpartition("/")[2].lower() not in _SKIPPED]
+        folders = [folder for folder in folders if not _is_skipped(folder)]
         for folder in folders:
             parts = [part for part in _with_manifest(folder) if part.language not in languages]
             below += (replace(part, folder=folder.path) for part in parts)
-        if found or below:
+        if top_parts or below:
             break
-        folders = [below for folder in folders for below in folder.folders]
-    if not found and (not below or compiled.make_target(top)):
+        folders = [subfolder for folder in folders for subfolder in folder.folders]
+    if not top_parts and (not below or compiled.make_target(top)):
         return _guess(top) or below
-    return found + below
+    return top_parts + below
+
+
+def _is_skipped(folder: Folder) -> bool:
+    name = folder.path.rpartition("/")[2]
+    return name.startswith(".") or name.lower() in _SKIPPED
 
 
 def _with_manifest(folder: Folder) -> list[Part]:
     main = [part for detect in _MAIN if (part := detect(folder))]
-    others = [part for detect in OTHERS if (part := detect(folder))][:1]
-    if len(main) + len(others) > 1 and folder.has("package.json") and builds_nothing(folder):
+    simple = [part for detect in OTHERS if (part := detect(folder))][:1]
+    if len(main) + len(simple) > 1 and folder.has("package.json") and builds_nothing(folder):
         main = [part for part in main if part.language not in {"JavaScript", "TypeScript"}]
-    return main or others
+    return main or simple
 
 
 def _guess(folder: Folder) -> list[Part]:
@@ -83,10 +87,7 @@ def _guess(folder: Folder) -> list[Part]:
 
     A Makefile without tests says little about a folder of Python files.
     """
-    if (
-        folder.has("*.py")
-        and not folder.has("CMakeLists.txt", "meson.build")
-        and not compiled.make_target(folder)
-    ):
+    has_build_tool = folder.has("CMakeLists.txt", "meson.build") or compiled.make_target(folder)
+    if folder.has("*.py") and not has_build_tool:
         return [part for part in [python_scripts(folder)] if part]
     return [part for detect in _GUESSED if (part := detect(folder))][:1]

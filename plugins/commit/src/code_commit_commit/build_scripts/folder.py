@@ -39,9 +39,9 @@ class Folder:
         """The folders directly in the folder, sorted."""
         below: dict[str, list[str]] = {}
         for path in self.paths:
-            name, slash, rest = path.partition("/")
+            name, slash, inner_path = path.partition("/")
             if slash:
-                below.setdefault(name, []).append(rest)
+                below.setdefault(name, []).append(inner_path)
         return tuple(
             Folder(self.tree, f"{self.path}/{name}".lstrip("/"), tuple(below[name]))
             for name in sorted(below)
@@ -56,7 +56,7 @@ class Folder:
         return [
             path
             for path in self.paths
-            if any(fnmatchcase(PurePosixPath(path).name, each) for each in patterns)
+            if any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in patterns)
         ]
 
     def exists(self, name: str) -> bool:
@@ -68,9 +68,8 @@ class Folder:
     def read(self, path: str) -> str:
         """Return the beginning of a file, or "" if it cannot be read."""
         with suppress(OSError, ValueError):
-            return (self.tree.read(f"{self.path}/{path}".lstrip("/"), _LIMIT) or b"").decode(
-                "utf-8", "replace"
-            )
+            content = self.tree.read(f"{self.path}/{path}".lstrip("/"), _LIMIT) or b""
+            return content.decode("utf-8", "replace")
         return ""
 
     def mentions(self, expression: str, *paths: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from code_commit_commit.build_scripts.folder import Folder
@@ -33,7 +33,7 @@ class _Manager:
     name: str
     lock_files: tuple[str, ...]
     install: str
-    each: str  # runs a script in every workspace that has it
+    run_in_all: str  # runs a script in every workspace that has it
 
 
 _MANAGERS = (
@@ -51,7 +51,7 @@ _MANAGERS = (
         "npm run {} --workspaces --if-present",
     ),
 )
-_NPM = _Manager("npm", (), "npm install", _MANAGERS[-1].each)
+_NPM = _Manager("npm", (), "npm install", _MANAGERS[-1].run_in_all)
 
 # No script `test` yet. npm comes with Node.js, whichever manager installs the packages.
 _NO_TEST_SCRIPT = """\
@@ -65,7 +65,8 @@ else
 fi
 """
 _CHECK_SYNTAX = """\
-find . \\( -name '.?*' -o -name node_modules \\) -prune -o -type f \\( -name '*.js' -o -name '*.[cm]js' \\) -print0 |
+find . \\( -name '.?*' -o -name node_modules \\) -prune -o \
+-type f \\( -name '*.js' -o -name '*.[cm]js' \\) -print0 |
   xargs -0 -r -n 1 node --check
 """
 
@@ -80,19 +81,19 @@ def javascript(folder: Folder) -> Part | None:
         name: text for name, text in package.get("scripts", {}).items() if isinstance(text, str)
     }
     commands = "".join(f"need {name}\n" for name in dict.fromkeys(("node", manager.name)))
-    packages = any(package.get(name) for name in ("dependencies", "devDependencies", "workspaces"))
-    if packages:
-        installed = (
-            "[ -d node_modules ] || [ -f .pnp.cjs ]"
-            if manager.name == "yarn"
-            else "[ -d node_modules ]"
-        )
+    has_packages = any(
+        package.get(name) for name in ("dependencies", "devDependencies", "workspaces")
+    )
+    if has_packages:
+        installed = "[ -d node_modules ]"
+        if manager.name == "yarn":
+            installed += " || [ -f .pnp.cjs ]"
         commands += f'{installed} || fail "the packages are not installed: run {manager.install}"\n'
     steps = _build(folder, package, scripts, manager) + _test(folder, package, scripts, manager)
-    leaves = ("node_modules/",) * packages
-    return Part(
-        _language(folder), f"{commands}{steps}", leaves, manager.install if packages else ""
-    )
+    part = Part(_language(folder), f"{commands}{steps}")
+    if has_packages:
+        return replace(part, leaves=("node_modules/",), install=manager.install)
+    return part
 
 
 def builds_nothing(folder: Folder) -> bool:
@@ -113,8 +114,10 @@ def _package(folder: Folder) -> dict[str, Any]:
 
 def _manager(folder: Folder, package: dict[str, Any]) -> _Manager:
     named = str(package.get("packageManager", "")).partition("@")[0]
-    by_lock = next((each for each in _MANAGERS if folder.has(*each.lock_files)), None)
-    return by_lock or next((each for each in _MANAGERS if each.name == named != "npm"), _NPM)
+    for manager in _MANAGERS:
+        if folder.has(*manager.lock_files):
+            return manager
+    return next((manager for manager in _MANAGERS if manager.name == named != "npm"), _NPM)
 
 
 def _language(folder: Folder) -> str:
@@ -129,17 +132,14 @@ def _build(
     ]
     steps = "".join(f"{manager.name} run {name}\n" for name in names)
     compiled = any("tsc" in text for text in scripts.values())
-    if (
-        folder.has("tsconfig.json")
-        and not compiled
-        and "typescript" in package.get("devDependencies", {})
-    ):
+    has_typescript = "typescript" in package.get("devDependencies", {})
+    if folder.has("tsconfig.json") and has_typescript and not compiled:
         steps += "npx --no-install tsc --noEmit\n"
     if not steps and _workspaces(folder, package):
-        return f"{manager.each.format('build')}\n"
-    return steps or (
-        _CHECK_SYNTAX if not _has_test(scripts) and not folder.named("*.jsx", "*.vue") else ""
-    )
+        return f"{manager.run_in_all.format('build')}\n"
+    if not steps and not _has_test(scripts) and not folder.named("*.jsx", "*.vue"):
+        return _CHECK_SYNTAX
+    return steps
 
 
 def _test(
@@ -152,7 +152,7 @@ def _test(
             return f"run_tests '{_RAN}' env CI=true {command}\n"
         return f"CI=true {command}\n"
     if _workspaces(folder, package):
-        return f"CI=true {manager.each.format('test')}\n"
+        return f"CI=true {manager.run_in_all.format('test')}\n"
     if folder.mentions(r"""['"]node:test['"]""", *_test_files(folder)):
         return f"run_tests '{_RAN}' node --test\n"
     patterns = " ".join(f"'{pattern}'" for pattern in _TESTS)

@@ -30,16 +30,19 @@ need() {
 has_files() {
   local pattern
   for pattern in "$@"; do
-    [ -z "$(find . \\( -name '.?*' -o -name node_modules -o -name venv -o -name target -o -name build \\) -prune \\
+    [ -z "$(find . \\( -name '.?*' -o -name node_modules -o -name venv \
+-o -name target -o -name build \\) -prune \\
       -o -type f -path "$pattern" -print -quit)" ] || return 0
   done
   return 1
 }
 """,
     "run_tests": """\
-# run_tests EXPRESSION COMMAND...: fails also if no line of the output matches, because then no test ran.
+# run_tests EXPRESSION COMMAND...: fails also if no line of the output matches, \
+because then no test ran.
 run_tests() {
-  "${@:2}" 2>&1 | awk -v ran="$1" '{ print; fflush() } $0 ~ ran { found = 1 } END { exit !found }' || {
+  "${@:2}" 2>&1 | awk -v ran="$1" \
+'{ print; fflush() } $0 ~ ran { found = 1 } END { exit !found }' || {
     [ "${PIPESTATUS[0]}" -ne 0 ] || fail "there are test files, but no test ran"
     exit 1
   }

@@ -1,4 +1,4 @@
-"""Python: the project's own interpreter, and pytest, unittest or Django's tests, as its files say."""
+"""Python: the project's own interpreter, and pytest, unittest or Django's tests."""
 
 from __future__ import annotations
 
@@ -37,13 +37,25 @@ _MANAGERS = {  # by lock file: the program, and what installs the project with i
 }
 
 _COMPILE = """\
-# Compiled files stay out of the project. Its own code is compiled again each time, so that no file is stale.
+# Compiled files stay out of the project. Its own code is compiled again each time, \
+so that no file is stale.
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="${XDG_CACHE_HOME:-$HOME/.cache}/code-commit/python"
 rm -rf "$PYTHONPYCACHEPREFIX$(pwd -P)"/[!.]*
 $python -m compileall -q -x '/(\\.[^/]*|venv|node_modules|tests?)/' .
 """
 _UNITTEST = "run_tests '^Ran [1-9]' $python"
+_PYTEST = """\
+if ! $python -c 'import pytest' 2>/dev/null; then
+{other_runner}  fail "$python has no pytest. Install the project with its tests: {install}"
+fi
+$python -m pytest"""
+_PYTEST_OR_UNITTEST = f"""\
+if $python -c 'import pytest' 2>/dev/null; then
+    $python -m pytest
+  else
+    {_UNITTEST} -m unittest discover
+  fi"""
 
 
 def python(folder: Folder) -> Part | None:
@@ -62,13 +74,11 @@ def _part(folder: Folder) -> Part:
         (name for name in (".venv", "venv", "env") if folder.exists(f"{name}/bin/python")), ".venv"
     )
     install = _install(folder, manager, environment)
-    commands = (
-        f"{_interpreter(folder, manager, environment)}\n{_COMPILE}\n{_tests(folder, install)}"
-    )
+    interpreter = _interpreter(folder, manager, environment)
     return Part(
         "Python",
-        commands,
-        leaves=(f"{environment}/",) * folder.exists(environment),
+        commands=f"{interpreter}\n{_COMPILE}\n{_tests(folder, install)}",
+        leaves=(f"{environment}/",) if folder.exists(environment) else (),
         install=install,
     )
 
@@ -95,36 +105,30 @@ def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: s
 
 def _tests(folder: Folder, install: str) -> str:
     tests = folder.named(*_TESTS)
+    patterns = [f"*/{name}" for name in _TESTS]
     if _uses_pytest(folder, tests):
-        missing = (
-            f'fail "$python has no pytest. Install the project with its tests: {_quoted(install)}"'
-        )
-        run = f"if ! $python -c 'import pytest' 2>/dev/null; then\n{_other_runner(folder)}  {missing}\nfi\n"
-        no_tests = "|| [ $? -eq 5 ] # 5: there are no tests yet\n"
-        return f"{run}$python -m pytest{'' if tests else ' ' + no_tests}" + "\n" * bool(tests)
+        run = _PYTEST.format(other_runner=_other_runner(folder), install=_quoted(install))
+        return f"{run}\n" if tests else f"{run} || [ $? -eq 5 ] # 5: there are no tests yet\n"
     if folder.has("manage.py"):
         run = f"{_UNITTEST} manage.py test"
-        return f"{run}\n" if tests else if_tests([f"*/{name}" for name in _TESTS], run)
-    source = 'export PYTHONPATH="src${PYTHONPATH:+:$PYTHONPATH}"\n' if _has_sources(folder) else ""
-    if tests:
-        options = sorted({_options(folder, path) for path in tests})
-        return source + "".join(f"{_UNITTEST} -m unittest discover{each}\n" for each in options)
-    either = (
-        "if $python -c 'import pytest' 2>/dev/null; then\n    $python -m pytest\n  else\n"
-        f"    {_UNITTEST} -m unittest discover\n  fi"
-    )
-    return source + if_tests([f"*/{name}" for name in _TESTS], either)
+        return f"{run}\n" if tests else if_tests(patterns, run)
+    source = ""
+    if _has_sources(folder):
+        source = 'export PYTHONPATH="src${PYTHONPATH:+:$PYTHONPATH}"\n'
+    if not tests:
+        return source + if_tests(patterns, _PYTEST_OR_UNITTEST)
+    discover = f"{_UNITTEST} -m unittest discover"
+    options = sorted({_options(folder, path) for path in tests})
+    return source + "".join(f"{discover}{option}\n" for option in options)
 
 
 def _uses_pytest(folder: Folder, tests: list[str]) -> bool:
-    return (
-        folder.has("pytest.ini", "pytest.toml", "conftest.py")
-        or bool(folder.named("conftest.py"))
-        or folder.mentions(
-            r"\bpytest\b", *_SETTINGS, *folder.named("requirements*.txt", "*-requirements.txt")
-        )
-        or folder.mentions(_PLAIN_TEST, *tests[:_MOST_READ])
-    )
+    if folder.has("pytest.ini", "pytest.toml", "conftest.py") or folder.named("conftest.py"):
+        return True
+    requirements = folder.named("requirements*.txt", "*-requirements.txt")
+    if folder.mentions(r"\bpytest\b", *_SETTINGS, *requirements):
+        return True
+    return folder.mentions(_PLAIN_TEST, *tests[:_MOST_READ])
 
 
 def _other_runner(folder: Folder) -> str:
@@ -151,10 +155,10 @@ def _options(folder: Folder, test: str) -> str:
     start = PurePosixPath(test).parent
     while str(start) != "." and f"{start}/__init__.py" in folder.paths:
         start = start.parent
-    where = "" if str(start) == "." else f" --start-directory {start}"
-    return (
-        where if PurePosixPath(test).name.startswith("test") else f"{where} --pattern '*_test.py'"
-    )
+    options = "" if str(start) == "." else f" --start-directory {start}"
+    if not PurePosixPath(test).name.startswith("test"):
+        options += " --pattern '*_test.py'"
+    return options
 
 
 def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
@@ -162,22 +166,24 @@ def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) 
     extra, group = _test_requirements(folder)
     if manager:
         program, command = manager
-        if program == "uv":
-            command += f" --extra {extra}" * bool(extra) or f" --group {group}" * (
-                group not in {"", "dev"}
-            )
+        if program == "uv" and extra:
+            return f"{command} --extra {extra}"
+        if program == "uv" and group not in {"", "dev"}:
+            return f"{command} --group {group}"
         return command
-    what = ""
-    if folder.has("setup.py", "setup.cfg", "pyproject.toml"):
-        what += f" -e '.[{extra}]'" if extra else " -e ."
-        what += f" --group {group}" * bool(group and not extra)
-    named = folder.named("*requirements*.txt") + [
-        path for path in folder.paths if path.startswith("requirements/")
-    ]
-    wanted = [path for path in named if re.search(r"test|dev", path)] if what else named
-    if not (extra or group):
-        what += "".join(f" -r {path}" for path in wanted[:3]) or " pytest"
-    return f"python3 -m venv {environment} && {environment}/bin/pip install{what}"
+    command = f"python3 -m venv {environment} && {environment}/bin/pip install"
+    is_package = folder.has("setup.py", "setup.cfg", "pyproject.toml")
+    if is_package:
+        command += f" -e '.[{extra}]'" if extra else " -e ."
+    if extra:
+        return command
+    if group:
+        return f"{command} --group {group}"
+    files = folder.named("*requirements*.txt")
+    files += [path for path in folder.paths if path.startswith("requirements/")]
+    if is_package:
+        files = [path for path in files if re.search(r"test|dev", path)]
+    return command + ("".join(f" -r {path}" for path in files[:3]) or " pytest")
 
 
 def _test_requirements(folder: Folder) -> tuple[str, str]:
@@ -194,8 +200,9 @@ def _test_requirements(folder: Folder) -> tuple[str, str]:
         extras |= set(parser["options.extras_require"])
     except (configparser.Error, KeyError):
         pass
-    first = (next((name for name in _EXTRAS if name in found), "") for found in (extras, groups))
-    return next(first), next(first)
+    extra = next((name for name in _EXTRAS if name in extras), "")
+    group = next((name for name in _EXTRAS if name in groups), "")
+    return extra, group
 
 
 def _quoted(command: str) -> str:

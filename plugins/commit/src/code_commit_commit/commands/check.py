@@ -5,13 +5,17 @@ API key.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
 from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
+Judge = Callable[[str], tuple[Refusal, ...]]
 _DESCRIPTION = (
-    "Check whether a response may change each path, and show why not. Rules of plugins judge content, so they are not "
-    "asked. The exit code is 0 if all are allowed, else 1."
+    "Check whether a response may change each path, and show why not. Rules of plugins judge "
+    "content, so they are not asked. The exit code is 0 if all are allowed, else 1."
 )
 
 
@@ -40,29 +44,10 @@ def check(host: Host, arguments: Namespace) -> int:
             broken.
     """
     with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
-        if arguments.keys:
-            check_private_folder(host.root)
-            host.settings()  # a broken configuration may contain an unknown key
-            verdicts = {
-                path: _key_refusals(workspace.project, host.redactor, path)
-                for path in arguments.paths
-            }
-        else:
-            if not arguments.read:
-                _require_rules(host)
-            verdicts = {
-                path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths
-            }
+        judge = _judge(host, workspace, arguments)
+        verdicts = {path: judge(path) for path in arguments.paths}
     if arguments.json:
-        rows = [
-            {
-                "path": path,
-                "allowed": not refusals,
-                "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals],
-            }
-            for path, refusals in verdicts.items()
-        ]
-        host.out.document({"paths": rows})
+        host.out.document({"paths": [_row(path, verdicts[path]) for path in verdicts]})
     else:
         passed = "no key" if arguments.keys else "allowed"
         for path, refusals in verdicts.items():
@@ -71,18 +56,38 @@ def check(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
+def _judge(host: Host, workspace: Workspace, arguments: Namespace) -> Judge:
+    """Return the function that gives the refusals of a path, as the flags choose.
+
+    Raises:
+        NotReady: something that it needs is broken.
+    """
+    if arguments.keys:
+        check_private_folder(host.root)
+        host.settings()  # a broken configuration may contain an unknown key
+        return partial(_key_refusals, workspace.project, host.redactor)
+    if arguments.read:
+        return partial(_reading_refusals, workspace)
+    _require_rules(host)
+    return lambda path: workspace.check([Change(path, b"")])
+
+
+def _row(path: str, refusals: Sequence[Refusal]) -> dict[str, Any]:
+    reasons = [{"rule": refusal.rule, "reason": refusal.reason} for refusal in refusals]
+    return {"path": path, "allowed": not refusals, "reasons": reasons}
+
+
 def _require_rules(host: Host) -> None:
     """Raise the error of a run that cannot start because a plugin with path rules is broken."""
     for _ in host.collect("code_commit_path_rules"):
         pass  # their failures are added to those of the host
-    if broken := next((each for each in host.failures if each.guards_paths), None):
-        host.settings()  # a broken configuration breaks every hook that takes a section of it
-        raise broken.stops_run("path rules")
+    for failure in host.failures:
+        if failure.guards_paths:
+            host.settings()  # a broken configuration breaks every hook that takes a section of it
+            raise failure.stops_run("path rules")
 
 
-def _refusals(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
-    if not read:
-        return workspace.check([Change(path, b"")])
+def _reading_refusals(workspace: Workspace, path: str) -> tuple[Refusal, ...]:
     refusal = workspace.may_read(path)
     return (refusal,) if refusal else ()
 
@@ -98,8 +103,6 @@ def _key_refusals(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Ref
         ) from error
     if content is None:
         raise NotReady(f"there is no file {path}", hint="use paths relative to the project's root")
-    return (
-        (Refusal(path, "key", "contains a configured API key"),)
-        if redactor.holds_key(content)
-        else ()
-    )
+    if not redactor.holds_key(content):
+        return ()
+    return (Refusal(path, "key", "contains a configured API key"),)

@@ -83,19 +83,22 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         host.out.note(announcement)
         before = workspace.checkpoints.current_tree() if workspace.writes else ""
         start = time.monotonic()
-        done = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
+        build = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
         seconds = time.monotonic() - start
-        if before and done.passed and workspace.checkpoints.current_tree() == before:
+        if before and build.passed and workspace.checkpoints.current_tree() == before:
             workspace.checkpoints.note_green(before)
+    ending = build.ending
+    if not build.timed_out:
+        ending += f" after {seconds:.1f} s"
     return FirstBuild(
         interpreter=interpreter_of(command),
         typed=_typed(host.root, command),
-        passed=done.passed,
-        how=done.ending if done.timed_out else f"{done.ending} after {seconds:.1f} s",
-        exit_code=done.exit_code,
+        passed=build.passed,
+        how=ending,
+        exit_code=build.exit_code,
         seconds=seconds,
-        output=done.last_lines(),
-        tampered=done.tampered,
+        output=build.last_lines(),
+        tampered=build.tampered,
     )
 
 

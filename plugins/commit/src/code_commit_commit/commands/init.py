@@ -17,12 +17,19 @@ from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
-from code_commit_workspace import Git, NoRepository, ProjectTree, require_gitignore_line
+from code_commit_workspace import (
+    Git,
+    NoRepository,
+    ProjectTree,
+    create_file,
+    require_gitignore_line,
+)
 
 _DESCRIPTION = """\
-Create the files that a project needs before its first run: agent-config with a sample query, the line /agent-config \
-in .gitignore, and a build.sh and a codeRollup.sh for the languages of the project. Then run build.sh once. Existing \
-files stay unchanged, except that .gitignore gets lines. The exit code is 1 if the build fails.
+Create the files that a project needs before its first run: agent-config with a sample query, \
+the line /agent-config in .gitignore, and a build.sh and a codeRollup.sh for the languages of the \
+project. Then run build.sh once. Existing files stay unchanged, except that .gitignore gets lines. \
+The exit code is 1 if the build fails.
 """
 _ROLLUP = """\
 #!/usr/bin/env bash
@@ -42,8 +49,15 @@ class _LaidOut:
 
     created: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+
+    def add(self, path: str, *, is_new: bool) -> None:
+        """Note a path that was created, or was there."""
+        if is_new:
+            self.created.append(path)
+        else:
+            self.unchanged.append(path)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -77,9 +91,16 @@ def init(host: Host, arguments: Namespace) -> int:
     next_command = _next_command(host, parts, build)
     if arguments.json:
         languages = [{"language": part.language, "folder": part.folder or "."} for part in parts]
-        files = {"created": laid_out.created, "changed": laid_out.changed, "kept": laid_out.kept}
-        result = build.document() if build else None
-        host.out.document({"languages": languages, **files, "build": result, "next": next_command})
+        host.out.document(
+            {
+                "languages": languages,
+                "created": laid_out.created,
+                "changed": laid_out.changed,
+                "kept": laid_out.unchanged,
+                "build": build.document() if build else None,
+                "next": next_command,
+            }
+        )
     else:
         host.out.note(f"\nNext: {next_command}")
         if next_command == _COMMIT and (missing := _missing_key(host)):
@@ -90,14 +111,12 @@ def init(host: Host, arguments: Namespace) -> int:
 
 
 def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
-    rows = [("created", path) for path in laid_out.created] + [
-        ("kept", path) for path in laid_out.kept
-    ]
-    rows += [
-        ("changed", f"{path} (added {', '.join(laid_out.lines)})") for path in laid_out.changed
-    ]
-    for what, path in rows:
-        host.out.line(f"{what:<8} {path}")
+    for path in laid_out.created:
+        host.out.line(f"created  {path}")
+    for path in laid_out.unchanged:
+        host.out.line(f"kept     {path}")
+    for path in laid_out.changed:
+        host.out.line(f"changed  {path} (added {', '.join(laid_out.lines)})")
     if "build.sh" in laid_out.created:
         languages = " and ".join(map(str, parts)) or "an unknown language"
         host.out.note(
@@ -111,26 +130,24 @@ def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -
     except NoRepository:
         return "git init"
     if build and not build.passed:
-        install = next(
-            (part.install for part in parts if part.install and part.install in build.output), ""
-        )
-        return install or build.typed
+        for part in parts:
+            if part.install and part.install in build.output:
+                return part.install
+        return build.typed
     return _COMMIT
 
 
 def _missing_key(host: Host) -> str:
     """Return how to set a key for one of the installed providers, or "" if one has a key."""
-    providers = [each for _, each in host.registry.providers.values() if each.key_variable]
-    for each in providers:
-        if (
-            host.environ.get(each.key_variable or "")
-            or (host.root / f"agent-config/{each.name}-key.txt").exists()
-        ):
+    places: list[str] = []
+    for _, provider in host.registry.providers.values():
+        if not provider.key_variable:
+            continue
+        key_file = f"agent-config/{provider.name}-key.txt"
+        if host.environ.get(provider.key_variable) or (host.root / key_file).exists():
             return ""
-    names = " or ".join(
-        f"{each.key_variable} (or agent-config/{each.name}-key.txt)" for each in providers
-    )
-    return f"set {names}" if names else ""
+        places.append(f"{provider.key_variable} (or {key_file})")
+    return f"set {' or '.join(places)}" if places else ""
 
 
 def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
@@ -141,20 +158,18 @@ def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
         "build.sh": (build_script(parts), 0o755),
         "codeRollup.sh": (_ROLLUP, 0o755),
     }
-    had_rules = tree.lstat(".gitignore") is not None
-    new_build = tree.lstat("build.sh") is None
-    laid_out.lines = _missing_lines(tree, parts if new_build else ())
+    has_rules = tree.lstat(".gitignore") is not None
+    has_build = tree.lstat("build.sh") is not None
+    laid_out.lines = _missing_lines(tree, () if has_build else parts)
     if laid_out.lines:
         _append(tree, laid_out.lines)
-    rules = (
-        laid_out.kept if not laid_out.lines else laid_out.changed if had_rules else laid_out.created
-    )
-    rules.append(".gitignore")
-    (laid_out.created if _make_folder(tree, "agent-config") else laid_out.kept).append(
-        "agent-config/"
-    )
+    if laid_out.lines and has_rules:
+        laid_out.changed.append(".gitignore")
+    else:
+        laid_out.add(".gitignore", is_new=bool(laid_out.lines))
+    laid_out.add("agent-config/", is_new=_make_folder(tree, "agent-config"))
     for path, (text, mode) in files.items():
-        (laid_out.created if _make_file(tree, path, text, mode) else laid_out.kept).append(path)
+        laid_out.add(path, is_new=_make_file(tree, path, text, mode))
     return laid_out
 
 
@@ -181,9 +196,9 @@ def _append(tree: ProjectTree, lines: Sequence[str]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(".gitignore", flags, 0o644, dir_fd=tree.handle)
     end = "\r\n" if content and b"\r\n" in content else "\n"
-    text = end * bool(content and not content.endswith(b"\n")) + "".join(
-        f"{line}{end}" for line in lines
-    )
+    text = "".join(f"{line}{end}" for line in lines)
+    if content and not content.endswith(b"\n"):
+        text = end + text
     with open(handle, "ab") as file:  # noqa: PTH123 - a handle
         file.write(text.encode())
 
@@ -198,14 +213,11 @@ def _make_folder(tree: ProjectTree, name: str) -> bool:
 
 
 def _make_file(tree: ProjectTree, path: str, text: str, mode: int) -> bool:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with tree.parent(path) as (folder, name):
         try:
-            handle = os.open(name, flags, mode, dir_fd=folder)
+            create_file(name, text.encode(), mode, folder=folder)
         except FileExistsError:
             if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
             raise OSError(errno.EEXIST, "it is not a regular file", path) from None
-    with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
-        file.write(text)
     return True

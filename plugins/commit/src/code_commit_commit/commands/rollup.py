@@ -17,9 +17,9 @@ _SHOWN_REASONS = 10
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `rollup`."""
     parser.description = (
-        "Collect the text files that a model may read in agent-config/codeRollup.txt. Lock files, generated files, "
-        "copies of other projects and files that may contain secrets are left out and named. "
-        "PATTERN has the syntax of a line in .gitignore."
+        "Collect the text files that a model may read in agent-config/codeRollup.txt. Lock files, "
+        "generated files, copies of other projects and files that may contain secrets are left "
+        "out and named. PATTERN has the syntax of a line in .gitignore."
     )
     parser.add_argument(
         "--include",
@@ -48,22 +48,27 @@ def rollup(host: Host, arguments: Namespace) -> int:
     gc.disable()  # the records of many files live to the end: a collection only costs
     with host.workspace(writes=True) as workspace:
         try:
-            found = roll_up(workspace, include=arguments.include, exclude=arguments.exclude)
+            rollup = roll_up(workspace, include=arguments.include, exclude=arguments.exclude)
         except ValueError as error:
             raise UsageError(f"a pattern is malformed: {error}") from error
     if arguments.json:
-        host.out.document({
-            "path": f"{FOLDER}/{NAME}",
-            "files": list(found.files),
-            "left_out": [{"path": path, "reason": reason} for path, reason in sorted(found.left_out.items())],
-            "remarks": {"lfs_pointers": found.pointers},
-            "bytes": found.size,
-            "tokens": found.tokens,
-        })  # fmt: skip
-    files, tokens = count_of(len(found.files), "file"), count_of(found.tokens, "token")
-    host.out.note(f"{FOLDER}/{NAME}: {files}, {count_of(found.size, 'byte')}, about {tokens}")
-    _print_left_out(host, found.left_out)
-    _print_paths(host, "included without their contents, which are in Git LFS", found.pointers)
+        left_out = sorted(rollup.left_out.items())
+        host.out.document(
+            {
+                "path": f"{FOLDER}/{NAME}",
+                "files": list(rollup.files),
+                "left_out": [{"path": path, "reason": reason} for path, reason in left_out],
+                "remarks": {"lfs_pointers": rollup.pointers},
+                "bytes": rollup.size,
+                "tokens": rollup.tokens,
+            }
+        )
+    files = count_of(len(rollup.files), "file")
+    size = count_of(rollup.size, "byte")
+    tokens = count_of(rollup.tokens, "token")
+    host.out.note(f"{FOLDER}/{NAME}: {files}, {size}, about {tokens}")
+    _print_left_out(host, rollup.left_out)
+    _print_paths(host, "included without their contents, which are in Git LFS", rollup.pointers)
     return ExitCode.REACHED
 
 
@@ -80,10 +85,9 @@ def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
 
 
 def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:
-    if paths:
-        shown, more = ", ".join(paths[:_SHOWN_PATHS]), len(paths) - _SHOWN_PATHS
-        host.out.note(
-            printable(
-                f"  {label}: {shown}" + (f" and {more:,} more" if more > 0 else ""), newlines=False
-            )
-        )
+    if not paths:
+        return
+    text = f"  {label}: {', '.join(paths[:_SHOWN_PATHS])}"
+    if len(paths) > _SHOWN_PATHS:
+        text += f" and {len(paths) - _SHOWN_PATHS:,} more"
+    host.out.note(printable(text, newlines=False))

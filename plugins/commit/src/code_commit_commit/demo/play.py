@@ -13,14 +13,23 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, printable, write_stdout
-from code_commit_workspace import Git, python_command, python_environment
+from code_commit.plugin_api import (
+    ExitCode,
+    Host,
+    NotReady,
+    printable,
+    python_command,
+    python_environment,
+    write_stdout,
+)
+from code_commit_workspace import Git
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
 _DESCRIPTION = (
-    "Replay a recorded run in a small project: the first response breaks the build, the second repairs it. "
-    "The demo needs no key, no provider and no network, and keeps the project for you to look at."
+    "Replay a recorded run in a small project: the first response breaks the build, the second "
+    "repairs it. The demo needs no key, no provider and no network, "
+    "and keeps the project for you to look at."
 )
 BEFORE = """\
 This is a recorded run: it replays stored responses, calls no model and
@@ -88,23 +97,26 @@ def demo(host: Host, arguments: Namespace) -> int:
     query = (root / "agent-config" / "query.txt").read_text("utf-8")
     indented = "".join(f"    {line}\n" for line in query.splitlines())
     _show(BEFORE.format(root=root, query=indented))
-    done = subprocess.run(
+    replay = subprocess.run(
         python_command("code_commit", "--model", "replay/latest"),
         cwd=root,
         env=_environment(host.environ),
         check=False,
     )
-    if done.returncode != ExitCode.REACHED:
-        return done.returncode
+    if replay.returncode != ExitCode.REACHED:
+        return replay.returncode
     folder = max(path for path in (root / "logs").iterdir() if path.is_dir() and path != recorded)
     diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
     listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))
-    red = "".join(
-        f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines()
-    )
+    build_lines = (folder / "1-build.txt").read_text("utf-8").splitlines()
     _show(
         AFTER.format(
-            root=root, red=red, diff=diff, folder=folder, listing=listing, command=host.argv0
+            root=root,
+            red="".join(f"    {line}\n" for line in build_lines),
+            diff=diff,
+            folder=folder,
+            listing=listing,
+            command=host.argv0,
         )
     )
     return ExitCode.REACHED
@@ -140,8 +152,9 @@ def _scratch(folder: str | None) -> Path:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without settings for other projects."""
-    others = {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
-    return python_environment(others)
+    return python_environment(
+        {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
+    )
 
 
 def _show(text: str) -> None:

@@ -45,8 +45,8 @@ Look at earlier runs.
 
 {actions}
 
-RUN is a folder in logs, a unique prefix of its name, or latest (the default). With --json, every action prints one \
-JSON document.
+RUN is a folder in logs, a unique prefix of its name, or latest (the default). With --json, \
+every action prints one JSON document.
 """
 
 
@@ -62,20 +62,20 @@ def runs(host: Host, arguments: argparse.Namespace) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `runs`, each with its own arguments."""
     parser.usage = "code-commit runs ACTION [flags]"
-    column = max(len(each.synopsis) for each in ACTIONS.values()) + 2
-    actions = "".join(f"\n  {each.synopsis:<{column}}{each.help}" for each in ACTIONS.values())
-    parser.description = _DESCRIPTION.format(actions=f"actions:{actions}")
+    column = max(len(action.synopsis) for action in ACTIONS.values()) + 2
+    lines = [f"  {action.synopsis:<{column}}{action.help}" for action in ACTIONS.values()]
+    parser.description = _DESCRIPTION.format(actions="\n".join(["actions:", *lines]))
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    chosen = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
+    subparsers = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
     parsers = {
-        name: chosen.add_parser(
+        name: subparsers.add_parser(
             name, prog=f"code-commit runs {name}", description=_sentence(action.help)
         )
         for name, action in ACTIONS.items()
     }
-    for each in parsers.values():
+    for action_parser in parsers.values():
         # Suppress the default, which would override a `--json` before the action.
-        each.add_argument(
+        action_parser.add_argument(
             "--json",
             action="store_true",
             default=argparse.SUPPRESS,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, find_run, join_paths
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import create_file, require_no_link_out
 
 _NAMED = 20  # paths in one message
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
@@ -25,28 +23,30 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
     """
     folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
-        taken = project.checkpoints.of_run(folder.name)
-        whole = whole_change(taken)
-        if whole is None:
+        checkpoints = project.checkpoints.of_run(folder.name)
+        commits = whole_change(checkpoints)
+        if commits is None:
             raise NotReady(
                 f"{folder.name} has no checkpoint",
                 hint="it wrote nothing, or its checkpoints were pruned",
             )
         if arguments.attempt is not None:
-            steps = {step.number: step for step in steps_of(taken, read_story(folder).applied)}
+            applied = read_story(folder).applied
+            steps = {step.number: step for step in steps_of(checkpoints, applied)}
             if arguments.attempt not in steps:
-                known = ", ".join(map(str, steps)) or "none"
+                numbers = ", ".join(map(str, steps)) or "none"
                 raise NotReady(
                     f"attempt {arguments.attempt} of {folder.name} changed nothing",
-                    hint=f"attempts with changes: {known}",
+                    hint=f"attempts with changes: {numbers}",
                 )
-            whole = steps[arguments.attempt].old, steps[arguments.attempt].new
-        paths, raw = (
-            project.checkpoints.changes(*whole),
-            project.checkpoints.diff(*whole, most=_LARGEST),
-        )
-        patch = project.checkpoints.patch(*whole, most=_LARGEST) if arguments.patch else b""
-        left_out = project.checkpoints.left_out(*whole)
+            commits = steps[arguments.attempt].old, steps[arguments.attempt].new
+        old, new = commits
+        paths = project.checkpoints.changes(old, new)
+        raw = project.checkpoints.diff(old, new, most=_LARGEST)
+        patch = b""
+        if arguments.patch:
+            patch = project.checkpoints.patch(old, new, most=_LARGEST)
+        left_out = project.checkpoints.left_out(old, new)
     if left_out:
         host.out.note(
             f"warning: too large to save, so not in the diff: {join_paths(left_out, _NAMED)}"
@@ -71,8 +71,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
 
 def _write(path: str, content: bytes) -> None:
     try:
-        with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
-            file.write(content)
+        create_file(path, content)
     except OSError as error:
         raise NotReady(
             f"{path} cannot be written: {error.strerror}", hint="name a file that does not exist"

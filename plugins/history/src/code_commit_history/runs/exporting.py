@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,17 @@ from code_commit.plugin_api import (
     LogSink,
     NotReady,
     Record,
+    describe,
     find_run,
     read_records,
+    require_sync,
     run_folders,
 )
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
-from code_commit_workspace import Checkpoints, describe, require_sync
+from code_commit_workspace import Checkpoints, create_file
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
@@ -38,10 +39,10 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     """
     name = arguments.sink
     first = _sinks(host, name)
-    named = arguments.runs or ["latest"]
-    folders = (
-        run_folders(host.root) if arguments.all else [find_run(host.root, each) for each in named]
-    )
+    if arguments.all:
+        folders = run_folders(host.root)
+    else:
+        folders = [find_run(host.root, run) for run in arguments.runs or ["latest"]]
     failures: dict[str, str] = {}
     shared: list[LogSink] = []  # sinks with `next_run`, which receive all runs
     for folder in folders:
@@ -51,7 +52,8 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             host.out.note(f"warning: {folder.name} was not exported: {failures[folder.name]}")
             continue
-        sinks, first = shared or first or _sinks(host, name), []
+        sinks = shared or first or _sinks(host, name)
+        first = []
         shared = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
             if error := _send(sink, records, end=_NEXT if shared else "close"):
@@ -74,9 +76,9 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
     sinks = [sink for _, sink in host.collect(_SINKS, plugin=name)]
     if sinks:
         return sinks
-    failed = [each.error for each in host.failures if each.plugin == name]
-    if failed:
-        raise NotReady(f"the plugin {name} returned no sink: {failed[-1]}")
+    errors = [failure.error for failure in host.failures if failure.plugin == name]
+    if errors:
+        raise NotReady(f"the plugin {name} returned no sink: {errors[-1]}")
     raise NotReady(f"the plugin {name} returned no sink", hint="its settings may turn it off")
 
 
@@ -107,32 +109,27 @@ def _current_records(host: Host, folder: Path) -> Iterator[Record]:
     """Read the records; replace the root with the current one, and add the diffs for sinks."""
     diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):
+        added: dict[str, Any] = {}
         if record.kind == "run.started":
-            yield replace(
-                record,
-                data={**record.data, "root": str(host.root), "folder": f"logs/{folder.name}"},
-            )
-        elif (
-            record.kind == "changes.applied" and not record.data.get("diff") and record.seq in diffs
-        ):
-            yield replace(record, data={**record.data, "diff": diffs[record.seq]})
-        else:
-            yield record
+            added = {"root": str(host.root), "folder": f"logs/{folder.name}"}
+        elif record.kind == "changes.applied" and record.seq in diffs:
+            added = {"diff": record.data.get("diff") or diffs[record.seq]}
+        yield replace(record, data={**record.data, **added}) if added else record
 
 
 def _diffs(host: Host, folder: Path) -> dict[int, str]:
     """Write the missing diffs of the run from its checkpoints; return their names by event."""
     try:
         with host.workspace(writes=True, repository="existing") as project:
-            taken = project.checkpoints.of_run(folder.name)
-            steps = steps_of(taken, read_story(folder).applied)
+            checkpoints = project.checkpoints.of_run(folder.name)
+            steps = steps_of(checkpoints, read_story(folder).applied)
             names = {step.applied.seq: _name_of(step) for step in steps if step.applied}
             commits = {_name_of(step): (step.old, step.new) for step in steps if step.applied}
-            if whole := whole_change(taken):
+            if whole := whole_change(checkpoints):
                 commits["all-changes.diff"] = whole
             diffs = {
-                name: _small_diff(project.checkpoints, *between)
-                for name, between in commits.items()
+                name: _small_diff(project.checkpoints, old, new)
+                for name, (old, new) in commits.items()
             }
     except CodeCommitError:
         return {}  # a run is running, or the repository is gone: export without diffs
@@ -156,9 +153,6 @@ def _name_of(step: Step) -> str:
 
 
 def _write_diff(folder: Path, name: str, text: bytes) -> str:
-    try:
-        with open(os.open(folder / name, _NEW, 0o600), "wb") as file:  # noqa: PTH123 - a handle
-            file.write(text)
-    except FileExistsError:
-        pass  # an earlier export wrote it
+    with suppress(FileExistsError):  # an earlier export wrote it
+        create_file(folder / name, text)
     return name

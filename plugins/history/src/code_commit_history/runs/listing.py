@@ -6,70 +6,90 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from code_commit.plugin_api import ExitCode, Host
+from code_commit.plugin_api import ExitCode, Host, duration, shorten
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.story import read_story
 
-_HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME", "QUERY")
 _SHORTEST = 20  # columns for a query: below, a table is too wide
+
+
+class Row(NamedTuple):
+    """The line of a run, or the head of the table: the text of each column."""
+
+    run: str
+    model: str
+    outcome: str
+    attempts: str
+    tokens: str
+    cost: str
+    time: str
+    query: str
+
+
+_HEAD = Row("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME", "QUERY")
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
     """Print every run, the newest last, so that it is directly above the shell prompt."""
-    found = list_runs(host.root)
+    past_runs = list_runs(host.root)
     if arguments.json:
-        host.out.document({"runs": [row_of(summary) for summary in found]})
+        host.out.document({"runs": [document_of(past_run) for past_run in past_runs]})
         return ExitCode.REACHED
-    if not found:
+    if not past_runs:
         host.out.line("there are no runs yet")
         return ExitCode.REACHED
-    table = [_HEAD, *(_cells(summary) for summary in found)]
+    rows = [_row(past_run) for past_run in past_runs]
+    table = [_HEAD, *rows]
     if not sys.stdout.isatty():
         host.out.table(table)
         return ExitCode.REACHED
     columns = shutil.get_terminal_size().columns
-    room = columns - _width_of([row[:-1] for row in table]) - 2
-    if room < min(_SHORTEST, max(len(row[-1]) for row in table)):
-        _print_narrow(host, table[1:], columns)
+    room = columns - _width_without_query(table)
+    if room < min(_SHORTEST, max(len(row.query) for row in table)):
+        _print_narrow(host, rows, columns)
     else:
-        host.out.table([(*row, words.cut(query, room)) for *row, query in table])
+        host.out.table([row._replace(query=shorten(row.query, room)) for row in table])
     return ExitCode.REACHED
 
 
-def _width_of(rows: Sequence[Sequence[str]]) -> int:
-    return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
+def _width_without_query(rows: Sequence[Row]) -> int:
+    """Return the columns before the query, with two blanks after each cell."""
+    columns = zip(*(row[:-1] for row in rows), strict=True)
+    return sum(max(map(len, cells)) + 2 for cells in columns)
 
 
-def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]], columns: int) -> None:
+def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
     """Print two or three lines per run, for a terminal that is too narrow for the table."""
-    for run, model, outcome, attempts, tokens, cost, time, query in rows:
-        host.out.line(f"{run}  {outcome}")
-        if query:
-            host.out.line(f"    {words.cut(query, columns - 4)}")
+    for row in rows:
+        host.out.line(f"{row.run}  {row.outcome}")
+        if row.query:
+            host.out.line(f"    {shorten(row.query, columns - 4)}")
+        unit = "attempt" if row.attempts == "1" else "attempts"
         details = (
-            model,
-            f"{attempts} attempt{'s' * (attempts != '1')}",
-            f"{tokens} tokens",
-            cost,
-            time,
+            row.model,
+            f"{row.attempts} {unit}",
+            f"{row.tokens} tokens",
+            row.cost,
+            row.time,
         )
         host.out.line("    " + ", ".join(details))
 
 
-def row_of(summary: PastRun) -> dict[str, Any]:
+def document_of(past_run: PastRun) -> dict[str, Any]:
     """Return the JSON row of a run: times are in UTC, durations in seconds, costs in USD."""
-    document, cost = summary.document, read_story(summary.folder).cost
+    document = past_run.document
+    cost = read_story(past_run.folder).cost
     return {
-        "run": summary.run,
-        "workflow": summary.workflow,
+        "run": past_run.run,
+        "workflow": past_run.workflow,
         "query": words.query(document) or None,
-        "state": summary.state,
-        "outcome": summary.outcome,
-        "exit_code": summary.exit_code,
-        "summary": summary.summary,
+        "state": past_run.state,
+        "outcome": past_run.outcome,
+        "exit_code": past_run.exit_code,
+        "summary": past_run.summary,
         "started": document.get("started"),
         "finished": document.get("finished"),
         "seconds": words.total_seconds(document),
@@ -82,15 +102,15 @@ def row_of(summary: PastRun) -> dict[str, Any]:
     }
 
 
-def _cells(summary: PastRun) -> tuple[str, ...]:
-    document = summary.document
-    return (
-        summary.run,
-        ", ".join(words.models(document)) or "-",
-        words.outcome(summary),
-        str(document.get("attempts", "?")),
-        words.tokens(words.table(document, "tokens")),
-        str(read_story(summary.folder).cost),
-        words.duration(words.total_seconds(document)),
-        words.query(document),
+def _row(past_run: PastRun) -> Row:
+    document = past_run.document
+    return Row(
+        run=past_run.run,
+        model=", ".join(words.models(document)) or "-",
+        outcome=words.outcome(past_run),
+        attempts=str(document.get("attempts", "?")),
+        tokens=words.tokens(words.table(document, "tokens")),
+        cost=str(read_story(past_run.folder).cost),
+        time=duration(words.total_seconds(document)),
+        query=words.query(document),
     )

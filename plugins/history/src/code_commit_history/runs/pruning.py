@@ -16,24 +16,23 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: another run holds the lock, or a folder cannot be deleted.
     """
     with host.workspace(writes=True, repository="existing") as project:
-        found = list_runs(host.root)
-        old = [
-            summary
-            for summary in found[: max(0, len(found) - arguments.keep)]
-            if summary.state != "running"
-        ]
-        for summary in old:
+        runs = list_runs(host.root)
+        older = runs[: max(0, len(runs) - arguments.keep)]
+        pruned = [run for run in older if run.state != "running"]
+        for run in pruned:
             try:
-                remove_tree(summary.folder)
+                remove_tree(run.folder)
             except OSError as error:
-                raise NotReady(f"cannot delete {summary.folder}: {error.strerror}") from error
-        kept = {folder.name for folder in run_folders(host.root)}
+                raise NotReady(f"cannot delete {run.folder}: {error.strerror}") from error
+        left = {folder.name for folder in run_folders(host.root)}
         # Include runs whose folder was deleted by hand.
-        project.checkpoints.forget([run for run in project.checkpoints.runs() if run not in kept])
+        project.checkpoints.forget(
+            [name for name in project.checkpoints.runs() if name not in left]
+        )
     if arguments.json:
-        host.out.document({"pruned": [summary.run for summary in old], "kept": sorted(kept)})
+        host.out.document({"pruned": [run.run for run in pruned], "kept": sorted(left)})
         return ExitCode.REACHED
-    for summary in old:
-        host.out.line(f"deleted {summary.run}")
-    host.out.line(f"{count_of(len(kept), 'run')} left")
+    for run in pruned:
+        host.out.line(f"deleted {run.run}")
+    host.out.line(f"{count_of(len(left), 'run')} left")
     return ExitCode.REACHED

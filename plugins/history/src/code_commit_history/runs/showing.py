@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from code_commit.plugin_api import ExitCode, Host, find_run
+from code_commit.plugin_api import ExitCode, Host, duration, find_run
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
-from code_commit_history.runs.listing import row_of
+from code_commit_history.runs.listing import document_of
 from code_commit_history.story import Call, Process, Story, read_story
 
 
@@ -22,10 +22,8 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: there is no such run.
     """
     summary = named_run(host.root, arguments.run)
-    story, files = (
-        read_story(summary.folder),
-        sorted(path.name for path in summary.folder.iterdir()),
-    )
+    story = read_story(summary.folder)
+    files = sorted(path.name for path in summary.folder.iterdir())
     if arguments.json:
         details = {
             "calls": [asdict(call) for call in story.calls],
@@ -34,7 +32,7 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
             "folder": str(summary.folder),
             "files": files,
         }
-        host.out.document(row_of(summary) | details | {"data": summary.document.get("data")})
+        host.out.document(document_of(summary) | details | {"data": summary.document.get("data")})
         return ExitCode.REACHED
     for line in _head(summary, story):
         host.out.line(line)
@@ -80,27 +78,30 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     if query := words.query(document):
         yield f"  query     {query}"
     yield f"  workflow  {summary.workflow}"
-    yield f"  outcome   {words.outcome(summary)}" + (
-        f": {summary.summary}" if summary.summary else ""
-    )
-    yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
+    ending = f": {summary.summary}" if summary.summary else ""
+    yield f"  outcome   {words.outcome(summary)}{ending}"
+    seconds = duration(words.total_seconds(document))
+    yield f"  started   {document.get('started') or '?'}, took {seconds}"
     yield f"  model     {', '.join(words.models(document)) or '-'}"
     yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
     yield f"  cost      {story.cost}"
     yield f"  commit    {document.get('commit') or '-'}"
     argv = document.get("argv")
-    yield f"  command   code-commit {shlex.join(map(str, argv)) if isinstance(argv, list) else ''}".rstrip()
+    arguments = shlex.join(map(str, argv)) if isinstance(argv, list) else ""
+    yield f"  command   code-commit {arguments}".rstrip()
     for message in story.messages:
         yield f"  message   {message}"
 
 
 def _call(call: Call) -> tuple[str, ...]:
-    ending = call.finish or (f"failed: {call.error}" if call.error else "unfinished")
+    ending = call.finish or "unfinished"
+    if call.error and not call.finish:
+        ending = f"failed: {call.error}"
     return (
         str(call.number),
         call.label,
         f"{call.provider} {call.model}",
-        words.duration(call.seconds),
+        duration(call.seconds),
         words.tokens(call.usage),
         str(call.cost),
         ending,
@@ -108,9 +109,4 @@ def _call(call: Call) -> tuple[str, ...]:
 
 
 def _process(process: Process) -> tuple[str, ...]:
-    ending = (
-        f"changed its own checks: {', '.join(process.tampered)}"
-        if process.tampered
-        else process.ending
-    )
-    return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)
+    return (shlex.join(process.argv), duration(process.seconds), process.ending, process.log)

@@ -9,11 +9,6 @@ from code_commit.plugin_api import Usage
 from code_commit_history.past_runs import PastRun
 
 
-def cut(text: str, longest: int = 200) -> str:
-    """Return `text`, shortened to `longest` characters: a change may have thousands of files."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def outcome(summary: PastRun) -> str:
     """Return the outcome of a finished run, else `running` or `killed`."""
     return summary.outcome or summary.state
@@ -28,11 +23,9 @@ def query(document: Mapping[str, Any]) -> str:
 def models(document: Mapping[str, Any]) -> list[str]:
     """Return the service's names of the models that answered."""
     rows = document.get("models")
-    return (
-        [str(row.get("model")) for row in rows if isinstance(row, Mapping)]
-        if isinstance(rows, list)
-        else []
-    )
+    if not isinstance(rows, list):
+        return []
+    return [str(row.get("model")) for row in rows if isinstance(row, Mapping)]
 
 
 def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -45,27 +38,16 @@ def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def tokens(count: Mapping[str, Any] | Usage) -> str:
     """Format input and output tokens: `12,345 / 678`, with `?` for an unknown number."""
-    pair = (
-        (count.input, count.output)
-        if isinstance(count, Usage)
-        else (count.get("input"), count.get("output"))
-    )
-    return " / ".join(f"{each:,}" if isinstance(each, int) else "?" for each in pair)
+    if isinstance(count, Usage):
+        return f"{_number(count.input)} / {_number(count.output)}"
+    return f"{_number(count.get('input'))} / {_number(count.get('output'))}"
 
 
-def duration(seconds: float | None) -> str:
-    """Format a duration: `3.2 s`, `4:05`, `1:02:03`."""
-    if seconds is None:
-        return "?"
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
 
 
 def total_seconds(document: Mapping[str, Any]) -> float | None:
     """Return the duration of a run, so far if it is running."""
-    seconds = document.get("seconds")
-    total = seconds.get("total") if isinstance(seconds, Mapping) else None
+    total = table(document, "seconds").get("total")
     return float(total) if isinstance(total, int | float) else None

@@ -6,6 +6,7 @@ import json
 import shutil
 from typing import Any
 
+from code_commit.plugin_api import describe_ending, printable
 from code_commit_planner.dialog.text import columns, shortened, wrap
 from code_commit_planner.plan_folder.todo import Todos
 from code_commit_toolbox.outcome import CalledTool
@@ -17,7 +18,6 @@ TODO_LINES = 15
 _REASON = 40
 _SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
 _WITHOUT_SUBJECT = ("final_output", "todo_write")  # shown in other ways
-_SUCCEEDED = "ended with exit code 0"  # `ProcessResult.ending`
 
 
 def width() -> int:
@@ -70,7 +70,7 @@ def _reason(called: CalledTool) -> str:
 def _ending(called: CalledTool) -> str:
     """Return how a command ended, unless it succeeded."""
     ending = called.text.partition("\n")[0]
-    failed = called.name == "shell" and ending != _SUCCEEDED
+    failed = called.name == "shell" and ending != describe_ending(0)
     return f"  -> {_one_line(ending).removeprefix('ended with ')}" if failed else ""
 
 
@@ -97,4 +97,4 @@ def _subject(called: CalledTool) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return printable(" ".join(text.split()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from code_commit.plugin_api import Message, Run
+from code_commit.plugin_api import Message, Run, count_of
 from code_commit_planner.agents.display import text_lines, todo_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import TodosChanged, show
@@ -89,12 +89,11 @@ class _Watch:
             message, style = messages.AGENT_DONE, ""
         else:
             message, style = messages.AGENT_STOPPED, "yellow"
-        replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
         show(
             self.run,
             message,
             style=style,
             agent=self.agent,
-            replies=replies,
+            replies=count_of(result.turns, "reply", "replies"),
             reason=result.end.value,
         )

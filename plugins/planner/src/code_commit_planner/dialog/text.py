@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from code_commit.plugin_api import printable
+
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
 
@@ -18,11 +20,8 @@ def fill(template: str, **values: str) -> str:
 
 
 def legible(text: str) -> str:
-    """Return `text`, such as a path, on one line, with invalid and control characters escaped."""
-    encoded = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(
-        repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded
-    )
+    """Return `text`, such as a path, on one line, with invisible characters escaped."""
+    return printable(text, newlines=False)
 
 
 def plain_lines(text: str) -> list[str]:
@@ -158,4 +157,4 @@ def _plain(character: str) -> str:
         return "\n"
     if character.isspace():
         return " "
-    return character if character.isprintable() or character in _JOINERS else ""
+    return character if character in _JOINERS or printable(character) == character else ""

@@ -14,15 +14,7 @@ from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.selection import Selection, select
 from code_commit_planner.git.staging import IndexEntry, Staging, read_index_changes, read_staging
 from code_commit_planner.plan_folder.folder import FOLDER, HISTORY, NEW
-from code_commit_workspace import (
-    StatusEntry,
-    find_in_repository,
-    git_status,
-    overlooked_by_git,
-    require_settled,
-    skipped_by_commit,
-    unknown_author,
-)
+from code_commit_workspace import NextCommit, StatusEntry
 
 _COMMIT = (
     "-c",
@@ -52,7 +44,8 @@ class Repository:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        self._folder, self.prefix = find_in_repository(run.git, run.root, self.top, hooks=hooks)
+        self._next = NextCommit(self._git, run.root, self.top, hooks=hooks)
+        self.prefix = self._next.prefix
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None if HEAD is detached."""
@@ -77,7 +70,7 @@ class Repository:
 
     def unknown_author(self) -> str | None:
         """Return why git knows no author name or address, so that it cannot commit; else None."""
-        return unknown_author(self._git)
+        return self._next.unknown_author()
 
     def require_settled(self) -> None:
         """Check that no other operation would end with the next commit.
@@ -85,7 +78,7 @@ class Repository:
         Raises:
             NotReady: a merge, cherry-pick, revert or rebase is in progress.
         """
-        require_settled(self._folder, self.top)
+        self._next.require_settled()
 
     def dirty(self) -> list[StatusEntry]:
         """Return all untracked, uncommitted or changed files of the repository.
@@ -96,7 +89,7 @@ class Repository:
         with suppress(OSError):
             if self._run.tree.read(HISTORY, 1) == b"":
                 ignored.add(f"{self.prefix}{HISTORY}")
-        return [entry for entry in git_status(self._git) if entry.path not in ignored]
+        return [entry for entry in self._next.status() if entry.path not in ignored]
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""
@@ -149,7 +142,7 @@ class Repository:
         own_paths = staging.ours if staging.head == head else ()
         before = tuple(entry.path for entry in self._staged() if entry.path not in own_paths)
         contents = self._digests(before)
-        overlooked = self._digests(overlooked_by_git(self._git))
+        overlooked = self._digests(self._next.overlooked())
         if again:
             contents |= dict(staging.contents)
             overlooked |= dict(staging.overlooked)
@@ -173,7 +166,7 @@ class Repository:
         staged = self._staged()
         foreign = self._foreign(staged, head)
         foreign_paths = {entry.path for entry in foreign}
-        selection = select(git_status(self._git), foreign_paths, self.prefix)
+        selection = select(self._next.status(), foreign_paths, self.prefix)
         own_paths = [entry.path for entry in staged if entry.path not in foreign_paths]
         begun = self._saved()
         recorded = Staging(
@@ -203,7 +196,7 @@ class Repository:
         changed = [path for path, digest in recorded if self._digest(path) != digest]
         if not changed:
             return {}
-        flags = overlooked_by_git(self._git)
+        flags = self._next.overlooked()
         return {path: flags[path] for path in changed if path in flags}
 
     def include(self, paths: Sequence[str]) -> None:
@@ -244,9 +237,7 @@ class Repository:
 
     def skipped(self) -> list[str]:
         """Return the signature and the hooks of the repository that the commit skips."""
-        if self._hooks:
-            return []
-        return skipped_by_commit(self._git)
+        return self._next.skipped()
 
     # Committing
 
@@ -283,7 +274,7 @@ class Repository:
     def stage_plan(self) -> None:
         """Stage the plan folder again, after the last lines of the history."""
         inside = f"{self.prefix}{FOLDER}/"
-        selection = select(git_status(self._git), (), self.prefix)
+        selection = select(self._next.status(), (), self.prefix)
         self._add([path for path in selection.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:

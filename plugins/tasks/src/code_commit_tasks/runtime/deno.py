@@ -7,8 +7,7 @@ import signal
 from importlib.resources import files
 from pathlib import Path
 
-from code_commit.plugin_api import NotReady
-from code_commit_workspace import signalled_at_our_end
+from code_commit.plugin_api import NotReady, signalled_at_our_end
 
 _MEGABYTE = 1024 * 1024
 # No prompts, no remote code, no configuration file that could change how it runs.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from code_commit.plugin_api import NotReady, count_of
+from code_commit.plugin_api import NotReady, count_of, describe_ending
 from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, ProcessTooSlow
 
 _MARK = b"\x1e"  # starts a line of the bridge
@@ -182,7 +182,8 @@ class _Exchange:
         stderr = self.process.stderr
         if not self._started:
             raise NotReady(
-                f"Deno does not start (exit code {code}): {stderr.strip()[-_LONGEST_REASON:]}",
+                f"Deno {describe_ending(code)} before it started: "
+                f"{stderr.strip()[-_LONGEST_REASON:]}",
                 hint="reinstall it: pip install --force-reinstall deno",
             )
         if "await promise never resolved" in stderr:
@@ -200,8 +201,7 @@ class _Exchange:
                 "agent_code was stopped: it wrote to disk, which is only allowed with tools.",
                 "ended",
             )
-        ending = f"signal {-code}" if code < 0 else f"exit code {code}"
-        text = f"The process of agent_code ended before the function returned ({ending})."
+        text = f"The process of agent_code {describe_ending(code)} before the function returned."
         if words := _shown(stderr).strip():
             text += f"\n{words}"
         return ScriptFailed(text, "ended")

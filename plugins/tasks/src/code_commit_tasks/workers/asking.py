@@ -8,7 +8,7 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit_workspace import isolated_python, signalled_at_our_end
+from code_commit.plugin_api import describe_ending, isolated_python, signalled_at_our_end
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
@@ -47,5 +47,5 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
         raise WorkerTooSlow from None
     if completed.returncode or len(completed.stdout) > _LARGEST_ANSWER:
         last = completed.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"exit code {completed.returncode}")
+        raise WorkerFailed(last or f"it {describe_ending(completed.returncode)}")
     return json.loads(completed.stdout)

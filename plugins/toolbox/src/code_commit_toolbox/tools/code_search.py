@@ -9,12 +9,18 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import Json, Run, count_of
+from code_commit.plugin_api import (
+    Json,
+    Run,
+    count_of,
+    describe_ending,
+    python_command,
+    python_environment,
+)
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.shortening import fitting
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
-from code_commit_toolbox.tools.project_file import require_readable
-from code_commit_workspace import normalise_path, python_command, python_environment
+from code_commit_toolbox.tools.project_file import folder_named, is_below, require_readable
 
 SUFFIXES = {
     "bash": (".sh", ".bash"),
@@ -109,7 +115,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
     problems: dict[int, str] = {}
     usable: list[tuple[int, str, tuple[str, ...]]] = []  # number, folder, suffixes
     for number, search in enumerate(searches):
-        folder = normalise_path(search.get("path", ".")).rstrip("/")
+        folder = folder_named(search.get("path", "."))
         if problem := _folder_problem(run, folder, readable):
             problems[number] = problem
         else:
@@ -122,7 +128,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
         numbers = [
             number
             for number, folder, suffixes in usable
-            if suffix in suffixes and _within(path, folder)
+            if suffix in suffixes and is_below(path, folder)
         ]
         if not numbers:
             continue
@@ -141,19 +147,15 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
 def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
     """Return why `folder` cannot be searched, or ""."""
-    if folder == ".":
+    if not folder:
         return ""
     try:
         require_readable(run, folder)
     except ToolError as error:
         return str(error)
-    if any(_within(path, folder) for path in readable):
+    if any(is_below(path, folder) for path in readable):
         return ""
     return f"There are no files in {folder}."
-
-
-def _within(path: str, folder: str) -> bool:
-    return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
 def _search(
@@ -179,7 +181,7 @@ def _search(
         )
         output = completed.stdout
         if completed.returncode:
-            trouble = f"the search failed with exit code {completed.returncode}"
+            trouble = f"the search {describe_ending(completed.returncode)}"
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
         trouble = (
@@ -199,14 +201,15 @@ def _format_matches(
         own = [row for row in rows if row["search"] == number]
         problems = [row["problem"] for row in own if "problem" in row]
         matches = [row for row in own if "line" in row]
-        title = f"## {search['pattern']} ({search['language']}): {len(matches)} matches"
+        count = count_of(len(matches), "match", "matches")
+        title = f"## {search['pattern']} ({search['language']}): {count}"
         if any("more" in row for row in own):
             title += ", the first of more"
         lines.append(title)
         lines += [f"[{problem}]" for problem in problems]
         lines += [f"{match['path']}:{match['line']}: {match['text']}" for match in matches]
     room = limit - sum(len(note) + 1 for note in notes)
-    count = fitting(lines, room)
-    if count < len(lines):
-        notes = ["[... more matches are not shown: run fewer searches]", *notes]
-    return "\n".join([*lines[:count], *notes])
+    shown = lines[: fitting(lines, room)]
+    if len(shown) < len(lines):
+        shown.append("[... more matches are not shown: run fewer searches]")
+    return "\n".join([*shown, *notes])

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run
+from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run, count_of
 from code_commit_toolbox.tool import ToolError
+from code_commit_workspace import normalise_path
 
 _SAMPLE = 8192  # a NUL in the first bytes marks a binary file
+
+
+def folder_named(path: str) -> str:
+    """Return the folder that a model names `path`; "" is the root."""
+    folder = normalise_path(path).rstrip("/")
+    return "" if folder == "." else folder
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether `path` is `folder` or lies in it; "" is the root."""
+    return not folder or f"{path}/".startswith(f"{folder}/")
 
 
 def require_readable(run: Run, path: str) -> None:
@@ -45,9 +57,11 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
     if content is None:
         return None
     if len(content) > limit:
-        raise ToolError(f"{path} is larger than {limit} bytes. Read parts of it with a command.")
+        raise ToolError(
+            f"{path} is larger than {count_of(limit, 'byte')}. Read parts of it with a command."
+        )
     if b"\0" in content[:_SAMPLE]:
-        raise ToolError(f"{path} is a binary file of {len(content)} bytes.")
+        raise ToolError(f"{path} is a binary file of {count_of(len(content), 'byte')}.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -70,7 +84,8 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
             f"The text contains a lone surrogate at {error.start}, which cannot be written."
         ) from None
     if len(content) > limit:
-        raise ToolError(f"The text has {len(content)} bytes; the limit is {limit}.")
+        size = count_of(len(content), "byte")
+        raise ToolError(f"The text has {size}; the limit is {limit:,}.")
     change = Change(path, content)
     if refusals := run.check([change]):
         reasons = [

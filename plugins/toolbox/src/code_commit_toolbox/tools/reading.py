@@ -8,16 +8,19 @@ from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.shortening import fitting
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
-from code_commit_toolbox.tools.project_file import read_text, require_readable
-from code_commit_workspace import normalise_path
+from code_commit_toolbox.tools.project_file import (
+    folder_named,
+    is_below,
+    read_text,
+    require_readable,
+)
 
 
 def read_file(settings: ToolboxSettings) -> Tool:
     """Return the tool that reads a file of the project, or some of its lines, unchanged."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        path = normalise_path(arguments["path"])
-        text = read_text(context.run, path, settings.file_limit)
+        text = read_text(context.run, arguments["path"], settings.file_limit)
         first = arguments.get("start_line", 1)
         last = arguments.get("end_line")
         return lines_of(text, first, last, settings.output_limit)
@@ -85,11 +88,10 @@ def list_files(settings: ToolboxSettings) -> Tool:
     """Return the tool that lists readable files."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        folder = normalise_path(arguments.get("path", ".")).rstrip("/")
         patterns = [arguments["pattern"]] if "pattern" in arguments else []
         paths = listing(
             context,
-            "" if folder == "." else folder,
+            folder_named(arguments.get("path", ".")),
             patterns,
             recursive=arguments.get("recursive", True),
         )
@@ -147,7 +149,7 @@ def listing(
         files = context.run.files(patterns)
     except ValueError as error:
         raise ToolError(f"The pattern is invalid: {error}") from error
-    paths = [path for path in files if path.startswith(prefix) or path == folder]
+    paths = [path for path in files if is_below(path, folder)]
     if not paths and (folder or patterns):
         raise ToolError(f"There are no such files in {folder or 'the project'}.")
     if recursive:

@@ -51,9 +51,7 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
                 f"{paths}.\n{report}",
             )
         if result.timed_out:
-            raise ToolError(
-                f"The command and its child processes were stopped after {seconds:g} s.\n{report}"
-            )
+            raise ToolError(f"The command {report}")
         return report
 
     return Tool(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Json
+from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import read_text, write_text
-from code_commit_workspace import normalise_path
 
 _LINES_NAMED = 10
 _MOST_PLACES = 1000
@@ -17,12 +16,11 @@ def write_file(settings: ToolboxSettings) -> Tool:
     """Return the tool that writes a whole file."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        path = normalise_path(arguments["path"])
+        path = arguments["path"]
         content = arguments["content"]
         if not write_text(context.run, path, content, settings.file_limit):
             return f"{path} already has this content."
-        size = len(content.encode())
-        return f"Wrote {size} {'byte' if size == 1 else 'bytes'} to {path}."
+        return f"Wrote {count_of(len(content.encode()), 'byte')} to {path}."
 
     return Tool(
         name="write_file",
@@ -45,7 +43,7 @@ def str_replace(settings: ToolboxSettings) -> Tool:
     """Return the tool that replaces one passage of a file."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        path = normalise_path(arguments["path"])
+        path = arguments["path"]
         text = read_text(context.run, path, settings.file_limit)
         changed = replaced_once(text, arguments["old_str"], arguments["new_str"])
         write_text(context.run, path, changed, settings.file_limit)

@@ -18,7 +18,8 @@ from typing import Literal
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import is_folder
-from code_commit_workspace.process.private_folders import make_mount_point
+from code_commit_workspace.files.path_text import within
+from code_commit_workspace.process.sandbox.private_folders import make_mount_point
 
 MOST_WORDS = 8000
 """Words of arguments. bubblewrap takes 9,000 in all."""
@@ -42,17 +43,15 @@ class Mount:
     origin: Literal["project", "private", "machine", "user"] = "machine"
 
     @property
-    def shown(self) -> str | None:
-        """The path outside that a process sees here."""
-        return None if self.kind == "hidden" else self.source or self.path
+    def shown(self) -> str:
+        """The path outside that a process sees here; "" if it is hidden."""
+        return "" if self.kind == "hidden" else self.source or self.path
 
-    def below(self, path: str) -> str | None:
+    def below(self, path: str) -> str:
         """Return the path outside that a process sees at `path`, which is in this mount."""
-        return (
-            None
-            if self.shown is None
-            else os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
-        )
+        if not self.shown:
+            return ""
+        return os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> 
                 make_mount_point(above.shown, inside, folder=is_folder(mount.shown))
             for folder in reversed(Path(inside).parents[:-1]):
                 path = f"{above.path}/{folder}"
-                add(Mount(path, "writable", above.below(path) or "", above.origin))
+                add(Mount(path, "writable", above.below(path), above.origin))
         add(mount)
     hidden = [mount.source or mount.path for mount in wanted.values() if mount.kind == "hidden"]
     check(done, hidden, root=root, private=private)
@@ -130,9 +129,9 @@ def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, privat
         if mount.origin != "user" and _nearest(os.path.dirname(mount.path), done).kind == "hidden":  # noqa: PTH120
             fault = "in a hidden folder"
         for path in hidden:
-            if _is_below(mount.shown, path) and mount.origin != "user":
+            if within(mount.shown, path) and mount.origin != "user":
                 fault = "which is hidden"
-            elif _is_below(path, mount.shown) and path != mount.shown:
+            elif within(path, mount.shown) and path != mount.shown:
                 place = os.path.join(mount.path, os.path.relpath(path, mount.shown))  # noqa: PTH118
                 if _nearest(place, done) is mount:
                     fault = f"with {path} in it, which is hidden"
@@ -146,9 +145,9 @@ def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, privat
 def _may_show(mount: Mount, root: str, private: str) -> bool:
     match mount.origin:
         case "project":
-            return mount.shown == mount.path and _is_below(mount.path, root)
+            return mount.shown == mount.path and within(mount.path, root)
         case "private":
-            return _is_below(mount.shown, private)
+            return within(mount.shown, private)
         case "machine":
             return mount.kind == "read-only"
         case "user":
@@ -162,13 +161,6 @@ def _nearest(path: str, done: Mapping[str, Mount]) -> Mount:
     return done[path]
 
 
-def _is_below(path: str | None, folder: str | None) -> bool:
-    """Return whether a real path is `folder` or below it. Unlike `within`, this is quick."""
-    if path is None or folder is None:
-        return False
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
 def _covers_of_copies(mounts: Iterable[Mount]) -> list[Mount]:
     """Return what hides a hidden path also where another mount shows it, at a second place."""
     mounts = list(mounts)
@@ -180,15 +172,15 @@ def _covers_of_copies(mounts: Iterable[Mount]) -> list[Mount]:
         Mount(f"{copy.path}{path[len(copy.source) :]}", "hidden", path)
         for copy in copies
         for path in hidden
-        if _is_below(path, copy.source) and path != copy.source
+        if within(path, copy.source) and path != copy.source
     ]
 
 
 def _arguments(mount: Mount, empty: str) -> tuple[str, ...]:
     if mount.kind == "writable":
-        return ("--bind", mount.shown or "", mount.path)
+        return ("--bind", mount.shown, mount.path)
     if mount.kind == "read-only":
-        return ("--ro-bind", mount.shown or "", mount.path)
+        return ("--ro-bind", mount.shown, mount.path)
     if is_folder(mount.source or mount.path):
         return ("--perms", "0555", "--tmpfs", mount.path)
     return ("--ro-bind", empty, mount.path)

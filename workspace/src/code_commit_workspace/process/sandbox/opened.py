@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from code_commit_workspace.files.path_kinds import exists, is_folder
 from code_commit_workspace.files.path_text import within
 from code_commit_workspace.files.way_of_path import places_on_way
-from code_commit_workspace.process.hidden import credential_stores
+from code_commit_workspace.process.sandbox.hidden import credential_stores
 
 # Programs that the host starts, and that git starts for commits of the user.
 _PROGRAMS = ("bash", "sh", "bwrap", "git", "git-lfs", "gpg", "ssh-keygen")

@@ -13,10 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists, is_folder
 from code_commit_workspace.files.path_text import within
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.transaction.home import FOLDER, open_folder
+from code_commit_workspace.transaction.home import open_folder
 
 PROJECT = "project"
 """The file in a project's private folders with the path of the project."""

@@ -17,17 +17,21 @@ from pathlib import Path
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import exists, is_socket
 from code_commit_workspace.files.path_text import within
-from code_commit_workspace.process import bubblewrap
-from code_commit_workspace.process.caches import cache_variables, link_configurations
-from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores
-from code_commit_workspace.process.mounts import Mount, arrange
-from code_commit_workspace.process.old_caches import remove_old_caches
-from code_commit_workspace.process.opened import fault_of_opening
-from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
-from code_commit_workspace.process.programs import find_program
-from code_commit_workspace.process.read_only import read_only_advice
+from code_commit_workspace.files.programs import find_program
+from code_commit_workspace.process.sandbox import bubblewrap
+from code_commit_workspace.process.sandbox.caches import cache_variables, link_configurations
+from code_commit_workspace.process.sandbox.hidden import SERVICE_VARIABLES, credential_stores
+from code_commit_workspace.process.sandbox.mounts import Mount, arrange
+from code_commit_workspace.process.sandbox.old_caches import remove_old_caches
+from code_commit_workspace.process.sandbox.opened import fault_of_opening
+from code_commit_workspace.process.sandbox.private_folders import (
+    PrivateFolders,
+    home_folder,
+    private_place,
+)
+from code_commit_workspace.process.sandbox.read_only import read_only_advice
+from code_commit_workspace.process.sandbox.view import Project, homes, real_paths, view_of
 from code_commit_workspace.process.seccomp import why_unfiltered
-from code_commit_workspace.process.view import Project, homes, real_paths, view_of
 
 _TEMPORARY = ("TMPDIR", "TEMPDIR", "TMP", "TEMP")
 
@@ -177,7 +181,7 @@ class Sandbox:
                 (found for folder in _above(way) if (found := self._mounted.get(folder))), None
             )
             shown = mount.below(way) if mount else way
-            if mount and (shown is None or not exists(shown)):
+            if mount and (not shown or not exists(shown)):
                 return mount.path
         return ""
 

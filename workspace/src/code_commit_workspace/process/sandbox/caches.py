@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists
-from code_commit_workspace.transaction.home import FOLDER, open_folder
+from code_commit_workspace.transaction.home import open_folder
 
 # Tools that keep configuration and caches in one folder: its name in the home folder, in the
 # private folder, and the names of the configuration.

@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.process.private_folders import PROJECT, in_use, locked
+from code_commit_workspace.process.sandbox.private_folders import PROJECT, in_use, locked
 
 _DAY = 24 * 60 * 60.0
 _KEPT = 30 * _DAY

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_workspace import NotReady, parse_toml
+from code_commit.config.toml import parse_toml
+from code_commit.plugin_api import NotReady
 
 SAVE, FIX = "save the file as UTF-8", "fix the TOML on that line"
 

@@ -17,24 +17,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit_workspace.files.path_kinds import is_folder, is_plain_folder, lexists
-from code_commit_workspace.files.path_text import within
-from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.process.caches import pnpm_store
-from code_commit_workspace.process.hard_links import files_below
-from code_commit_workspace.process.hidden import credential_stores, service_sockets
-from code_commit_workspace.process.mount_table import (
+from code_commit_workspace.files.mount_table import (
     read_mount_table,
     second_places,
     views_of_processes,
 )
-from code_commit_workspace.process.mounts import Mount
-from code_commit_workspace.process.private_folders import (
+from code_commit_workspace.files.path_kinds import is_folder, is_plain_folder, lexists
+from code_commit_workspace.files.path_text import within
+from code_commit_workspace.files.programs import leads_through, trusted_path
+from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.process.hard_links import files_below
+from code_commit_workspace.process.sandbox.caches import pnpm_store
+from code_commit_workspace.process.sandbox.hidden import credential_stores, service_sockets
+from code_commit_workspace.process.sandbox.mounts import Mount
+from code_commit_workspace.process.sandbox.private_folders import (
     PrivateFolders,
     home_folder,
     make_mount_point,
 )
-from code_commit_workspace.process.programs import leads_through, trusted_path
 
 _MOST_REPOSITORIES = 32
 # Mounts of repositories, and of rules, with those of the folders above them. Each takes half a

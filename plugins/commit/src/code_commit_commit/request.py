@@ -1,0 +1,69 @@
+"""The requests of a run: the prompts, with what their size and their echo are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import Message, PromptPart, PromptSize, Request, Text
+from code_commit_commit.prompts import Context, initial_prompt, repair_prompt
+from code_commit_commit.window import code_part, failure_part, query_part, replacements_part
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Change, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A request with the parts of its prompt.
+
+    `shown` has the parts that the user did not write: a response must not repeat their blocks.
+    """
+
+    label: str
+    request: Request = field(repr=False)
+    parts: tuple[PromptPart, ...]
+    shown: tuple[str, ...] = field(repr=False)
+
+    @property
+    def size(self) -> PromptSize:
+        """The size of the request, for the check of the model's window."""
+        return PromptSize.of(self.request, self.parts)
+
+
+class Prompts:
+    """The prompts of a run: the initial one, and one for each repair."""
+
+    def __init__(self, run: Run, context: Context) -> None:
+        self._context = context
+        self._token = run.token
+        self._order = run.settings.prompt_order
+        # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
+        may_repair = run.options.repairs > 0 and not run.options.dry_run
+        self._is_marked = self._order == "cached" and may_repair
+        self._inputs = (query_part(context.query), code_part(context.codebase))
+
+    def initial(self) -> Prompt:
+        """Return the prompt of the first call."""
+        return Prompt(
+            label="initial-query",
+            request=self._request(initial_prompt(self._context, self._order)),
+            parts=self._inputs,
+            shown=(self._context.codebase, ""),
+        )
+
+    def repair(self, failure: str, replacements: Sequence[Change]) -> Prompt:
+        """Return the prompt after a `failure`, with the latest `replacements`."""
+        texts = repair_prompt(self._context, failure, replacements, self._token, self._order)
+        return Prompt(
+            label="repair-query",
+            request=self._request(texts),
+            parts=(*self._inputs, failure_part(failure), replacements_part(replacements)),
+            shown=(self._context.codebase, failure),
+        )
+
+    def _request(self, texts: Sequence[str]) -> Request:
+        *same, last = texts
+        parts = [Text(text, cache_here=self._is_marked) for text in same]
+        return Request(messages=(Message("user", (*parts, Text(last))),))
