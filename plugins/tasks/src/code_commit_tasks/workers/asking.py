@@ -31,7 +31,7 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     """
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [
                 *signalled_at_our_end(signal.SIGKILL),
                 *isolated_python(script, str(int(seconds) + 2)),
@@ -45,7 +45,7 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
         )
     except subprocess.TimeoutExpired:
         raise WorkerTooSlow from None
-    if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"it {describe_ending(done.returncode)}")
-    return json.loads(done.stdout)
+    if completed.returncode or len(completed.stdout) > _LARGEST_ANSWER:
+        last = completed.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise WorkerFailed(last or f"it {describe_ending(completed.returncode)}")
+    return json.loads(completed.stdout)
