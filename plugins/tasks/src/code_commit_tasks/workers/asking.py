@@ -36,7 +36,7 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     """
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
-        ended = ask_process(
+        completed = ask_process(
             [
                 *signalled_at_our_end(signal.SIGKILL),
                 *isolated_python(script, str(int(seconds) + 2)),
@@ -48,7 +48,7 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
         )
     except subprocess.TimeoutExpired:
         raise WorkerTooSlow from None
-    if ended.returncode or len(ended.stdout) > _LARGEST_ANSWER:
-        last = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"it {describe_ending(ended.returncode)}")
-    return json.loads(ended.stdout)
+    if completed.returncode or len(completed.stdout) > _LARGEST_ANSWER:
+        last = completed.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise WorkerFailed(last or f"it {describe_ending(completed.returncode)}")
+    return json.loads(completed.stdout)

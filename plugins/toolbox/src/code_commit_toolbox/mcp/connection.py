@@ -107,26 +107,29 @@ class Connection:
                 await portal.sleep_until_stopped()
         except BaseException as error:  # noqa: BLE001 - passed to `open`; later, calls fail by themselves
             if not self._opened.done():
-                self._opened.set_exception(
-                    error if isinstance(error, Exception) else ConnectionFailed("interrupted")
-                )
+                if not isinstance(error, Exception):
+                    error = ConnectionFailed("interrupted")
+                self._opened.set_exception(error)
 
     async def _client(self, portal: BlockingPortal, stack: AsyncExitStack) -> Client:
         if isinstance(self._server, str):
-            timeout = httpx2.Timeout(self._seconds + _SPARE_SECONDS)
             client = httpx2.AsyncClient(
                 headers={"Accept-Encoding": "identity", **self._headers},
-                timeout=timeout,
+                timeout=httpx2.Timeout(self._seconds + _SPARE_SECONDS),
                 event_hooks={"response": [limit_reply]},
             )
-            client = await stack.enter_async_context(client)
+            await stack.enter_async_context(client)
             transport = streamable_http_client(
                 self._server, http_client=client, max_sse_event_size=LONGEST_LINE
             )
         else:
             transport = pipe_transport(self._server, portal)
-        us = Implementation(name="code-commit", version=__version__)
-        return Client(transport, read_timeout_seconds=self._seconds, client_info=us, cache=None)
+        return Client(
+            transport,
+            read_timeout_seconds=self._seconds,
+            client_info=Implementation(name="code-commit", version=__version__),
+            cache=None,
+        )
 
 
 async def _tools(client: Client) -> list[Tool]:
@@ -145,8 +148,6 @@ def _described(error: BaseException) -> str:
     """Return the first cause of an error, which the SDK wraps in groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return (
-        str(error)
-        if isinstance(error, ConnectionFailed)
-        else f"{type(error).__name__}: {error}".rstrip(": ")
-    )
+    if isinstance(error, ConnectionFailed):
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
