@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
+from code_commit_workspace.interruption import STOP
 
 # In bytes.
 _SMALL = 1 << 16
@@ -154,6 +155,7 @@ class ProjectTree:
                     continue
                 start = len(folder) + 1 if folder else 0
                 for path in group:
+                    STOP.check()
                     yield path, _content(handle, normalise_path(path)[start:], limit)
 
 

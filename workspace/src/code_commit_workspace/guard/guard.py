@@ -18,6 +18,7 @@ from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.unsaved import UnsavedFiles
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 from code_commit_workspace.words import describe, traceback_of
 
@@ -101,6 +102,7 @@ class Guard:
         refusals: list[Refusal] = []
         remaining = tuple(changes)
         for rule in (*self._rules, *self._rules_about_marks(remaining)):
+            STOP.check()
             if not remaining:
                 break
             refusals_of_rule = self._built_in(rule, remaining)

@@ -16,6 +16,7 @@ from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath
 from code_commit_workspace.guard.places import PathLookup, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
@@ -103,6 +104,7 @@ def unreadable(
         return {path: Refusal(path, "reading", reason_of_all) for path in paths}
     spellings: dict[str, str] = {}  # the remaining paths, as in `paths` and normalised
     for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+        STOP.check()
         ordinary: Collection[str] = ()
         if files_only:
             ordinary = _ordinary_files(folder, lookup, plain, closed)
