@@ -1,5 +1,6 @@
-"""The folder that git gets as a repository's common folder: links to what counts, and our own
-configuration.
+"""The folder that git gets as a repository's common folder.
+
+It has links to what counts in the real one, and our own configuration.
 """
 
 from __future__ import annotations
