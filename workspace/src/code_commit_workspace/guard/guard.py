@@ -138,7 +138,8 @@ class Guard:
             NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
-        return self.select(patterns, recursive=recursive, among=self._git.list_files())[0]
+        files, _ = self.select(patterns, recursive=recursive, among=self._git.list_files())
+        return files
 
     def select(
         self, patterns: Sequence[str], *, recursive: bool = True, among: AbstractSet[str]

@@ -23,7 +23,8 @@ class Ignored:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks by itself
         """Refuse paths that git ignores, tracked or not, and paths that it cannot decide."""
-        for path, reason in ignore_reasons([change.path for change in changes], self._git).items():
+        paths = [change.path for change in changes]
+        for path, reason in ignore_reasons(paths, self._git).items():
             yield Refusal(path, self.name, reason)
 
 

@@ -125,7 +125,9 @@ def _short_forms(name: str) -> str | None:
     if not name.startswith(".") and len(base) <= 8 and len(extension) <= 3:  # noqa: PLR2004 - 8.3
         return None
     digits = "1" if name == ".git" else _SHORT_DIGITS
-    short = re.escape(base[:6]) + "~" + digits + re.escape(dot + extension[:3])
+    beginning = re.escape(base[:6])
+    end = re.escape(dot + extension[:3])
+    short = f"{beginning}~{digits}{end}"
     if name in _HASHED:
         return f"{short}|{_HASHED[name]}"
     return short

@@ -39,7 +39,8 @@ class RedactedText:
             content_before = contents[change.path]
             for mark in marks:
                 if change.content.count(mark) > content_before.count(mark):
-                    yield Refusal(change.path, self.name, _reason(mark.decode()), then="repair")
+                    reason = _reason(mark.decode())
+                    yield Refusal(change.path, self.name, reason, then="repair")
                     break
 
 
