@@ -44,8 +44,8 @@ class Dump(View):
                 first = rows[bisect_right(ends, start)]
                 last = rows[bisect_left(ends, end)]
                 if last.end() - first.start() <= REACH:
-                    shown = first["data"].lstrip()
-                    yield Span(first.end("data") - len(shown), last.end(), mark)
+                    begin = first.end("data") - len(first["data"].lstrip())
+                    yield Span(begin, last.end(), mark)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form begins that later data may complete, or `len(data)`."""

@@ -32,11 +32,18 @@ class KeySearch:
     reach = REACH
 
     def __init__(self, keys: Sequence[str]) -> None:
-        escaped = dict(form for key in keys for form in escaped_forms(key))
-        encoded = {form: mark_of(key) for key in keys for form in _encoded_forms(key)}
-        uuencoded = {form: mark_of(key) for key in keys for form in uuencode_forms(key)}
-        digits = {form: mark_of(key) for key in keys for form in digit_forms(key)}
-        letters = {key.replace(" ", "").lower(): mark_of(key) for key in keys}
+        escaped: dict[str, str] = {}
+        encoded: dict[str, str] = {}
+        uuencoded: dict[str, str] = {}
+        digits: dict[str, str] = {}
+        letters: dict[str, str] = {}
+        for key in keys:
+            mark = mark_of(key)
+            escaped.update(escaped_forms(key))
+            encoded.update(dict.fromkeys(_encoded_forms(key), mark))
+            uuencoded.update(dict.fromkeys(uuencode_forms(key), mark))
+            digits.update(dict.fromkeys(digit_forms(key), mark))
+            letters[key.replace(" ", "").lower()] = mark
         self._views: tuple[View, ...] = (
             Text(escaped),
             Encoded(encoded),

@@ -157,10 +157,12 @@ class Redactor:
 
     def _redacted(self, data: bytes) -> bytes:
         stream = self.stream()
-        pieces = [
-            stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)
-        ]
-        return b"".join((*pieces, stream.finish()))
+        output: list[bytes] = []
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            output.append(stream.feed(piece))
+        output.append(stream.finish())
+        return b"".join(output)
 
 
 class RedactingStream:
