@@ -44,8 +44,10 @@ def parse_mount(line: bytes) -> MountPoint:
     """Parse a line of the mount table."""
     fields, _, source = line.partition(b" - ")
     _, _, device, top, path, *_ = fields.split(b" ")
-    kind = source.split(b" ")[0]
-    return MountPoint(_plain(path), kind.decode(), device.decode(), _plain(top))
+    kind, *_ = source.split(b" ")
+    return MountPoint(
+        path=_plain(path), kind=kind.decode(), device=device.decode(), top=_plain(top)
+    )
 
 
 def _plain(path: bytes) -> str:

@@ -146,7 +146,7 @@ class ProjectTree:
         The content is None for a path that is not a regular file, unreadable, larger than `limit`
         bytes, behind a link, or not a plain relative path.
         """
-        for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
+        for folder, group in groupby(paths, _folder_of):
             with ExitStack() as stack:
                 try:
                     handle = stack.enter_context(self.folder(folder))
@@ -193,6 +193,10 @@ def normalise_path(path: str) -> str:
     if path.startswith("./"):
         return _HERE.sub("", path, count=1)
     return path
+
+
+def _folder_of(path: str) -> str:
+    return normalise_path(path).rpartition("/")[0]
 
 
 def parts_of(path: str) -> list[str]:
