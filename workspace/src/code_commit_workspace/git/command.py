@@ -257,7 +257,7 @@ class Git:
         except GitError:
             self.require_repository()
             raise
-        return dict.fromkeys(os.fsdecode(listing).split("\0")[:-1]).keys()
+        return dict.fromkeys(_rows(listing)).keys()
 
     def list_new_files(self) -> AbstractSet[str]:
         """Return the paths below the root whose content git does not have, but for ignored ones.
@@ -266,7 +266,7 @@ class Git:
             GitError: git cannot list them.
         """
         listing = self.run(["ls-files", "-z", "--modified", "--others", "--exclude-standard"])
-        return frozenset(os.fsdecode(listing).split("\0")[:-1])
+        return frozenset(_rows(listing))
 
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
@@ -282,9 +282,9 @@ class Git:
             may_have_submodules = any(mark in content for mark in _WITH_SUBMODULES)
             if content.startswith(b"DIRC") and not may_have_submodules:
                 return frozenset()
-        entries = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
-        submodules = [entry for entry in entries if entry.startswith("160000 ")]
-        return frozenset(entry.partition("\t")[2] for entry in submodules)
+        rows = _rows(self.run(["ls-files", "--stage", "-z"]))
+        submodules = [row for row in rows if row.startswith("160000 ")]
+        return frozenset(row.partition("\t")[2] for row in submodules)
 
     def left_out(self) -> frozenset[str]:
         """Return the tracked paths below the root that a sparse checkout leaves out.
@@ -294,8 +294,8 @@ class Git:
         """
         if not self.layout().sparse:
             return frozenset()
-        entries = os.fsdecode(self.run(["ls-files", "-t", "-z"])).split("\0")
-        return frozenset(entry[2:] for entry in entries if entry.startswith("S "))
+        rows = _rows(self.run(["ls-files", "-t", "-z"]))
+        return frozenset(row[2:] for row in rows if row.startswith("S "))
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the `paths` that git ignores, tracked or not.
@@ -368,8 +368,9 @@ class Git:
         for revision in ("", "HEAD"):
             show = ["show", f"{revision}:.gitmodules", "--"]
             versions.append(self._complete(show, most=SMALL).stdout)
+        file = self.layout().top / ".gitmodules"
         with suppress(OSError):
-            versions.append(read_git_file(self.layout().top / ".gitmodules", limit=SMALL + 1))
+            versions.append(read_git_file(file, limit=SMALL + 1))
         if any(len(version) > SMALL for version in versions):
             raise GitError(
                 f".gitmodules is larger than {SMALL >> 20} MiB, which git would read for a commit"
@@ -412,6 +413,11 @@ def listing(paths: Sequence[str]) -> bytes:
     if names.count(b"\0") != len(paths):
         raise GitError("git cannot check a path that contains NUL")
     return names
+
+
+def _rows(listing: bytes) -> list[str]:
+    """Return the rows of a listing that git printed with `-z`."""
+    return os.fsdecode(listing).split("\0")[:-1]
 
 
 def _without_submodules(args: Sequence[str]) -> Sequence[str]:

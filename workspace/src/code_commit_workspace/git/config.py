@@ -93,7 +93,8 @@ def read_of_user(listing: bytes, root: Path) -> list[Entry]:
 
 def _outside(fields: Sequence[bytes], root: Path) -> Iterator[Entry]:
     counts: dict[str, bool] = {}  # by path of a file: no build can write it
-    for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+    iterator = iter(fields)
+    for scope, origin, entry in zip(iterator, iterator, iterator, strict=False):
         if scope not in {b"system", b"global"}:
             continue
         path = os.fsdecode(origin.removeprefix(b"file:"))

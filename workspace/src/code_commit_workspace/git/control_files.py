@@ -59,7 +59,8 @@ class ControlFiles:
             NotReady: one is a pipe or a device.
         """
         self.require_plain()
-        ahead = [(str(self.top), False), *((str(folder), True) for folder in self.folders)]
+        ahead = [(str(self.top), False)]
+        ahead += [(str(folder), True) for folder in self.folders]
         while ahead and not stop():
             folder, is_of_git = ahead.pop()
             for entry in _entries(folder):

@@ -102,7 +102,8 @@ def _common(folder: Path) -> Path:
         content = read_git_file(folder / "commondir")
     except OSError:
         return folder
-    return Path(os.path.realpath(folder / os.fsdecode(content.rstrip(b"\r\n"))))
+    path = os.fsdecode(content.rstrip(b"\r\n"))
+    return Path(os.path.realpath(folder / path))
 
 
 def _is_git_folder(folder: Path, common: Path) -> bool:

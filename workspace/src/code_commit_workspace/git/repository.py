@@ -105,7 +105,8 @@ class Repository:
         if self._settings.hooks:
             folder = self.place.top / Path(self._settings.hooks).expanduser()
         real = os.path.realpath(folder)
-        if within(real, os.path.realpath(root)) and not within(real, str(self.place.common)):
+        is_in_project = within(real, os.path.realpath(root))
+        if is_in_project and not within(real, str(self.place.common)):
             raise NotReady(
                 f"the repository's hooks are in {folder}, where a model can write",
                 hint="set core.hooksPath to a folder outside the project, or commit without hooks",
@@ -128,7 +129,8 @@ def open_repository(
         place.folder / "config.worktree",
         Path(environ.get("HOME", "/"), ".gitconfig"),
     )
-    return _opened(place, root, program, tuple(environ.items()), tuple(map(_stamp, files)))
+    stamps = tuple(_stamp(file) for file in files)
+    return _opened(place, root, program, tuple(environ.items()), stamps)
 
 
 @lru_cache(maxsize=4)
@@ -218,14 +220,21 @@ def _require_usable(
 
 def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
     """Return whether `safe.directory` names `top`; an empty value cancels those before it."""
-    last = max((number for number, value in enumerate(trusted) if not value), default=-1)
-    for value in trusted[last + 1 :]:
-        if value == "*":
-            return True
-        folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
-        if folder == str(top) or (value.endswith("/*") and within(str(top), folder)):
-            return True
-    return False
+    is_trusted = False
+    for value in trusted:
+        if not value:
+            is_trusted = False
+        elif value == "*" or _names_folder(value, str(top)):
+            is_trusted = True
+    return is_trusted
+
+
+def _names_folder(value: str, top: str) -> bool:
+    """Return whether a value of `safe.directory` is `top`, or a folder above it and `/*`."""
+    folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
+    if folder == top:
+        return True
+    return value.endswith("/*") and within(top, folder)
 
 
 def _names(place: Place, common: Path) -> dict[str, str]:
