@@ -43,7 +43,7 @@ def isolation(*, network: bool, owner: int) -> list[str]:
         options += ("--mqueue", "/dev/mqueue")
     for device in filter(exists, _device_paths()):
         options += ("--dev-bind", device, device)
-    kernel = _KERNEL
+    kernel = [*_KERNEL]
     if is_root:
         kernel += _KERNEL_OF_ROOT
     for name in kernel:
