@@ -65,7 +65,7 @@ class Sealed:
     """
 
     seals: dict[str, Seal]
-    found: CheckedFiles
+    files: CheckedFiles
     time: int
 
 
@@ -106,43 +106,43 @@ class IntegrityCheck:
         `folders` do not count as caches, even if they have the mark of one now.
         """
         now = time.time_ns() - _CLOCK_TICK
-        found = find_checked_files(
+        files = find_checked_files(
             self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored
         )
         skip = ""
         if self._state_hidden:
             skip = os.path.realpath(self._state_folder)
         seals = {"": _place(self._root)}
-        for name in (self._build_script, *found.rules):
+        for name in (self._build_script, *files.rules):
             seals |= self._file(self._root / name)
         for place in (self._root / ".git", *self._git_folders):
             seals |= self._git(place, skip)
-        for folder in found.repositories:
+        for folder in files.repositories:
             place = self._root / folder / ".git"
             if is_link(place):  # whoever wrote it could lead us through the whole disk
                 seals |= self._file(place)
             else:
                 seals |= self._git(place, skip, follow=False)
         seals |= self._below(self._root / self._private_folder, skip)
-        return Sealed(seals, found, now)
+        return Sealed(seals, files, now)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root; `.` is the root."""
-        after = self.seal(before.found.folders)
+        after = self.seal(before.files.folders)
         changed = {
             name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))
         }
         # Caches and virtual environments have their own .gitignore; in a new folder, it affects no
         # old file.
         fresh_rules = {
-            name for name in after.found.rules if folder_of(name) not in before.found.folders
+            name for name in after.files.rules if folder_of(name) not in before.files.folders
         }
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
-        for folder in set(after.found.repositories) - set(before.found.repositories):
+        for folder in set(after.files.repositories) - set(before.files.repositories):
             git_folder = f"{folder}/.git"
             changed = {name for name in changed if not name.startswith(f"{git_folder}/")}
             changed.add(git_folder)
-        changed |= after.found.links - before.found.links
+        changed |= after.files.links - before.files.links
         changed |= self._made_set_uid(before.time)
         return tuple(sorted(_shown(name) for name in changed))
 
