@@ -64,8 +64,10 @@ class CappedFile:
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
         if self._room > 0:
-            self._write(data[: self._room])
-            data, self._room = data[self._room :], self._room - len(data)
+            head = data[: self._room]
+            self._write(head)
+            self._room -= len(head)
+            data = data[len(head) :]
         if data:
             self._beyond.feed(data)
 
@@ -107,7 +109,8 @@ class Output:
 
     def _keep(self, data: bytes) -> None:
         if data:
-            self._memory.feed(self._redacting_rows.feed(self._rows.feed(data)))
+            rows = self._rows.feed(data)
+            self._memory.feed(self._redacting_rows.feed(rows))
             self._disk.feed(data)
 
 

@@ -47,9 +47,9 @@ def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
     names_of: dict[tuple[int, int, int], list[str]] = {}
     for path, status in files_below(root, skip=skip):
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-            key = (status.st_nlink, status.st_dev, status.st_ino)
-            names_of.setdefault(key, []).append(path)
-    return [names for (links, _, _), names in names_of.items() if len(names) < links]
+            file = (status.st_nlink, status.st_dev, status.st_ino)
+            names_of.setdefault(file, []).append(path)
+    return [names for (links, *_), names in names_of.items() if len(names) < links]
 
 
 def replace_by_copies(files: Iterable[list[str]]) -> None:

@@ -107,7 +107,8 @@ class Process:
         try:
             self.end()
         finally:
-            for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
+            supervisor = self._supervisor
+            for pipe in (supervisor.stdin, supervisor.stdout, supervisor.stderr):
                 if pipe:
                     with suppress(OSError):  # it may be broken
                         pipe.close()
@@ -199,11 +200,15 @@ def _sandbox(wrapper: Sequence[str], status: int, files: list[int]) -> list[str]
     program, *options = wrapper
     if any("\0" in option for option in options):  # it would be two
         raise ValueError("embedded null byte")
-    files.append(_file("options", b"".join(os.fsencode(option) + b"\0" for option in options)))
-    command = [program, "--args", str(files[-1]), "--json-status-fd", str(status)]
-    if filter_here():
-        files.append(_file("filter", filter_here()))
-        command += ("--seccomp", str(files[-1]))
+    content = b"".join(os.fsencode(option) + b"\0" for option in options)
+    options_file = _file("options", content)
+    files.append(options_file)
+    command = [program, "--args", str(options_file), "--json-status-fd", str(status)]
+    system_calls = filter_here()
+    if system_calls:
+        filter_file = _file("filter", system_calls)
+        files.append(filter_file)
+        command += ("--seccomp", str(filter_file))
     return command
 
 

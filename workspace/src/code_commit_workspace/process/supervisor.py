@@ -145,7 +145,8 @@ def _restrict_scope() -> None:
         return
     # Access to files, to the network, scopes.
     ruleset = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)
-    handle = libc.syscall(_CREATE_RULESET, ruleset, ctypes.c_size_t(ctypes.sizeof(ruleset)), 0)
+    size = ctypes.c_size_t(ctypes.sizeof(ruleset))
+    handle = libc.syscall(_CREATE_RULESET, ruleset, size, 0)
     if handle >= 0 and libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         libc.syscall(_RESTRICT_SELF, handle, 0)
 

@@ -70,14 +70,13 @@ def failure(command: Sequence[str]) -> str:
     Raises:
         NotReady: it does not end.
     """
+    attempt = [command[0], "--version"]
     try:
-        process = Process(
-            [command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b""
-        )
+        process = Process(attempt, wrapper=command, cwd=Path("/"), env=os.environ, stdin=b"")
         with process:
             if process.wait(_SECONDS_TO_PROVE) == 0:
                 return ""
-            message = os.read(process.stderr, _LONGEST_MESSAGE).decode("utf-8", "replace").strip()
+            output = os.read(process.stderr, _LONGEST_MESSAGE)
     except TimeoutError as error:
         raise NotReady(
             f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds",
@@ -85,4 +84,5 @@ def failure(command: Sequence[str]) -> str:
         ) from error
     except OSError as error:
         return f"bubblewrap does not run: {error}"
+    message = output.decode("utf-8", "replace").strip()
     return f"bubblewrap does not work: {message or process.trouble}"

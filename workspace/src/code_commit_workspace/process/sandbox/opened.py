@@ -39,7 +39,8 @@ def fault_of_opening(
 def _fault_of_programs(opened: str) -> tuple[str, str] | None:
     """Return why a build could put a program that others run into `opened`, or None."""
     searched = [folder for folder in os.get_exec_path() if folder.startswith("/")]
-    if any(within(opened, os.path.realpath(folder)) for folder in searched if is_folder(folder)):
+    real_folders = [os.path.realpath(folder) for folder in searched]
+    if any(within(opened, folder) for folder in real_folders if is_folder(folder)):
         return (
             "is on PATH, where a build could put programs that you run",
             "remove it from your configuration or from PATH",
@@ -48,7 +49,7 @@ def _fault_of_programs(opened: str) -> tuple[str, str] | None:
     for path in (*searched, *filter(None, programs)):
         *passed, last = places_on_way(path)
         replaceable = [place for place in passed if is_link(place)]
-        if not _is_mounted(last, searched):
+        if not _is_mounted(last, real_folders):
             replaceable.append(last)
         if any(within(place, opened) for place in replaceable):
             return (
@@ -58,11 +59,11 @@ def _fault_of_programs(opened: str) -> tuple[str, str] | None:
     return None
 
 
-def _is_mounted(path: str, searched: Sequence[str]) -> bool:
-    """Return whether `path`, where a path of PATH ends, is read-only in the sandbox.
+def _is_mounted(path: str, folders: Sequence[str]) -> bool:
+    """Return whether the real `path` of a folder of PATH, or of a program there, is read-only.
 
-    A folder of PATH that exists is mounted read-only, with the programs in it.
+    The sandbox mounts each of the real `folders` of PATH that exists, with the programs in it.
     """
     if not exists(path):
         return False
-    return is_folder(path) or any(within(path, os.path.realpath(folder)) for folder in searched)
+    return is_folder(path) or any(within(path, folder) for folder in folders)
