@@ -138,65 +138,66 @@ class Undoer:
         force: bool = False,
         only_unclaimed: bool = False,
     ) -> PutBack:
-        """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
-        wanted = {
+        """Put back what the run changed at `paths`; save the state before that for `redo`."""
+        aside = PutAside(self._tree, self._home, history.run)
+        chosen = {
             path: earlier
             for path, earlier in history.to_put_back(edited=force).items()
             if path in paths
         }
-        aside = PutAside(self._tree, self._home, history.run)
-        if aside.open_folders(wanted.keys()):
-            history = self._histories.look_again(history)  # what is in them was not to be seen
-        wanted = {
-            path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state
-        }
-        wanted = {
-            path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)
-        }
-        rules = {
+        if aside.open_folders(chosen.keys()):
+            history = self._histories.look_again(history)  # closed folders looked empty
+        chosen = {
             path: earlier
-            for path, earlier in wanted.items()
-            if posixpath.basename(path) == ".gitignore"
+            for path, earlier in chosen.items()
+            if history.now(path) != earlier.state and history.is_saved(path, earlier)
         }
         rights = {
             path: mode
             for path, mode in history.rights().items()
-            if path in paths and path not in wanted
+            if path in paths and path not in chosen
         }
-        seen = history
+        rules = {
+            path: earlier
+            for path, earlier in chosen.items()
+            if posixpath.basename(path) == ".gitignore"
+        }
         record = ""
+        under_new_rules = history
         try:
             if rules:  # first: under changed rules, ignored files would look new
-                record = self._keep_record(history, reason, rules, (), only=None)
+                record = self._keep_record(history, reason, _states(rules))
                 self._replace(rules, history, aside)
-                seen = self._histories.look_again(history)
+                under_new_rules = self._histories.look_again(history)
                 self._saved.drop_record(record)
-            others = {
+            files = {
                 path: earlier
-                for path, earlier in wanted.items()
-                if path not in rules and not self._is_ignored(path, earlier, seen)
+                for path, earlier in chosen.items()
+                if path not in rules and not self._is_ignored(path, earlier, under_new_rules)
             }
-            wanted = rules | others
-            unclaimed = history.writes.unclaimed & wanted.keys()
-            record = self._keep_record(
-                history, reason, wanted, rights, only=unclaimed if only_unclaimed else None
-            )
-            self._replace(others, history, aside, self._restorer.with_rights(rights), seen.files)
+            unclaimed = history.writes.unclaimed & (rules.keys() | files.keys())
+            left = _states(rules | files)
+            left |= dict.fromkeys(rights)  # only their permission bits change
+            if only_unclaimed:
+                left = {path: state for path, state in left.items() if path in unclaimed}
+            record = self._keep_record(history, reason, left)
+            modes = self._restorer.with_rights(rights)
+            self._replace(files, history, aside, more=modes, seen=under_new_rules.files)
         except (NotReady, Interrupted):
-            self._restorer.write(
-                self._saved.writes_of({path: history.now(path) for path in rules}, {})
-            )
+            rules_before = {path: history.now(path) for path in rules}
+            self._restorer.write(self._saved.writes_of(rules_before, {}))
             aside.take_back()
             if record:
                 self._saved.drop_record(record)
             raise
-        restored = tuple(sorted(wanted.keys() | rights.keys()))
+        restored = rules.keys() | files.keys() | rights.keys()
+        left_out = tuple(path for path in history.changed_unsaved() if path not in aside.moved)
         return PutBack(
-            restored,
-            tuple(sorted(edited)),
-            tuple(sorted(unclaimed)),
-            record,
-            left_out=tuple(path for path in history.changed_unsaved() if path not in aside.moved),
+            tuple(sorted(restored)),
+            edited=tuple(sorted(edited)),
+            unclaimed=tuple(sorted(unclaimed)),
+            record=record,
+            left_out=left_out,
             moved=tuple(aside.moved.items()),
         )
 
@@ -219,22 +220,8 @@ class Undoer:
         )
         self._restorer.write([*writes, *more], seen)
 
-    def _keep_record(
-        self,
-        history: History,
-        reason: str,
-        earlier_states: Mapping[str, Earlier],
-        rights: Collection[str],
-        *,
-        only: Collection[str] | None,
-    ) -> str:
-        """Save the state before files are put back, `only` for some of them; return its name."""
-        left: dict[str, State | None] = {}
-        for path, earlier in earlier_states.items():
-            left[path] = earlier.state
-        left |= dict.fromkeys(rights)  # only their permission bits change
-        if only is not None:
-            left = {path: state for path, state in left.items() if path in only}
+    def _keep_record(self, history: History, reason: str, left: Mapping[str, State | None]) -> str:
+        """Save the state before the states `left` are put back; return the name of the record."""
         if not left:
             return ""
         return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest)
@@ -278,12 +265,13 @@ class Undoer:
             return False
 
     def _writes_of(self, earlier_states: Mapping[str, Earlier], history: History) -> list[Write]:
-        states: dict[str, State] = {}
-        modes: dict[str, int] = {}
-        for path, earlier in earlier_states.items():
-            states[path] = earlier.state
-            modes[path] = history.mode_of(path, earlier)
+        states = {path: earlier.state for path, earlier in earlier_states.items()}
+        modes = {path: history.mode_of(path, earlier) for path, earlier in earlier_states.items()}
         return self._saved.writes_of(states, modes)
+
+
+def _states(earlier_states: Mapping[str, Earlier]) -> dict[str, State | None]:
+    return {path: earlier.state for path, earlier in earlier_states.items()}
 
 
 def _missing(earlier_states: Mapping[str, Earlier]) -> set[str]:
