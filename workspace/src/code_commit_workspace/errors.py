@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from code_commit_workspace.records import Refusal
 
-
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 

@@ -1,6 +1,6 @@
 """Words for people: numbers, paths, errors, misspelled names, how a process ended.
 
-And text that a terminal shows safely.
+`printable` makes a text safe for terminals.
 """
 
 from __future__ import annotations

@@ -273,8 +273,8 @@ class Saved:
         missing = len(names) - len(contents)
         if missing:
             raise NotReady(
-                f"the checkpoint is incomplete: "
-                f"{missing} of its objects are gone from the repository",
+                f"the checkpoint is incomplete: {missing} of its objects are gone from "
+                "the repository",
                 hint="they were commits that git has deleted since; restore the files yourself",
             )
         return contents
