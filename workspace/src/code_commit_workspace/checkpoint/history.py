@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from code_commit_workspace.checkpoint.saved import Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
-from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.visible import Modes, Statuses
 from code_commit_workspace.checkpoint.writers import (
     Earlier,
     Interval,
@@ -81,7 +80,7 @@ class Histories:
         run: str,
         checkpoints: Sequence[tuple[str, str]],
         now: Snapshot,
-        files: Mapping[str, os.stat_result],
+        files: Statuses,
         since: str = "",
     ) -> History:
         commits = [commit for _label, commit in checkpoints]
@@ -106,9 +105,7 @@ class Histories:
             changed_states={step.path: step.new for step in steps_to_now},
         )
 
-    def _changed_since(
-        self, earlier: Snapshot, now: Snapshot, files: Mapping[str, os.stat_result]
-    ) -> set[str]:
+    def _changed_since(self, earlier: Snapshot, now: Snapshot, files: Statuses) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         differences = self._saved.differences(earlier.tree, now.tree)
         paths = {difference.path for difference in differences}
@@ -124,7 +121,7 @@ class History:
     snapshots: Sequence[Snapshot]
     writes: RunWrites
     snapshot: Snapshot
-    files: Mapping[str, os.stat_result]
+    files: Statuses
     changed_states: Mapping[str, State]  # of the files that differ from the last checkpoint
 
     def now(self, path: str) -> State:
@@ -206,9 +203,7 @@ def is_left_out(path: str, *snapshots: Snapshot) -> bool:
     return any(path in snapshot.left_out for snapshot in snapshots)
 
 
-def rights_to_put_back(
-    files: Mapping[str, os.stat_result], modes: Modes, but: Collection[str]
-) -> dict[str, int]:
+def rights_to_put_back(files: Statuses, modes: Modes, but: Collection[str]) -> dict[str, int]:
     """Return the bits in `modes` of the files that have other bits now, except those at `but`."""
     rights: dict[str, int] = {}
     for path, status in files.items():
@@ -236,7 +231,7 @@ def _without_rewound(
 
 
 def _rights_between(
-    old: Snapshot, new: Snapshot, files: Mapping[str, os.stat_result], steps: Sequence[Step]
+    old: Snapshot, new: Snapshot, files: Statuses, steps: Sequence[Step]
 ) -> dict[str, tuple[int, int]]:
     """Return the permission bits before and after of each file whose bits alone changed."""
     if old.modes == new.modes:

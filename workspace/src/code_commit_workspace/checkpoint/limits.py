@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.records import CheckpointLimits
 
 
 def too_large(
-    files: Mapping[str, os.stat_result],
+    files: Statuses,
     limits: Callable[[], CheckpointLimits],
     find_new: Callable[[], Collection[str]],
-) -> dict[str, os.stat_result]:
+) -> Statuses:
     """Return those of `files` that are not saved, by path.
 
     `find_new` returns the paths whose content git does not have. Only those count for the limit of

@@ -224,14 +224,16 @@ class PrivateRepository:
         except GitError:
             return "", "sha1"  # no repository: all objects are stored here
         # Relative, so that the project can be moved; quoted, so that any name fits on one line.
-        relative = os.path.relpath(layout.objects.resolve(), (self.path / "objects").resolve())
+        folder = (self.path / "objects").resolve()
+        relative = os.path.relpath(layout.objects.resolve(), folder)
         quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
         return f'"{quoted}"\n', layout.object_format
 
 
 def _write(path: Path, text: str) -> None:
     """Write `text` to a plain file at `path`, unless it is already there."""
-    if not is_link(path) and is_file(path) and path.read_bytes() == text.encode():
+    content = text.encode()
+    if not is_link(path) and is_file(path) and path.read_bytes() == content:
         return
     path.unlink(missing_ok=True)
-    path.write_bytes(text.encode())
+    path.write_bytes(content)

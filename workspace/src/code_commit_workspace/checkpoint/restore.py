@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from code_commit_workspace.checkpoint.history import is_left_out, rights_to_put_back
 from code_commit_workspace.checkpoint.saved import Difference, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
+from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.apply import replace
@@ -36,7 +36,8 @@ class Restorer:
         try:
             restored = self._restore_files(snapshot, only)
         except NotReady:
-            self.write(self._saved.writes(self._rules(snapshot, before, only), before))
+            changed_rules = self._rules(snapshot, before, only)
+            self.write(self._saved.writes(changed_rules, before))
             raise
         restored |= {rule.path for rule in rules}
         return tuple(sorted(restored))
@@ -87,7 +88,7 @@ class Restorer:
             for path, mode in rights.items()
         ]
 
-    def write(self, writes: list[Write], seen: Mapping[str, os.stat_result] | None = None) -> None:
+    def write(self, writes: list[Write], seen: Statuses | None = None) -> None:
         """Write all of `writes` or none. `seen` are the files that may be replaced."""
         if writes:
             replace(self._tree, self._home, writes, seen=seen)

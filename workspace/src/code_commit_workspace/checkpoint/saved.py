@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from code_commit_workspace.checkpoint.repository import REFS, UNDONE, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshot, snapshot_message
@@ -72,6 +72,16 @@ class PutBackRecord:
     latest: str
 
 
+class _Checkpoint(NamedTuple):
+    """What the ref of a checkpoint says, with the fields to sort by first."""
+
+    run: str
+    number: int
+    label: str
+    commit: str
+    date: int
+
+
 class Saved:
     """The checkpoints of all runs."""
 
@@ -80,17 +90,26 @@ class Saved:
 
     def runs(self) -> dict[str, list[tuple[str, str]]]:
         """Return the labels and commit ids of each run, oldest first."""
-        fields = "%(committerdate:unix) %(contents:subject) %(objectname) %(refname)"
-        refs = [ref for line in self._refs(REFS, fields) if (ref := _REF.fullmatch(line))]
+        checkpoints = self._checkpoints()
         begin: dict[str, int] = {}
-        for ref in refs:
-            date = int(ref["date"])
-            begin[ref["run"]] = min(date, begin.get(ref["run"], date))
-        refs.sort(key=lambda ref: (begin[ref["run"]], ref["run"], int(ref["number"])))
+        for checkpoint in checkpoints:
+            earliest = begin.get(checkpoint.run, checkpoint.date)
+            begin[checkpoint.run] = min(earliest, checkpoint.date)
+        checkpoints.sort(key=lambda checkpoint: (begin[checkpoint.run], *checkpoint))
         runs: dict[str, list[tuple[str, str]]] = {}
-        for ref in refs:
-            runs.setdefault(ref["run"], []).append((ref["label"], ref["commit"]))
+        for checkpoint in checkpoints:
+            labels_and_commits = runs.setdefault(checkpoint.run, [])
+            labels_and_commits.append((checkpoint.label, checkpoint.commit))
         return runs
+
+    def _checkpoints(self) -> list[_Checkpoint]:
+        checkpoints: list[_Checkpoint] = []
+        fields = "%(committerdate:unix) %(contents:subject) %(objectname) %(refname)"
+        for line in self._refs(REFS, fields):
+            if match := _REF.fullmatch(line):
+                date, number, commit, run, label = match.groups()
+                checkpoints.append(_Checkpoint(run, int(number), label, commit, int(date)))
+        return checkpoints
 
     def _refs(self, prefix: str, fields: str) -> list[str]:
         """Return a line with `fields`, in git's format, for each ref below `prefix`."""
@@ -121,7 +140,8 @@ class Saved:
     def _read_commits(self, commits: Sequence[str]) -> dict[str, tuple[str, Mapping[str, Any]]]:
         """Return the tree and the metadata of each commit."""
         names = [checked_id(commit) for commit in dict.fromkeys(commits)]
-        texts = {name: bytes(text) for name, kind, text in self._objects(names) if kind == "commit"}
+        objects = self._objects(names)
+        texts = {name: bytes(text) for name, kind, text in objects if kind == "commit"}
         loaded: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for commit in commits:
             try:
@@ -235,9 +255,9 @@ class Saved:
 
     def listing(self, commit: str) -> dict[str, str]:
         """See `Checkpoints.listing`."""
-        output = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)]))
+        output = self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)])
         listing: dict[str, str] = {}
-        for line in output.split("\0"):
+        for line in os.fsdecode(output).split("\0"):
             if line:
                 entry, _, path = line.partition("\t")
                 listing[path] = entry.replace(" blob ", " ")
@@ -259,7 +279,8 @@ class Saved:
         Raises:
             NotReady: an object is missing.
         """
-        contents = self._contents({state.blob for state in states.values() if not state.missing})
+        blobs = {state.blob for state in states.values() if not state.missing}
+        contents = self._contents(blobs)
         return [
             _write_state(path, state, contents, modes.get(path)) for path, state in states.items()
         ]
@@ -394,10 +415,11 @@ def _parse_batch(answer: memoryview) -> Iterator[tuple[str, str, memoryview]]:
     """
     position = 0
     while position < len(answer):
-        end = position + bytes(answer[position : position + _LONGEST_HEADER]).index(b"\n")
-        name, kind, *size = bytes(answer[position:end]).decode().split(" ")
-        position = end + 1
+        beginning = bytes(answer[position : position + _LONGEST_HEADER])
+        header, _, _content = beginning.partition(b"\n")
+        position += len(header) + 1
+        name, kind, *size = header.decode().split(" ")
         if size:
-            length = int(size[0])
-            yield name, kind, answer[position : position + length]
-            position += length + 1
+            end = position + int(size[0])
+            yield name, kind, answer[position:end]
+            position = end + 1

@@ -11,26 +11,28 @@ from typing import Any
 
 from code_commit_workspace.checkpoint.limits import too_large
 from code_commit_workspace.checkpoint.repository import PrivateRepository
-from code_commit_workspace.checkpoint.visible import Modes, modes_of, statuses, visible
+from code_commit_workspace.checkpoint.visible import Modes, Statuses, modes_of, statuses, visible
 from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.records import CheckpointLimits
 from code_commit_workspace.words import join_paths
 
+LeftOut = Mapping[str, tuple[int, int]]
+"""The size and the time of change of each file that is too large to save, by path."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A git tree, its permission bits, and when it was taken.
 
-    `taken` is in nanoseconds, by the file system's clock. `left_out` has the size and the time of
-    change of each file that is too large to save.
+    `taken` is in nanoseconds, by the file system's clock.
     """
 
     tree: str
     modes: Modes
     taken: int
-    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    left_out: LeftOut = field(default_factory=dict)
 
 
 # git makes folders for a batch of objects. To flush a few objects one by one is faster.
@@ -59,9 +61,7 @@ class Snapshots:
         self._latest_tree = ""
         self._latest_states: Mapping[str, tuple[int, ...]] = {}  # of the files in `_latest_tree`
 
-    def look(
-        self, warn: Callable[[str], object] = str
-    ) -> tuple[Snapshot, dict[str, os.stat_result]]:
+    def look(self, warn: Callable[[str], object] = str) -> tuple[Snapshot, Statuses]:
         """Take a snapshot; return it and the status of each file in it.
 
         `warn` of files that take seconds to read.
@@ -96,9 +96,7 @@ class Snapshots:
                 self._latest_tree = tree
         return Snapshot(tree, modes_of(files), taken, left_out), files
 
-    def _files_to_save(
-        self, paths: Collection[str]
-    ) -> tuple[dict[str, os.stat_result], dict[str, tuple[int, int]]]:
+    def _files_to_save(self, paths: Collection[str]) -> tuple[Statuses, LeftOut]:
         """Return the status of each file, and the size and time of those that are too large."""
         files = statuses(self._tree, paths)
         large = too_large(files, self._limits, self._git.list_new_files)
@@ -108,9 +106,7 @@ class Snapshots:
             left_out[path] = (status.st_size, status.st_mtime_ns)
         return files, left_out
 
-    def _warn_of_left_out(
-        self, left_out: Mapping[str, tuple[int, int]], warn: Callable[[str], object]
-    ) -> None:
+    def _warn_of_left_out(self, left_out: LeftOut, warn: Callable[[str], object]) -> None:
         """Warn of files that are not saved, once of each."""
         paths = [path for path in left_out if path not in self._warned_of]
         if not paths:
@@ -123,7 +119,7 @@ class Snapshots:
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
         warn(f"too large to save, so `undo` cannot bring it back: {join_paths(sized)}{more}")
 
-    def _much_to_read(self, files: Mapping[str, os.stat_result]) -> str:
+    def _much_to_read(self, files: Statuses) -> str:
         """Return a warning if git has to read so much that it takes seconds, else an empty text."""
         index_time = self._repository.index_time
         sizes = {
@@ -157,7 +153,8 @@ class Snapshots:
         if present:
             self._repository.run([*flush, *update, "--stdin"], stdin=_lines(present))
         if indexed is None and self._repository.indexed != len(present):
-            listing = os.fsdecode(self._repository.run(["ls-files", "-z"])).split("\0")[:-1]
+            output = self._repository.run(["ls-files", "-z"])
+            listing = os.fsdecode(output).split("\0")[:-1]
             self._remove(set(listing) - present)
         self._indexed = present
         return self._repository.run([*flush, "write-tree"]).decode().strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +13,7 @@ from code_commit_workspace.checkpoint.put_aside import PutAside, is_readable
 from code_commit_workspace.checkpoint.restore import Restorer
 from code_commit_workspace.checkpoint.saved import PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
+from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.checkpoint.writers import Earlier, State, Step
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -207,7 +207,7 @@ class Undoer:
         history: History,
         aside: PutAside,
         more: Sequence[Write] = (),
-        seen: Mapping[str, os.stat_result] | None = None,
+        seen: Statuses | None = None,
     ) -> None:
         """Put aside what is in the way, put the earlier states in place, and write `more`."""
         writes = self._writes_of(earlier_states, history)

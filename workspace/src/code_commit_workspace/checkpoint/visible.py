@@ -14,6 +14,9 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.transaction.plan import check_path
 
+Statuses = Mapping[str, os.stat_result]
+"""The status of each file, by path."""
+
 
 def visible(git: Git, private_folder: str) -> Collection[str]:
     """Return the paths of all files that git tracks or does not ignore.
@@ -104,7 +107,7 @@ class Modes:
         return self.unusual.get(path, usual)
 
 
-def modes_of(files: Mapping[str, os.stat_result]) -> Modes:
+def modes_of(files: Statuses) -> Modes:
     """Return the permission bits of all regular files among `files`."""
     modes = {
         path: status.st_mode & 0o777
