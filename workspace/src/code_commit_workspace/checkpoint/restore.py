@@ -12,6 +12,7 @@ from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.transaction.apply import replace
 from code_commit_workspace.transaction.survey import Write
 
@@ -32,13 +33,14 @@ class Restorer:
         before, _files = self._snapshots.look()
         # Restore ignore rules first: under changed rules, ignored files would look new.
         rules = self._rules(before, snapshot, only)
-        self.write(self._saved.writes(rules, snapshot))
-        try:
-            restored = self._restore_files(snapshot, only)
-        except NotReady:
-            changed_rules = self._rules(snapshot, before, only)
-            self.write(self._saved.writes(changed_rules, before))
-            raise
+        with STOP.hold():  # the rules and the files belong together
+            self.write(self._saved.writes(rules, snapshot))
+            try:
+                restored = self._restore_files(snapshot, only)
+            except NotReady:
+                changed_rules = self._rules(snapshot, before, only)
+                self.write(self._saved.writes(changed_rules, before))
+                raise
         restored |= {rule.path for rule in rules}
         return tuple(sorted(restored))
 
