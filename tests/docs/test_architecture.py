@@ -1,4 +1,4 @@
-"""docs/architecture.md names existing files, and every word of the glossary."""
+"""docs/architecture.md names existing files and definitions, and every word of the glossary."""
 
 from __future__ import annotations
 
@@ -24,15 +24,29 @@ def named_files() -> set[str]:
     return set(re.findall(r"`([\w/]+\.(?:py|json))`", PAGE)) - {"run.json"}
 
 
-@pytest.mark.parametrize("name", sorted(named_files()))
-def test_a_named_file_exists(name: str) -> None:
-    files = [
-        package
+def named_definitions() -> set[tuple[str, str]]:
+    """Return the names that the page says are defined in a file, each with the file."""
+    return set(re.findall(r"`(\w+)` in (?:the workspace's )?`([\w/]+\.py)`", PAGE))
+
+
+def files_named(name: str) -> list[Path]:
+    return [
+        path
         for package in PACKAGES
         for path in package.rglob(Path(name).name)
-        if str(path).endswith(name)
+        if str(path).endswith(f"/{name}")
     ]
-    assert files or (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize("name", sorted(named_files()))
+def test_a_named_file_exists(name: str) -> None:
+    assert files_named(name) or (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize(("name", "file"), sorted(named_definitions()))
+def test_a_named_definition_is_in_its_file(name: str, file: str) -> None:
+    definition = re.compile(rf"^(?:(?:def|class) )?{name}\b", re.MULTILINE)
+    assert any(definition.search(path.read_text("utf-8")) for path in files_named(file))
 
 
 @pytest.mark.parametrize("word", re.split(r"\|\s*", WORDS))
