@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_INTERRUPTED = 130
 _FLUSH_SECONDS = 0.5
 _GC_THRESHOLD = 100_000  # new objects between two collections; the imports of a run make fewer
 
@@ -54,7 +53,7 @@ def main() -> int:
 
     STOP.finish(code)
     gc.freeze()  # the end of the process frees everything without a collection
-    if code == _INTERRUPTED:
+    if code == STOP.INTERRUPTED:
         _exit_now(code)
     return code
 
@@ -93,16 +92,19 @@ def _report_hard_end(place: str, *, as_json: bool) -> None:
         lines += f"hint: {hint}\n"
     os.write(2, lines.encode("utf-8", "replace"))
     if as_json:
-        data = f'"outcome": "interrupted", "exit_code": {_INTERRUPTED}, "summary": {_quoted(words)}'
-        data += f', "data": {{"hint": {_quoted(hint)}}}' if hint else ', "data": {}'
+        more = f'"hint": {_quoted(hint)}' if hint else ""
+        data = f'"outcome": "interrupted", "exit_code": {STOP.exit_code}'
+        data += f', "summary": {_quoted(words)}, "data": {{{more}}}'
         event = f'"seq": 1, "time": {time.time()}, "run": "", "span": 0, "parent": null'
         line = f'{{{event}, "kind": "run.finished", "data": {{{data}}}}}\n'
         os.write(1, line.encode("utf-8", "replace"))
 
 
 def _quoted(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """Return `text` as a JSON string, without the module `json`."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _exit_now(code: int) -> NoReturn:

@@ -51,9 +51,11 @@ class Stop:
     thread was, or "" before work started.
     """
 
+    INTERRUPTED = 130  # the exit code after a signal, as shells report Ctrl-C
+
     def __init__(self) -> None:
         self.is_set = False
-        self.exit_code = 130
+        self.exit_code = self.INTERRUPTED
         self.last_words: Callable[[str], object] = str
         self._patience = _WHILE_STARTING
         self.words = Interrupted("interrupted")

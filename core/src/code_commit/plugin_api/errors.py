@@ -51,7 +51,7 @@ class ExitCode(IntEnum):
     RESPONSE_REFUSED = 5
     LIMIT = 6
     INTERNAL = 70
-    INTERRUPTED = 130
+    INTERRUPTED = STOP.INTERRUPTED
 
     @property
     def outcome(self) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady, describe, describe_ending
+from code_commit.plugin_api import (
+    CodeCommitError,
+    ExitCode,
+    Interrupted,
+    NotReady,
+    describe,
+    describe_ending,
+)
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -67,13 +74,13 @@ def _record_of_error(error: BaseException, running: _Unit | None) -> dict[str, A
     """Return the record of a unit that an error ended, before or after it was `running`."""
     record: dict[str, Any] = {
         "outcome": "not_ready",
-        "exit_code": 3,
+        "exit_code": ExitCode.NOT_READY,
         "error": error.message if isinstance(error, CodeCommitError) else describe(error),
         "cost": 0.0,
     }
     stopped = running is not None and running.stopped()
     if stopped or isinstance(error, Interrupted):
-        record |= {"outcome": "interrupted", "exit_code": 130}
+        record |= {"outcome": "interrupted", "exit_code": ExitCode.INTERRUPTED}
     if running is not None and running.paid:
         record |= {"cost": None, "unknown": True}
     return record
