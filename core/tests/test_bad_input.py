@@ -434,7 +434,7 @@ def test_a_second_run_at_the_same_time_is_exit_3(project, server):
     assert first.returncode == 0
     assert second.exit_code == 3
     assert re.search(
-        rf"another run holds the lock .*, run {project.run_folder.name}\n", second.stderr
+        rf"another run is using this project.*, run {project.run_folder.name}\n", second.stderr
     ), second.stderr
 
 

@@ -224,7 +224,7 @@ def test_an_interrupted_check_ends_the_command(doctor, project, plugins):
 
 
 def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path, project):
-    init = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
+    init = "run `code-commit init` to add the line and create the other files that a run needs"
     installed = find_spec("code_commit_commit") is not None
     project.write({".gitignore": ""})
     (line,) = doctor("--no-build")[1]["ignore line"]

@@ -19,8 +19,8 @@ from code_commit.plugins.registry import Registry
 HOST = PluginHost([], builtin=BUILTIN)
 IN_CHECKOUT = 'in a checkout of code-commit, pip install ".[{}]" or uv tool install ".[all]"'
 COMMANDS = "`code-commit --help` lists the commands; describe a change with --query"
-FLAGS = "`code-commit --help` lists them"
-TAIL = "`code-commit models` lists them; for any other id, write provider/id"
+FLAGS = "`code-commit --help` lists the flags"
+TAIL = "`code-commit models` lists their models; for any other model, write provider/id"
 SERVERS = (
     "for Ollama and other servers with OpenAI's protocol: set base_url and model in [providers.openai.ollama], "
     "then `--model openai.ollama`"

@@ -68,7 +68,7 @@ def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
     )
     assert (
         project.command("undo", "latest").stderr
-        == f"error: {third} changed no files, so there is nothing to undo\n"
+        == f"error: nothing to undo: {third} changed no files\n"
     )
     assert project.command("undo", first).stderr == f"restored 2 files from before {first}\n"
     assert project.read("a.txt") == "old\n"
@@ -92,7 +92,7 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
     assert ended(project.command("undo")) == (
         3,
         "",
-        "error: no run has left changes here, so there is nothing to undo\n",
+        "error: nothing to undo: no run has left changes here\n",
     )
     assert ended(project.command("undo", third)) == (
         0,
@@ -112,8 +112,7 @@ def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
         )
         assert project.read("a.txt") == content
     assert (
-        project.command("undo").stderr
-        == "error: no run has left changes here, so there is nothing to undo\n"
+        project.command("undo").stderr == "error: nothing to undo: no run has left changes here\n"
     )
     project.write({"a.txt": "mine"})
     assert "files were changed since" in project.command("undo").stderr

@@ -261,7 +261,9 @@ def test_the_default_workflow_stands_first_in_the_help(project, tmp_path):
 
 def test_a_run_without_the_line_in_gitignore_names_init_if_it_is_installed(run, project):
     project.write({".gitignore": ""})
-    init = "hint: run `code-commit init`: it adds the line, and creates the other files that a run needs\n"
+    init = (
+        "hint: run `code-commit init` to add the line and create the other files that a run needs\n"
+    )
     finished = run("--bare")
     installed = "code-commit init" in run("--help").stdout
     assert (finished.exit_code, init in finished.stderr) == (3, installed)

@@ -99,7 +99,7 @@ def test_a_reader_holds_no_lock_and_changes_nothing(root):
 def test_two_writers_are_one_too_many(root):
     with (
         Workspace.open(root, writes=True),
-        pytest.raises(NotReady, match="another run holds the lock"),
+        pytest.raises(NotReady, match="another run is using this project"),
     ):
         Workspace.open(root, writes=True)
     with Workspace.open(root, writes=True):

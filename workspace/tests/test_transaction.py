@@ -334,7 +334,7 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(
-            NotReady, match=f"another run holds the lock .*process {holder.pid}, run run-1"
+            NotReady, match=f"another run is using this project.*process {holder.pid}, run run-1"
         ):
             ProjectLock(home(root)).__enter__()
         holder.kill()
@@ -342,7 +342,9 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
         lock.name("a longer name")
         lock.name("")
         assert json.loads((home(root) / "lock").read_bytes()) == {"pid": os.getpid(), "run": ""}
-        with pytest.raises(NotReady, match=f"another run holds the lock .*process {os.getpid()}$"):
+        with pytest.raises(
+            NotReady, match=f"another run is using this project.*process {os.getpid()}$"
+        ):
             ProjectLock(home(root)).__enter__()
     assert (home(root) / "lock").exists()
 
@@ -351,7 +353,7 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
 def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
     with ProjectLock(home(root)):
         (home(root) / "lock").write_bytes(text)
-        with pytest.raises(NotReady, match=r"another run holds the lock of this project$"):
+        with pytest.raises(NotReady, match=r"another run is using this project$"):
             ProjectLock(home(root)).__enter__()
 
 

@@ -26,7 +26,7 @@ from code_commit.terminal.answers import read_answer
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import check_private_folder
 
-INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
+INIT = "run `code-commit init` to add the line and create the other files that a run needs"
 
 
 def plan_run(

@@ -160,7 +160,7 @@ def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) 
     """
     run = find_run(host.root, name).name if name else checkpoints.latest_change()
     if run is None:
-        raise NotReady("no run has left changes here, so there is nothing to undo")
+        raise NotReady("nothing to undo: no run has left changes here")
     if not checkpoints.of_run(run):
-        raise NotReady(f"{run} changed no files, so there is nothing to undo")
+        raise NotReady(f"nothing to undo: {run} changed no files")
     return run

@@ -15,7 +15,7 @@ from code_commit_workspace.words import closest, did_you_mean
 
 _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",
-    "flag": "`code-commit --help` lists them",
+    "flag": "`code-commit --help` lists the flags",
 }
 
 
@@ -113,7 +113,7 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
             "for Ollama and other servers with OpenAI's protocol: set base_url and model "
             "in [providers.openai.ollama], then `--model openai.ollama`"
         )
-    hints.append("`code-commit models` lists them; for any other id, write provider/id")
+    hints.append("`code-commit models` lists their models; for any other model, write provider/id")
     close = did_you_mean(name, registry.models)
     return UsageError(
         f"there is no model {name!r}{close}{_possible_causes(registry)}", hint="; ".join(hints)

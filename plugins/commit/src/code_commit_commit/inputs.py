@@ -45,7 +45,7 @@ SAMPLE_QUERY = """\
 Describe the change here in your own words: what the program should do
 afterwards, and how to verify it.
 """
-_DESCRIBE = "describe the change in it, or use --query"
+_DESCRIBE = "pass --query, or describe the change in that file"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 

@@ -49,7 +49,7 @@ def require_gitignore_line(
     file = root / ".gitignore"
     content = read_in_project(root, ".gitignore", limit=_LIMIT)
     if content is None:
-        raise NotReady(f"{file} is missing; it must have the line /{private_folder}", hint=hint)
+        raise NotReady(f"{file} is missing; it must contain the line /{private_folder}", hint=hint)
     lines = [_pattern(line) for line in content.removeprefix(_BYTE_ORDER_MARK).split(b"\n")]
     accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
     places = [place for place, line in enumerate(lines) if line in accepted]

@@ -56,8 +56,8 @@ class ProjectLock:
             if not isinstance(error, BlockingIOError):
                 raise NotReady(f"the lock {path} cannot be taken: {error.strerror}") from error
             raise NotReady(
-                f"another run holds the lock of this project{holder}",
-                hint="wait until it ends, or stop it, then run again",
+                f"another run is using this project{holder}",
+                hint="wait for it to end, or stop it, then run again",
             ) from None
         self._handle = handle
         self.name("")
