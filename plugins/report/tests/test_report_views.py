@@ -144,7 +144,7 @@ def test_added_deleted_and_binary_files_are_shown():
         "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"
         "diff --git a/pic b/pic\nBinary files a/pic and b/pic differ\n"
     )
-    rows = [(diff.path, diff.what, diff.added, diff.removed) for diff in file_diffs(text)]
+    rows = [(diff.path, diff.kind, diff.added, diff.removed) for diff in file_diffs(text)]
     assert rows == [("new.py", "added", 1, 0), ("gone", "deleted", 0, 1), ("pic", "changed", 0, 0)]
 
 

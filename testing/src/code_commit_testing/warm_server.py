@@ -41,7 +41,7 @@ _OF_INTERPRETER = {"sitecustomize", "usercustomize"}
 def main() -> None:
     """Serve the socket whose descriptor is the first argument, until the standard input closes.
 
-    The other arguments are libraries not to import before.
+    The other arguments are libraries that a fork must import itself.
     """
     descriptor, *left_out = sys.argv[1:]
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the forks
@@ -93,8 +93,9 @@ def _import(name: str) -> ModuleType | None:
 
 
 def serve(listener: socket.socket) -> socket.socket:
-    """Fork for each connection, and return it in the fork."""
-    forks: dict[int, tuple[int, int, int]] = {}  # pid, pidfd, connection; by the last two
+    """Fork for each connection. Only the forks return, each with its connection."""
+    # The pid, pidfd and connection of each fork: once by its pidfd, once by its connection.
+    forks: dict[int, tuple[int, int, int]] = {}
     events = select.poll()
     events.register(0, select.POLLIN)
     events.register(listener, select.POLLIN)
@@ -125,6 +126,7 @@ def serve(listener: socket.socket) -> socket.socket:
 
 
 def _report(connection: int, number: int) -> None:
+    """Send `number` to the client: the process id of its fork, and later the wait status."""
     with suppress(BrokenPipeError):
         os.write(connection, number.to_bytes(4, "little"))
 

@@ -455,7 +455,9 @@ class Workspace:
         return size > CheckpointLimits.LEAST_FILE and size > self.checkpoint_limits().max_file
 
     def _place_hiding(self, path: str) -> str:
-        return self._runner.place_hiding(path)  # a build that bash runs needs no runner here
+        # Not `self._runner.place_hiding` itself: that would create the runner, which is not needed
+        # if bash runs the build.
+        return self._runner.place_hiding(path)
 
     def _require_writes(self) -> None:
         if not self.writes:

@@ -12,6 +12,7 @@ from code_commit.plugin_api import HttpCall, Message, ProviderError, Request, Te
 from code_commit.plugins.code import fault_of_code
 
 GENERATOR = "contains `yield`, so a call of it does nothing"
+# Methods with the number of their arguments.
 _WIRE = {"encode": 1, "decode": 3}
 # A wire has both functions of a pair, or none.
 _PAIRS = (
@@ -25,9 +26,10 @@ _REQUEST = Request((Message("user", (Text("a question"),)),), system="Be brief."
 
 
 def faults_of_provider(provider: Any) -> Iterator[str]:
-    """Find functions that the host cannot call, and pure ones whose result it cannot use.
+    """Yield what is wrong with `provider`: a `Wire` or a `Provider`, or a class of them.
 
-    `provider` is a `Wire` or a `Provider`, or a class of them.
+    Faults are functions that the host cannot call, and results that it cannot use. Of the
+    functions, only those that send nothing are called.
     """
     if not callable(getattr(provider, "encode", None)):
         yield from _faults_of_methods(provider, _PROVIDER)
@@ -57,10 +59,12 @@ def _faults_of_methods(owner: Any, methods: Mapping[str, int]) -> Iterator[str]:
     name = owner.__name__ if inspect.isclass(owner) else type(owner).__name__
     for method, count in methods.items():
         code = getattr(owner, method, None)
-        bound = count + inspect.isclass(owner)  # a function of the class takes `self` as well
-        if fault := fault_of_code(code, bound):
+        arguments = count
+        if inspect.isclass(owner):
+            arguments += 1  # `self`
+        if fault := fault_of_code(code, arguments):
             yield f"{name}.{method} {fault}"
-        elif inspect.isgeneratorfunction(code) and method != "feed":  # which may yield deltas
+        elif inspect.isgeneratorfunction(code) and method != "feed":  # `feed` may yield deltas
             yield f"{name}.{method} {GENERATOR}"
 
 

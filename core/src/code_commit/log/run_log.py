@@ -281,26 +281,26 @@ class RunLog:
         return counted(name, self._files.reserve(name))
 
     def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
-        """Write a redacted file into the run folder; if it `replaces` one, atomically.
+        """Write a redacted file into the run folder. With `replaces`, replace a file atomically.
 
         Raises:
             NotReady: it cannot be written.
-            ValueError: `name` is not a plain name, or is one of the log's own.
+            ValueError: `name` is not a plain name, or the run log writes that file itself.
         """
-        put = self._files.replace if replaces else self._files.write
-        return self._write_file(name, self._redacted(content), put)
+        write = self._files.replace if replaces else self._files.write
+        return self._write_file(name, self._redacted(content), write)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
 
         Raises:
             NotReady: it cannot be written.
-            ValueError: `name` is not a plain name, or is one of the log's own.
+            ValueError: `name` is not a plain name, or the run log writes that file itself.
         """
         self._write_file(name, self._redacted(content), self._files.append)
 
     def append_clean(self, name: str, content: bytes) -> None:
-        """Append bytes without keys to a file, which is created.
+        """Append bytes that contain no key to a file. Create the file if it is missing.
 
         Raises:
             NotReady: it cannot be written.
@@ -323,12 +323,12 @@ class RunLog:
             return self.redactor.text(content).encode("utf-8", "backslashreplace")
         return self.redactor.data(content)
 
-    def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
+    def _write_file(self, name: str, content: bytes, write: Callable[[str, bytes], None]) -> Path:
         name = self.redactor.text(name)
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
         try:
-            put(name, content)
+            write(name, content)
         except OSError as error:
             raise NotReady(
                 f"cannot write {self.folder / name}: {error.strerror}",

@@ -49,11 +49,13 @@ def reply_object(
 
 
 def event_object(event: StreamEvent) -> dict[str, Any]:
-    """Return the JSON object of an event of a stream. One named `error` has a member `error`.
+    """Return the JSON object of an event of a stream.
+
+    If the event is named `error`, the object has a member `error`.
 
     Raises:
-        ProviderError: there is no object. The kind is `network` if a part of it is missing, which
-            happens on the way, and invalid_response otherwise.
+        ProviderError: there is no object. The kind is `network` if the object is cut off, as by a
+            broken connection, and invalid_response otherwise.
     """
     is_error = event.name == "error"
     try:
@@ -64,7 +66,9 @@ def event_object(event: StreamEvent) -> dict[str, Any]:
         if _is_cut_off(event.data):
             raise ProviderError("the reply broke off inside an event", kind="network") from None
         raise
-    return value if value.get("error") or not is_error else {"error": value}
+    if is_error and not value.get("error"):
+        return {"error": value}
+    return value
 
 
 def _is_cut_off(data: bytes) -> bool:
@@ -127,8 +131,9 @@ def token_count(usage: Json, name: str) -> int | None:
 
 
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
-    """Return a tool call's arguments as (object, raw text), from the JSON text or object that the
-    model wrote.
+    """Return the arguments of a tool call as (object, raw text).
+
+    `written` is the JSON text or the object that the model wrote.
 
     The object is None if the text is not a JSON object of valid Unicode. An empty text means no
     arguments.
@@ -168,8 +173,8 @@ def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
 
 
 def limit_parts(kept: Sized, most: int = 10_000) -> None:
-    """Limit the parts that a `StreamDecoder` keeps of a reply: events of some bytes could fill the
-    memory with them.
+    """Limit the parts that a `StreamDecoder` keeps of a reply: many small events could fill the
+    memory.
 
     Raises:
         ProviderError: invalid_response, if there are `most` parts.
@@ -182,13 +187,14 @@ def _description(body: bytes, headers: Mapping[str, str]) -> str:
     start = body[:1000].lstrip().lower()
     if not start:
         return "empty"
-    if "text/event-stream" in headers.get("content-type", "").lower() or start.startswith(
-        (b"data:", b"event:")
-    ):
+    content_type = headers.get("content-type", "").lower()
+    if "text/event-stream" in content_type or start.startswith((b"data:", b"event:")):
         return "a stream of events"
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"
-    return "invalid or truncated" if start.startswith((b"{", b"[")) else "something else"
+    if start.startswith((b"{", b"[")):
+        return "invalid or truncated"
+    return "something else"
 
 
 def _json_type(value: object) -> str:

@@ -35,13 +35,10 @@ def read_answer(
         answer = _read_block()
         while draft is not None and answer is not None and answer.endswith("\\"):
             more = _read_block()
-            answer = f"{answer[:-1]}\n{more or ''}" if more is not None else answer[:-1]
-        if (
-            draft is None
-            or answer is None
-            or answer.strip() != _EDIT
-            or not (_on_terminal() and sys.stdout.isatty())
-        ):
+            answer = answer[:-1] if more is None else f"{answer[:-1]}\n{more}"
+        if draft is None or answer is None or answer.strip() != _EDIT:
+            return answer
+        if not (_on_terminal() and sys.stdout.isatty()):
             return answer
         try:
             from code_commit.terminal.editor import edited
@@ -65,11 +62,15 @@ def _on_terminal() -> bool:
 
 
 def _read_block() -> str | None:
-    """Read a line, and the rest of a pasted block."""
-    lines = [line := _read_line()]
+    """Read a line, and the rest of a pasted block; None at the end of input."""
+    line = _read_line()
+    if not line:
+        return None
+    block = bytearray(line)
     while line and _on_terminal() and _has_more():
-        lines.append(line := _read_line())
-    return b"".join(lines).decode("utf-8", "replace").rstrip("\r\n") if lines[0] else None
+        line = _read_line()
+        block += line
+    return block.decode("utf-8", "replace").rstrip("\r\n")
 
 
 def _read_line() -> bytes:
@@ -84,9 +85,10 @@ def _read_line() -> bytes:
     with suppress(OSError):
         while not line.endswith(b"\n"):
             STOP.wait_for_input(handle)
-            if not (letter := os.read(handle, 1)):
+            byte = os.read(handle, 1)
+            if not byte:
                 break
-            line += letter
+            line += byte
     return bytes(line)
 
 

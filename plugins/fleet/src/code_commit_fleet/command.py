@@ -168,11 +168,11 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def split_file(words: list[str]) -> tuple[list[str], str]:
-    """Return the units and the file among the arguments of `retry`."""
-    if words and words[-1].endswith(".toml"):
-        return words[:-1], words[-1]
-    return words, _FILE
+def units_and_file(arguments: list[str]) -> tuple[list[str], str]:
+    """Return the units and the file among the arguments of `retry`; a file ends in `.toml`."""
+    if arguments and arguments[-1].endswith(".toml"):
+        return arguments[:-1], arguments[-1]
+    return arguments, _FILE
 
 
 def _positive(text: str) -> int:

@@ -20,7 +20,7 @@ from code_commit.plugin_api import (
     exit_code_of,
     no_room,
 )
-from code_commit_fleet.command import split_file
+from code_commit_fleet.command import units_and_file
 from code_commit_fleet.driver import Driver
 from code_commit_fleet.fleet import Fleet
 from code_commit_fleet.fleet_file import read_fleet_file
@@ -38,7 +38,7 @@ def run(host: Host, arguments: argparse.Namespace) -> int:
 
 def retry(host: Host, arguments: argparse.Namespace) -> int:
     """Run some units again."""
-    arguments.units, file = split_file(arguments.units)
+    arguments.units, file = units_and_file(arguments.units)
     arguments.go = False
     arguments.skip = False
     return _run_action(host, arguments, file, _retry)

@@ -44,7 +44,7 @@ def require_hidden_tls_keys(sandbox: str) -> None:
     for role in ("worker", "scheduler", "client"):
         key = getattr(security, f"tls_{role}_key", None)
         if not isinstance(key, str) or "\n" in key:
-            continue  # none, or the key itself
+            continue  # not a path: there is no key, or this is the key itself
         if not Path(key).resolve().is_relative_to(hidden):
             raise NotReady(
                 f"builds could read the TLS key {key} of this worker; move it to {hidden}"
@@ -54,7 +54,7 @@ def require_hidden_tls_keys(sandbox: str) -> None:
 def copy_keys(source: Path, project: Path) -> None:
     """Copy key files and settings to the unit.
 
-    Those of its own folder come first, then those of the worker's `keys_from`.
+    Files of the unit's own repository win over those of the worker's `keys_from`.
 
     Raises:
         NotReady: files in `agent-config` come with a repository, or a key cannot be read or
@@ -100,17 +100,18 @@ def _has_keys(name: str) -> bool:
 
 
 def _keys_from() -> Path | None:
-    """Return the setting `plugins.fleet.keys_from` of this worker.
+    """Return the folder that the setting `plugins.fleet.keys_from` of this worker names.
 
-    It comes from its environment, or from the user's file.
+    The environment of the worker wins over the user's file.
     """
     value: Any = os.environ.get(_SETTING)
     if value is None:
-        value = _keys_from_of_user()
+        value = _read_users_setting()
     return Path(value).expanduser() if isinstance(value, str) and value else None
 
 
-def _keys_from_of_user() -> Any:
+def _read_users_setting() -> Any:
+    """Return `plugins.fleet.keys_from` in the user's `config.toml`; None without a valid one."""
     import tomllib
 
     try:

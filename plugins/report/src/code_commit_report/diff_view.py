@@ -42,7 +42,7 @@ class FileDiff:
     """The diff of one file."""
 
     path: str
-    what: Literal["changed", "added", "deleted"] = "changed"
+    kind: Literal["changed", "added", "deleted"] = "changed"
     rows: list[Row] = field(default_factory=list)
     added: int = 0
     removed: int = 0
@@ -116,9 +116,9 @@ def _file(
     )
     for line in head:
         if line.startswith("new file"):
-            diff.what = "added"
+            diff.kind = "added"
         elif line.startswith("deleted file"):
-            diff.what = "deleted"
+            diff.kind = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
     if most:
@@ -164,13 +164,13 @@ def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
         if rows + added > most + 1:
             break
         if line.startswith("@@ "):
-            hunks.append(_hunk(line))
+            hunks.append(_parse_hunk_header(line))
         elif sign in {" ", "+"} or (sign == "-" and removed <= most + 1):
             hunks[-1].lines.append(line)
     return hunks
 
 
-def _hunk(line: str) -> Hunk:
+def _parse_hunk_header(line: str) -> Hunk:
     position = _HUNK.match(line)
     if position is None:
         return Hunk(1, 1, "")

@@ -93,7 +93,7 @@ class RunView:
 
     @property
     def cost(self) -> tuple[float, bool]:
-        """Return the known USD of all calls, and whether all are known."""
+        """Return the sum of the known costs in USD, and whether the cost of each call is known."""
         costs = [call.cost for call in self.calls if call.cost is not None]
         return sum(costs), len(costs) == len(self._calls)
 
@@ -158,9 +158,9 @@ class RunView:
     def _call_retried(self, _: Record, data: Data) -> None:
         call = self._calls.get(integer_of(data, "number") or 0)
         if call is not None:
-            attempt = f"try {integer_of(data, 'attempt')}: {text_of(data, 'reason')}"
+            failed_try = f"try {integer_of(data, 'attempt')}: {text_of(data, 'reason')}"
             wait = number_of(data, "wait") or 0.0
-            call.retries.append(f"{attempt}; next try after {wait:.1f} s")
+            call.retries.append(f"{failed_try}; next try after {wait:.1f} s")
 
     def _call_finished(self, record: Record, data: Data) -> None:
         call = self._calls.get(integer_of(data, "number") or 0)

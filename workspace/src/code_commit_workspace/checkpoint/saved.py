@@ -169,7 +169,7 @@ class Saved:
             options = ("--stdin", "-r", "-z", "--no-renames")
             output = self._repository.run(["diff-tree", *options], stdin=lines.encode())
             pair = ""
-            for head, path in _fields_in_pairs(output):
+            for head, path in _entries_with_paths(output):
                 # Before the first entry of a pair, there is a line with the pair.
                 *heads, entry = head.split("\n")
                 if heads:
@@ -233,7 +233,7 @@ class Saved:
         """
         trees = (checked_id(old), checked_id(new), "--")
         output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", *trees])
-        return [_difference(entry, path) for entry, path in _fields_in_pairs(output)]
+        return [_difference(entry, path) for entry, path in _entries_with_paths(output)]
 
     def without(self, tree: str, paths: Collection[str]) -> str:
         """Return the id of `tree`, a tree or commit, without the files at `paths`."""
@@ -335,13 +335,13 @@ def _distinct_pairs(trees: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield old, new
 
 
-def _fields_in_pairs(output: bytes) -> Iterator[tuple[str, str]]:
+def _entries_with_paths(output: bytes) -> Iterator[tuple[str, str]]:
     """Yield the entry and the path of each difference in the output of `git diff-tree -z`.
 
     An entry is `:100644 100755 <blob> <blob> M`.
     """
     fields = os.fsdecode(output).split("\0")
-    return zip(fields[::2], fields[1::2], strict=False)
+    return zip(fields[::2], fields[1::2], strict=False)  # an empty field follows the last NUL
 
 
 def _difference(entry: str, path: str) -> Difference:

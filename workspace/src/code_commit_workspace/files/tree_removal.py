@@ -36,16 +36,16 @@ def _empty(top: int) -> None:
     """
     prefix = f".{os.urandom(8).hex()}-"
     moved = 0
-    ahead = _remove_files(top)
-    while ahead:
-        name = ahead.pop()
+    names = _remove_files(top)
+    while names:
+        name = names.pop()
         folder = _open(name, top)
         try:
-            for below in _remove_files(folder):
-                os.close(_open(below, folder))  # makes it writable, or it could not be moved
+            for child in _remove_files(folder):
+                os.close(_open(child, folder))  # makes it writable, so that it can be moved
                 moved += 1
-                os.rename(below, f"{prefix}{moved}", src_dir_fd=folder, dst_dir_fd=top)
-                ahead.append(f"{prefix}{moved}")
+                os.rename(child, f"{prefix}{moved}", src_dir_fd=folder, dst_dir_fd=top)
+                names.append(f"{prefix}{moved}")
         finally:
             os.close(folder)
         os.rmdir(name, dir_fd=top)
@@ -65,7 +65,7 @@ def _remove_files(folder: int) -> list[str]:
 
 
 def _open(path: str | Path, parent: int | None) -> int:
-    """Open a folder, and let its owner do everything there."""
+    """Open a folder, and give its owner all rights in it."""
     try:
         handle = os.open(path, FOLDER, dir_fd=parent)
     except PermissionError:

@@ -199,8 +199,15 @@ def _files_of_user(settings: Settings) -> tuple[Path, ...]:
 
 
 def _require_usable(
-    place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]
+    place: Place, settings: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]
 ) -> None:
+    """Check that git would use the repository at `place`, as the work tree that it is.
+
+    `settings` are those of the repository itself; `trusted` are values of `safe.directory`.
+
+    Raises:
+        GitError: another user owns a part of it, it is bare, or it has another work tree.
+    """
     foreign = foreign_part(place, environ)
     if foreign and not _is_trusted(place.top, trusted):
         folder = shlex.quote(str(place.top))
@@ -209,10 +216,10 @@ def _require_usable(
             f"{foreign} belongs to another user",
             hint=f"if you trust it, `git config --global --add safe.directory {folder}`",
         )
-    if place.folder == place.common and _is_on(own, "core.bare"):
+    if place.folder == place.common and _is_on(settings, "core.bare"):
         raise GitError(f"{place.folder} is a bare repository: it has no work tree")
-    elsewhere = own.get("core.worktree")
-    if elsewhere and os.path.realpath(place.folder / elsewhere) != str(place.top):
+    work_tree = settings.get("core.worktree")
+    if work_tree and os.path.realpath(place.folder / work_tree) != str(place.top):
         raise GitError(
             f"core.worktree in {place.common / 'config'} names another work tree than {place.top}"
         )

@@ -103,7 +103,8 @@ class IntegrityCheck:
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
         """Record the current state.
 
-        `folders` do not count as caches, even if they have the mark of one now.
+        `folders` are those of an earlier seal: they do not count as caches, even if they have the
+        mark of one now.
         """
         now = time.time_ns() - _CLOCK_TICK
         files = find_checked_files(
@@ -119,7 +120,7 @@ class IntegrityCheck:
             seals |= self._git(place, skip)
         for folder in files.repositories:
             place = self._root / folder / ".git"
-            if is_link(place):  # whoever wrote it could lead us through the whole disk
+            if is_link(place):  # do not follow it: its target may be any folder on the disk
                 seals |= self._file(place)
             else:
                 seals |= self._git(place, skip, follow=False)
@@ -132,7 +133,7 @@ class IntegrityCheck:
         changed = {
             name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))
         }
-        # Caches and virtual environments have their own .gitignore; in a new folder, it affects no
+        # Caches and virtual environments have their own .gitignore. One in a new folder affects no
         # old file.
         fresh_rules = {
             name for name in after.files.rules if folder_of(name) not in before.files.folders
@@ -159,7 +160,10 @@ class IntegrityCheck:
         return names
 
     def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
-        """Seal a `.git`: a folder, a file that names one, or a link. `follow` links in it, too."""
+        """Seal a `.git`: a folder, a file that names one, or a link.
+
+        With `follow`, also seal the targets of links in it.
+        """
         if is_file(folder):
             return self._file(folder)
         seals = self._link(folder)
@@ -180,7 +184,7 @@ class IntegrityCheck:
     ) -> dict[str, Seal]:
         """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 
-        `follow` a link at the top, but none below.
+        With `follow`, follow `top` if it is a link; links below it are never followed.
         """
         is_searched = is_folder(top) if follow else is_plain_folder(top)
         if not is_searched:
@@ -200,17 +204,17 @@ class IntegrityCheck:
 
 def _files(top: str, skip: str) -> Iterator[str]:
     """Yield the paths below `top` of all but folders, except in the folder `skip`."""
-    ahead = [top]
-    while ahead:
+    folders = [top]
+    while folders:
         STOP.check()
-        folder = ahead.pop()
+        folder = folders.pop()
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
                         yield entry.path
                     elif entry.path != skip:
-                        ahead.append(entry.path)
+                        folders.append(entry.path)
         except OSError:
             continue
 

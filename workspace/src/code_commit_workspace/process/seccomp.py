@@ -1,7 +1,7 @@
 """The filter of system calls for sandboxed processes, as a program of classic BPF for seccomp(2).
 
-A kernel runs programs of several ABIs, with other numbers for the same calls: each has its part of
-the filter. x32, which no distribution offers by default, is refused as a whole.
+A kernel runs programs of several ABIs, which give different numbers to the same calls, so each ABI
+has its part of the filter. x32, which no distribution offers by default, is refused as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SKIP = 0x05
 _IF_EQUAL = 0x15
 _IF_AT_LEAST = 0x35
 _RETURN = 0x06
-# Offsets in `struct seccomp_data`; of an argument, the lower half is first on these machines.
+# Offsets in `struct seccomp_data`. On these machines, the lower half of an argument comes first.
 _NUMBER = 0
 _ABI = 4
 _ARGUMENTS = 16
@@ -37,7 +37,7 @@ _ERROR = 0x00050000
 # Numbers of ABIs, from <linux/audit.h>.
 _AUDIT = {"x86_64": 0xC000003E, "i386": 0x40000003, "aarch64": 0xC00000B7, "arm": 0x40000028}
 _FIRST_OF_X32 = 0x40000000
-# A 64-bit kernel gives the name of a 32-bit machine to a process that asks for it (`setarch`).
+# On a 64-bit kernel, a process can ask for the name of a 32-bit machine (`setarch`).
 _X86 = ("x86_64", "i386", "i486", "i586", "i686")
 _ARM = ("aarch64", "armv8l", "armv7l", "armv6l")
 
@@ -73,7 +73,7 @@ def _program(*abis: str) -> bytes:
     for abi in abis:
         part = _part_of(abi)
         instructions += [(_IF_EQUAL, 1, 0, _AUDIT[abi]), (_SKIP, 0, 0, len(part)), *part]
-    instructions.append((_RETURN, 0, 0, _ERROR | MISSING))  # an ABI that is not there
+    instructions.append((_RETURN, 0, 0, _ERROR | MISSING))  # any other ABI
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 

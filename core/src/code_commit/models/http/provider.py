@@ -351,7 +351,7 @@ class HttpProvider:
     ) -> ProviderError:
         """Return `error` with the name of the service.
 
-        If `reply` holds a key, `decode` it again without.
+        If `reply` contains a key, redact it and `decode` it again.
         """
         from code_commit.models.http.failures import provider_error
 
@@ -373,11 +373,10 @@ class HttpProvider:
             if self._closed:
                 raise _closed()
             self._ssl_context = self._ssl_context or trust(self._address)
-            connection = (
-                self._idle.pop()
-                if self._idle
-                else HttpConnection(self._ssl_context, proxy_for(self._address))
-            )
+            if self._idle:
+                connection = self._idle.pop()
+            else:
+                connection = HttpConnection(self._ssl_context, proxy_for(self._address))
             self._busy[connection] = result_queue
             return connection
 

@@ -43,8 +43,7 @@ class Folder:
             if slash:
                 below.setdefault(name, []).append(inner_path)
         return tuple(
-            Folder(self.tree, f"{self.path}/{name}".lstrip("/"), tuple(below[name]))
-            for name in sorted(below)
+            Folder(self.tree, self._from_root(name), tuple(below[name])) for name in sorted(below)
         )
 
     def has(self, *patterns: str) -> bool:
@@ -60,21 +59,25 @@ class Folder:
         ]
 
     def exists(self, name: str) -> bool:
-        """Return whether `name` is in the folder, even if git ignores it."""
+        """Return whether something called `name` is in the folder, even if git ignores it."""
         with suppress(OSError, ValueError):
-            return self.tree.lstat(f"{self.path}/{name}".lstrip("/")) is not None
+            return self.tree.lstat(self._from_root(name)) is not None
         return False
 
     def read(self, path: str) -> str:
         """Return the beginning of a file, or "" if it cannot be read."""
         with suppress(OSError, ValueError):
-            content = self.tree.read(f"{self.path}/{path}".lstrip("/"), _LIMIT) or b""
+            content = self.tree.read(self._from_root(path), _LIMIT) or b""
             return content.decode("utf-8", "replace")
         return ""
 
     def mentions(self, expression: str, *paths: str) -> bool:
         """Return whether a line of one of the files matches the regular expression."""
         return any(re.search(expression, self.read(path), re.MULTILINE) for path in paths)
+
+    def _from_root(self, path: str) -> str:
+        """Return a path in this folder, from the root of the project."""
+        return f"{self.path}/{path}".lstrip("/")
 
 
 def project_folder(tree: ProjectTree) -> Folder:

@@ -19,15 +19,15 @@ from code_commit_toolbox.toolbox import Toolbox
 PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
 
 
-def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> AgentResult:
+def review(run: Run, toolbox: Toolbox, instructions: str, head: Callable[[], str]) -> AgentResult:
     """Let the planner review the new requirements.
 
-    `words` are the person's instructions, `head` is as in `Guard`.
+    `instructions` are the person's, or empty. `head` returns the id of the last commit.
     """
     codepath = legible(str(run.root))
     prompt = fill(PLANNER_REVIEW, codepath=codepath)
-    if words:
-        prompt += fill(PLANNER_ASKED, words=words)
+    if instructions:
+        prompt += fill(PLANNER_ASKED, words=instructions)
     system = fill(PLANNER_SYSTEM, codepath=codepath)
     tools = Guard(run, head=head).tools_of_planner(toolbox)
     return work(run, tools, "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)

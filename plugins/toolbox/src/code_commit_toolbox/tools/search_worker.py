@@ -62,7 +62,8 @@ def reason(error: Exception) -> str:
     message = str(error)
     chain, _, _ = message.partition("Stack backtrace")
     causes = re.findall(r"^ *\d+: (.*)$", chain, re.MULTILINE)
-    return f"the pattern is invalid: {causes[-1] if causes else message[:_WIDTH]}"
+    cause = causes[-1] if causes else message[:_WIDTH]
+    return f"the pattern is invalid: {cause}"
 
 
 def shown(text: str) -> str:
