@@ -90,7 +90,8 @@ class CallLog:
         watch: Watch | None,
     ) -> Completion:
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
-        files = self._log.call_files(call.number if self._numbered else None, call.label)
+        number = call.number if self._numbered else None
+        files = self._log.call_files(number, call.label)
         reply = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
         self.running[call.number] = reply
         try:
@@ -229,8 +230,10 @@ def _sums(answers: Sequence[tuple[Usage, float | None]]) -> dict[str, Any]:
 
 def _sum(values: Iterable[float | None]) -> float | None:
     """Return the sum of the values that are known, or None without any."""
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) if numbers else None
+    known_values = [value for value in values if value is not None]
+    if not known_values:
+        return None
+    return sum(known_values)
 
 
 def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
