@@ -139,10 +139,10 @@ def _may_pass(error: ProviderError) -> bool:
 
 
 class Budget:
-    """Reserves the highest cost of a try before it starts: the sum never passes `limit`, in USD."""
+    """Reserves the highest cost of a try before it starts, so the sum never passes the limit."""
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit
+        self._limit = limit  # in USD, as all costs
         self._spent = 0.0
         self._reserved = 0.0
         self._lock = threading.Lock()
