@@ -1,4 +1,4 @@
-"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print for `--json`."""
+"""Events as lines of JSON: check those of plugins, write `events.jsonl`, and print for `--json`."""
 
 from __future__ import annotations
 
@@ -131,14 +131,17 @@ def kind_and_data(event: Event, plugin: str) -> tuple[str, dict[str, Any]]:
         ValueError: the kind is not allowed, or a number is not finite.
     """
     if isinstance(event, RunStarted | RunFinished):
-        raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
-    if (module := type(event).__module__) != host_events.__name__:
-        owner = checked_kind(event.kind).partition(".")[0]
-        package = module.partition(".")[0]
-        if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
-            raise ValueError(
-                f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"
-            )
+        # The type is right, the sender is not.
+        raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004
+    module = type(event).__module__
+    if module == host_events.__name__:
+        return event.kind, data_of(event)
+    owner = checked_kind(event.kind).partition(".")[0]
+    package = module.partition(".")[0]
+    if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
+        raise ValueError(
+            f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"
+        )
     return event.kind, data_of(event)
 
 
