@@ -24,8 +24,8 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .interruption import call_on_interruption as call_on_interruption
-from .interruption import uninterrupted as uninterrupted
+from .interruption import STOP as STOP
+from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
 from .opening import Repository as Repository
 from .process.launch import Process as Process
@@ -39,9 +39,6 @@ from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
-from .signals import forget_partial_imports as forget_partial_imports
-from .signals import raise_on_signals as raise_on_signals
-from .signals import signaled as signaled
 from .workspace import Workspace as Workspace
 
 __version__: str
