@@ -236,7 +236,7 @@ def test_an_error_instead_of_a_stream_is_read(ask):
 
 
 def test_one_connection_serves_stream_after_stream(ask, monkeypatch):
-    monkeypatch.setattr("code_commit.models.http.provider._CLOSING_SECONDS", 60)
+    monkeypatch.setattr("code_commit.models.http.streamed_reply._CLOSING_SECONDS", 60)
     stream = Reply(body=HELLO + event(end=True), headers={"content-type": "text/event-stream"})
     with ScriptedServer([stream, stream]) as server:
         assert [ask(server).text, ask(server).text] == ["hello", "hello"]

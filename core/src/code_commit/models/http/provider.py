@@ -27,7 +27,12 @@ from code_commit.models.http.connection import (
     proxy_for,
     trust,
 )
-from code_commit.models.http.streaming import EventParser
+from code_commit.models.http.streamed_reply import (
+    LONGEST_TIMER,
+    StreamedReply,
+    closed,
+    out_of_time,
+)
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
@@ -35,7 +40,6 @@ from code_commit.plugin_api.provider import (
     HttpCall,
     ModelCall,
     StopReading,
-    StreamDecoder,
     StreamEvent,
     Wire,
 )
@@ -51,7 +55,6 @@ _REFUSED = (
     'to stream; set stream = "never" to ask for whole replies at once',
 )
 _ASKING_SECONDS = 30.0  # for what is no call of a model
-_CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _PIECE = 1 << 20  # characters or bytes of a request, sent together
@@ -66,8 +69,6 @@ _STREAM_HEADERS = {
     "accept": f"{STREAMS}, application/x-ndjson, application/json",
     "accept-encoding": "identity",
 }
-_AT_ONCE = 1 << 15  # bytes of a stream, parsed together
-_LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
 @dataclass(slots=True)
@@ -157,13 +158,26 @@ class HttpProvider:
     def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
         decoder, event, has_begun = self._wire.stream(), StreamEvent("", b""), False
+        reply = StreamedReply(
+            decoder,
+            post.queue,
+            lines=head.lines,
+            deadline=call.deadline,
+            stall_timeout=self._endpoint.stall_timeout,
+            size_cap=self._endpoint.size_cap,
+            is_closed=lambda: self._closed,
+        )
         try:
-            for event in self._events(post, head, call.deadline, decoder):
+            for event in reply.events():
                 call.progress(event)
                 for delta in decoder.feed(event):
                     has_begun = True
                     call.progress(delta)
-            completion = self._finished(decoder, post, call)
+            completion = reply.completion()
+            if reply.failure and completion.usage.output is None and not reply.has_ended:
+                call.warn(
+                    f"the connection to {self._name} broke off after the reply, before the number of its tokens came"
+                )
         except StopReading as stopped:
             stopped.usage = decoder.partial().usage
             raise
@@ -172,7 +186,7 @@ class HttpProvider:
         except Exception as error:  # noqa: BLE001 - described below
             failure = error
         else:
-            post.result = head.reply if post.result is head else post.result
+            post.result = reply.failure or head.reply
             return completion
 
         def feed_again(_status: int, _headers: object, clean: bytes) -> None:
@@ -183,59 +197,6 @@ class HttpProvider:
         if has_begun and described.kind == "rate":  # which costs nothing, but what was written does
             described.kind = "server"
         raise described
-
-    def _events(
-        self, post: _Post, head: StreamHead, deadline: float, decoder: StreamDecoder
-    ) -> Iterator[StreamEvent]:
-        """Yield the events of a streamed reply as they arrive.
-
-        The timed `get` finds a stall. `post.result` is then the error that ended the stream too
-        early.
-        """
-        stall = min(self._endpoint.stall_timeout, _LONGEST_TIMER)
-        parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
-        piece: Any = None
-        while piece != b"":
-            now = time.monotonic()
-            deadline = min(deadline, now + _CLOSING_SECONDS) if _has_ended(decoder) else deadline
-            left = deadline - now
-            try:
-                piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
-            except queue.Empty:
-                piece = (
-                    _out_of_time()
-                    if left < stall
-                    else ProviderError(f"no data for {stall:g} s", kind="network")
-                )
-            arrived = bytearray()
-            while piece and isinstance(piece, bytes):  # services send a piece for each event
-                arrived += piece
-                piece = None if len(arrived) > _AT_ONCE or post.queue.empty() else post.queue.get()
-            if self._closed:
-                raise _closed()
-            yield from parser.feed(bytes(arrived))
-            if isinstance(piece, Exception):
-                post.result = piece
-                return
-        yield from parser.finish()
-
-    def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
-        """Return the completion.
-
-        A broken connection is no error if the service had ended its reply.
-        """
-        broken = (
-            post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
-        )
-        try:
-            completion: Completion = decoder.finish()
-        except Exception as error:  # noqa: BLE001 - described by the caller
-            raise broken or error from None
-        if broken and completion.usage.output is None:
-            call.warn(
-                f"the connection to {self._name} broke off after the reply, before the number of its tokens came"
-            )
-        return completion
 
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.
@@ -300,15 +261,15 @@ class HttpProvider:
         post = _Post(
             thread,
             result_queue,
-            max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER)),
-            _closed(),
+            max(0.0, min(deadline - time.monotonic(), LONGEST_TIMER)),
+            closed(),
         )
         del http_call, arguments  # they hold the prompt
         try:
-            with STOP.calling(lambda: result_queue.put(_closed())):
+            with STOP.calling(lambda: result_queue.put(closed())):
                 yield post
         except queue.Empty:
-            post.result = _out_of_time()
+            post.result = out_of_time()
         finally:
             self._give_back(connection, reusable=isinstance(post.result, HttpReply))
 
@@ -321,7 +282,7 @@ class HttpProvider:
         for connection in idle:
             connection.abort()
         for result_queue in busy:
-            result_queue.put(_closed())
+            result_queue.put(closed())
 
     def _request(self, call: HttpCall, *, streams: bool) -> httpx.Request:
         if not call.path.startswith("/"):  # else it could lead to another host
@@ -371,7 +332,7 @@ class HttpProvider:
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                raise _closed()
+                raise closed()
             self._ssl_context = self._ssl_context or trust(self._address)
             connection = (
                 self._idle.pop()
@@ -388,20 +349,6 @@ class HttpProvider:
                 self._idle.append(connection)
                 return
         connection.abort()
-
-
-def _has_ended(decoder: StreamDecoder) -> bool:
-    return getattr(decoder, "ended", False) is True
-
-
-def _out_of_time() -> ProviderError:
-    return ProviderError(
-        "the call reached its time limit before the end of the reply", kind="network"
-    )
-
-
-def _closed() -> ProviderError:
-    return ProviderError("the call was aborted", kind="rejected")
 
 
 def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
