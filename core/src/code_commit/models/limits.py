@@ -158,9 +158,9 @@ class Budget:
     ) -> Completion:
         """Reserve the highest cost of one try, then count its actual cost.
 
-        An unknown cost counts in full. `max_tokens` is the configured limit of a completion, if any. `count` asks the service for
-        the tokens of the prompt. `write_price` is that of marked input, relative to other input, if
-        genai-prices does not have it.
+        An unknown cost counts in full. `max_tokens` is the configured limit of a completion, if
+        any. `count` asks the service for the tokens of the prompt. `write_price` is that of marked
+        input, relative to other input, if genai-prices does not have it.
 
         Raises:
             NotReady: the model's price is unknown.

@@ -48,49 +48,66 @@ class StreamedReply:
         return getattr(self._decoder, "ended", False) is True
 
     def events(self) -> Iterator[StreamEvent]:
-        """Yield the events of a streamed reply as they arrive.
+        """Yield the events of the reply as they arrive.
 
-        The timed `get` finds a stall.
+        Raises:
+            ProviderError: an event is too large, or the provider was closed.
         """
-        deadline, stall = self._deadline, self._stall
-        piece: Any = None
-        while piece != b"":
-            now = time.monotonic()
-            deadline = min(deadline, now + _CLOSING_SECONDS) if self.has_ended else deadline
-            left = deadline - now
-            try:
-                piece = self._pieces.get(timeout=min(left, stall)) if left > 0 else out_of_time()
-            except queue.Empty:
-                piece = (
-                    out_of_time()
-                    if left < stall
-                    else ProviderError(f"no data for {stall:g} s", kind="network")
-                )
-            arrived = bytearray()
-            while piece and isinstance(piece, bytes):  # services send a piece for each event
-                arrived += piece
-                piece = (
-                    None if len(arrived) > _AT_ONCE or self._pieces.empty() else self._pieces.get()
-                )
+        has_more = True
+        while has_more:
+            arrived, end = self._next_data()
             if self._is_closed():
-                raise closed()
-            yield from self._parser.feed(bytes(arrived))
-            if isinstance(piece, Exception):
-                self.failure = piece
+                raise aborted()
+            yield from self._parser.feed(arrived)
+            if isinstance(end, Exception):
+                self.failure = end
                 return
+            has_more = end is None
         yield from self._parser.finish()
+
+    def _next_data(self) -> tuple[bytes, Any]:
+        """Wait for data, and return what has arrived by then.
+
+        Also return the end of the reply, which is an empty piece or an error, or None before it.
+        """
+        arrived = bytearray()
+        piece = self._next_piece()
+        while piece and isinstance(piece, bytes):  # services send a piece for each event
+            arrived += piece
+            if len(arrived) > _AT_ONCE or self._pieces.empty():
+                return bytes(arrived), None
+            piece = self._pieces.get()
+        return bytes(arrived), piece
+
+    def _next_piece(self) -> Any:
+        """Wait for the next piece; return an error if it takes too long."""
+        now = time.monotonic()
+        if self.has_ended:
+            self._deadline = min(self._deadline, now + _CLOSING_SECONDS)
+        seconds_left = self._deadline - now
+        if seconds_left <= 0:
+            return out_of_time()
+        try:
+            return self._pieces.get(timeout=min(seconds_left, self._stall))
+        except queue.Empty:
+            if seconds_left < self._stall:
+                return out_of_time()
+            return ProviderError(f"no data for {self._stall:g} s", kind="network")
 
     def completion(self) -> Completion:
         """Return the completion.
 
         A broken connection is no error if the service had ended its reply.
+
+        Raises:
+            Exception: the reply is not whole, or not valid.
         """
-        broken = self.failure if not self.has_ended else None
         try:
-            completion: Completion = self._decoder.finish()
-        except Exception as error:  # noqa: BLE001 - described by the caller
-            raise broken or error from None
-        return completion
+            return self._decoder.finish()
+        except Exception:
+            if self.has_ended or self.failure is None:
+                raise
+            raise self.failure from None
 
 
 def out_of_time() -> ProviderError:
@@ -99,5 +116,5 @@ def out_of_time() -> ProviderError:
     )
 
 
-def closed() -> ProviderError:
+def aborted() -> ProviderError:
     return ProviderError("the call was aborted", kind="rejected")
