@@ -39,8 +39,8 @@ def plan_run(
 ) -> RunPlan | None:
     """Validate flags and settings together, and return the plan of the run.
 
-    It is None if the user quit. Without `root`, the workflow chooses the folder. With `mute`, the run writes nothing to stdout,
-    which belongs to the calling command.
+    It is None if the user quit. Without `root`, the workflow chooses the folder. With `mute`, the
+    run writes nothing to stdout, which belongs to the calling command.
 
     Raises:
         UsageError: a flag's value is wrong.

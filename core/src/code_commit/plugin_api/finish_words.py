@@ -84,5 +84,5 @@ def _meaning_of(word: str, meanings: Mapping[str, Finish]) -> Finish:
 
 
 def in_lower_case(name: str) -> str:
-    """Return `name` in lower case with underscores: `max_tokens` for `max-tokens` or `MaxTokens`."""
+    """Return `name` in lower case with underscores: `max_tokens` for `MaxTokens`."""
     return _WORD_BORDER.sub("_", name).lower()

@@ -55,7 +55,7 @@ class PluginFailure:
     claimants: tuple[str, ...] = ()
 
     def stops_run(self, guards: str) -> NotReady:
-        """Return the error of a run that cannot start without the plugin's `guards`: path rules, …"""
+        """Return the error of a run that cannot start without `guards`, such as path rules."""
         return NotReady(
             f"the plugin {self.plugin} of {self.distribution} has {guards} and is broken "
             f"({self.stage}): {self.error}",
@@ -129,10 +129,11 @@ class Host(Protocol):
     ) -> Workspace:
         """Open the project, for use in a `with` statement.
 
-        Opening completes or undoes what a killed run left. With `writes`, the workspace holds the project's lock and can change files and
-        `checkpoints`. With `processes`, it can start processes, without keys and with the
-        configured sandbox. `repository` selects what happens without a git repository, see
-        `Workspace.open`. `root` is the working directory, unless you name another project.
+        Opening completes or undoes what a killed run left. With `writes`, the workspace holds the
+        project's lock and can change files and `checkpoints`. With `processes`, it can start
+        processes, without keys and with the configured sandbox. `repository` selects what happens
+        without a git repository, see `Workspace.open`. `root` is the working directory, unless you
+        name another project.
 
         Raises:
             NotReady: something is missing, or another run holds the lock.

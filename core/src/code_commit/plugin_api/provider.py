@@ -81,7 +81,7 @@ class ListingWire(Wire, Protocol):
     """
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
-        """Ask for the list, or for what follows `page`, the body of a reply; None after the last."""
+        """Ask for the list, or for the page after `page`, a body; return None after the last."""
 
     def decode_models(
         self, status: int, headers: Mapping[str, str], body: bytes
@@ -182,7 +182,7 @@ class StreamingWire(Wire, Protocol):
     """A `Wire` of a service that can stream its replies."""
 
     def encode_stream(self, request: Request) -> HttpCall:
-        """Translate `request` to a call whose reply is streamed, as server-sent events or NDJSON."""
+        """Translate `request` to a call that is answered by server-sent events or NDJSON."""
 
     def stream(self) -> StreamDecoder:
         """Return the decoder of one reply."""

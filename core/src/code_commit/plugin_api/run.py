@@ -265,9 +265,9 @@ class Run(Protocol):
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
         """Put back what commands in the block change in other files than `paths`.
 
-        Files that git ignores stay as they are. After the block, the value holds the paths that were put back. What a person wrote there
-        while a command ran is put back too; `code-commit redo` brings it back, and the run folder
-        has it in `put-back.diff`.
+        Files that git ignores stay as they are. After the block, the value holds the paths that
+        were put back. What a person wrote there while a command ran is put back too; `code-commit
+        redo` brings it back, and the run folder has it in `put-back.diff`.
         """
 
     def start_process(
@@ -299,10 +299,11 @@ class Run(Protocol):
     ) -> str | None:
         """Ask the user; return None at the end of input, which means quit.
 
-        Only for interactive workflows. `choices` lists the expected answers for programs; people see only `question`, and any
-        answer is returned. What was typed on a terminal before the question is dropped, and a
-        pasted block is one answer. With `draft`, the answer may have several lines: a line that
-        ends with a backslash goes on, and `e` opens an editor with `draft`.
+        Only for interactive workflows. `choices` lists the expected answers for programs; people
+        see only `question`, and any answer is returned. What was typed on a terminal before the
+        question is dropped, and a pasted block is one answer. With `draft`, the answer may have
+        several lines: a line that ends with a backslash goes on, and `e` opens an editor with
+        `draft`.
         """
 
     def emit(self, event: Event) -> None:

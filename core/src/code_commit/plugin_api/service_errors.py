@@ -220,7 +220,7 @@ def _kind_of_name(name: str) -> ProviderErrorKind | None:
 
 
 def _meant_status(status: int, names: Sequence[str]) -> int:
-    """Return the HTTP status of an error, which some services send as its code, with a status 200."""
+    """Return the HTTP status of an error. Some services send it as a code, with status 200."""
     if status >= FIRST_ERROR:
         return status
     numbers = (int(name) for name in names if len(name) == 3 and name.isdecimal())  # noqa: PLR2004 - digits
