@@ -104,9 +104,7 @@ def checkpoint_limits(settings: Settings) -> CheckpointLimits:
 def sandbox_settings(
     settings: Settings, keys: KeyStore, variables: frozenset[str]
 ) -> SandboxSettings:
-    """Return the sandbox of a project's processes; `variables` hold the keys and secrets of
-    plugins.
-    """
+    """Return the sandbox of a project's processes. `variables` hold keys and plugins' secrets."""
     return SandboxSettings(
         mode=settings.sandbox.mode,
         network=settings.sandbox.network,
@@ -164,11 +162,14 @@ def assemble_run(
     }
     has_sinks = _add_sinks(log, plugin_host, arguments)
     rules = _collect_guards(plugin_host, PATH_RULES, arguments, fail_closed=workflow.writes)
+    budget = None
+    if settings.max_cost is not None:
+        budget = Budget(float(settings.max_cost))
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
         _collect_guards(plugin_host, "code_commit_model_layers", arguments),
-        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        budget=budget,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
     if workflow.writes:
@@ -180,7 +181,7 @@ def assemble_run(
         models=models,
         plugin_host=plugin_host,
         rules=rules,
-        given=arguments,
+        hook_arguments=arguments,
         keeps_diffs=has_sinks,
         commands=registry.commands.keys(),
     )
@@ -240,8 +241,7 @@ def _collect_guards(
     *,
     fail_closed: bool = True,
 ) -> list[tuple[str, Any]]:
-    """Collect what guards a run, each with its distribution: path rules, or model layers, which may
-    be a policy.
+    """Collect the path rules or model layers of a run, each with its distribution.
 
     Raises:
         NotReady: a plugin that offers them is broken.
