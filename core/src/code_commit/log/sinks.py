@@ -36,11 +36,11 @@ class Sinks:
 
     def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
         """Add a sink, which receives the records of `backlog` and all later ones."""
-        worker = None if distribution == HOST else Worker(f"sink {plugin}")
-        self._outlets = (
-            *self._outlets,
-            _Outlet(plugin, distribution, sink, deque(backlog), worker),
-        )
+        worker = None
+        if distribution != HOST:
+            worker = Worker(f"sink {plugin}")
+        outlet = _Outlet(plugin, distribution, sink, pending=deque(backlog), worker=worker)
+        self._outlets = (*self._outlets, outlet)
 
     def put(self, record: Record, *, live: bool = False) -> None:
         """Queue a record for every sink; with `live`, only for those that show what happens now."""
