@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.interruption import STOP
 
 RUN = "2025-01-02-03-04-05-committing-code"
 
@@ -341,6 +342,26 @@ def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints, plan
     before = picture(root)
     with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that contains x\.o"):
         checkpoints.restore(start)
+    assert picture(root) == before
+
+
+def test_a_signal_does_not_separate_ignore_rules_from_files(root, checkpoints, plant, monkeypatch):
+    plant(root, {"a": b"1"})
+    before = picture(root)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a": b"2", ".gitignore": b"/agent-config\n*.o\n"})
+    restorer = checkpoints._restorer
+    write = restorer.write
+
+    def write_and_signal(*arguments, **options):
+        write(*arguments, **options)
+        monkeypatch.setattr(STOP, "is_set", True)
+
+    monkeypatch.setattr(restorer, "write", write_and_signal)
+    checkpoints.restore(start)
+    with pytest.raises(Interrupted):
+        STOP.check()
+    monkeypatch.undo()
     assert picture(root) == before
 
 

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
+    from code_commit.plugin_api.host import Repository
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import CheckpointLimits, Redactor, Repository, Workspace
+    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
 
 _HIGHEST_CODE = 255  # that a process can return
 
