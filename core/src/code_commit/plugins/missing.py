@@ -128,5 +128,5 @@ def _possible_causes(registry: Registry) -> str:
     """Return the failures of third-party plugins, which may offer the missing name, as text."""
     offers = first_party.offers()
     failures = registry.plugin_host.failures
-    others = [failure for failure in failures if failure.distribution not in offers]
-    return "".join(f"; {_description(failure)}" for failure in others)
+    third_party = [failure for failure in failures if failure.distribution not in offers]
+    return "".join(f"; {_description(failure)}" for failure in third_party)
