@@ -143,11 +143,10 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
             True,
             True,
         ), told
-        advice = (
-            "check the name of the model, "
-            if "made up" in step
-            else "this is a bug in its plugin; --debug shows"
-        )
+        if "made up" in step:
+            advice = "check the name of the model, "
+        else:
+            advice = "this is a bug in its plugin; --debug shows"
         assert hint.startswith(advice)
 
 

@@ -320,7 +320,9 @@ def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(
     assert (finished.exit_code, server.requests) == (4, []), finished.stderr
     assert says in finished.stderr
     assert of_kind(finished, "call.finished")[0]["error"].startswith(says)
-    advice = "this is a bug in its plugin" + "; --debug shows where" * (layer != "other")
+    advice = "this is a bug in its plugin"
+    if layer != "other":
+        advice += "; --debug shows where"
     assert f"hint: {advice}\n" in finished.stderr
 
 

@@ -155,13 +155,20 @@ def test_a_dependent_that_cannot_work_is_named(
     )
     monkeypatch.setattr(importlib.metadata, "distributions", installed)
     monkeypatch.setattr(distributions, "__version__", VERSION)
-    found = list(unusable_dependents())
-    assert [(each.plugin, each.stage, each.error, each.guards_paths) for each in found] == [
-        (plugin, stage, error + f"{VERSION} is installed" * error.endswith("and "), guards)
+    failures = list(unusable_dependents())
+    assert [
+        (failure.plugin, failure.stage, failure.error, failure.guards_paths) for failure in failures
+    ] == [
+        (
+            plugin,
+            stage,
+            f"{error}{VERSION} is installed" if error.endswith("and ") else error,
+            guards,
+        )
         for plugin, stage, error, guards in faults
     ]
-    assert {(each.distribution, each.version) for each in found} <= {
+    assert {(failure.distribution, failure.version) for failure in failures} <= {
         ("code-commit-dependent", "1.0")
     }
     assert list(unusable_dependents({"code-commit-dependent"})) == []
-    assert list(unusable_dependents({each.plugin for each in found})) == []
+    assert list(unusable_dependents({failure.plugin for failure in failures})) == []

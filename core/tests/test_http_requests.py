@@ -71,11 +71,9 @@ class Wire:
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
         number = reply_object(page)["page"] + 1 if page else 1
-        return (
-            HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET")
-            if number <= self.pages
-            else None
-        )
+        if number > self.pages:
+            return None
+        return HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET")
 
     def decode_models(
         self, status: int, headers: Mapping[str, str], body: bytes

@@ -17,7 +17,10 @@ class Kept:
     """What a stream keeps and shows; a piece of text or an event opens `arrived`."""
 
     def __init__(self, *keys: str) -> None:
-        self.events, self.text, self.shown, self.added = b"", b"", "", ""
+        self.events = b""
+        self.text = b""
+        self.shown = ""
+        self.added = ""
         self.arrived = threading.Semaphore(0)
         self.stream = KeptStream(Redactor(keys), self.keep_events, self.keep_text, self.show)
 
@@ -104,7 +107,9 @@ def test_a_text_that_is_not_kept_is_only_shown():
 
 @pytest.mark.parametrize("kind", ["event", "text"])
 def test_no_more_than_a_mebibyte_waits(kind):
-    begun, go, added = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    go = threading.Event()
+    added = []
 
     def keep(_: bytes) -> None:
         begun.set()

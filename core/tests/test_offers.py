@@ -48,17 +48,16 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> MakeRegistry:
 
     def registry(disabled: Sequence[str] = (), **offers: Sequence[Any]) -> Registry:
         sources = []
-        for distribution, items in offers.items():
+        for distribution, definitions in offers.items():
             module = ModuleType(f"{distribution}_plugin")
             for kind, hook in HOOKS.items():
-                given = [item for item in items if isinstance(item, kind)]
-                setattr(module, f"code_commit_{hook}", hookimpl(lambda given=given: given))
+                of_kind = [definition for definition in definitions if isinstance(definition, kind)]
+                setattr(module, f"code_commit_{hook}", hookimpl(lambda of_kind=of_kind: of_kind))
             monkeypatch.setitem(sys.modules, module.__name__, module)
-            name, missing = distribution.replace("_", "-"), ".missing" * (not items)
+            name = distribution.replace("_", "-")
             plugin = name.removeprefix("code-commit-")
-            sources.append(
-                PluginSource(plugin, name, "1.0", "code_commit", module.__name__ + missing)
-            )
+            place = module.__name__ if definitions else f"{module.__name__}.missing"
+            sources.append(PluginSource(plugin, name, "1.0", "code_commit", place))
         return Registry(
             PluginHost(sources, builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED
         )

@@ -140,9 +140,10 @@ def test_a_hook_gives_items_a_text_or_nothing(load, capsys, hook, body, items, e
     assert (
         [item for _, item in host.collect(hook)]
         == [item for _, item in host.collect(hook)]
-        == items * bool(not error)
+        == ([] if error else items)
     )
-    assert [each.error[: len(error)] for each in host.failures] == [error] * bool(error)
+    errors = [failure.error[: len(error)] for failure in host.failures]
+    assert errors == ([error] if error else [])
     assert capsys.readouterr().out == ""
 
 
@@ -172,14 +173,16 @@ def test_the_hooks_of_a_plugin_are_sorted(load) -> None:
 
 
 def test_a_failure_is_told_once_and_an_interrupt_is_none() -> None:
-    host, told, plugin = PluginHost([]), [], Plugin("one", "dist-one", "1.0", True, None)
-    host.on_failure = told.append
+    host = PluginHost([])
+    plugin = Plugin("one", "dist-one", "1.0", True, None)
+    reported = []
+    host.on_failure = reported.append
     expected = PluginFailure(
         "one", "dist-one", "1.0", "stage", "the name is claimed by a and b", True, ("a", "b")
     )
     for _ in range(2):
         assert host.reject(plugin, "stage", "the name", ["a", "b"]) == expected
-    assert (host.failures, told, host.traces) == ([expected], [expected], [])
+    assert (host.failures, reported, host.traces) == ([expected], [expected], [])
     assert host.reject(plugin, "stage", ValueError("no")).error == "ValueError: no"
     assert (len(host.failures), len(host.traces)) == (2, 1)
     with pytest.raises(KeyboardInterrupt):

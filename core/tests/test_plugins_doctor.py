@@ -254,8 +254,8 @@ def test_a_wire_whose_config_has_no_defaults_is_examined_as_a_class(
     code = GOOD.replace('model: str = "m"', "model: str\n    place: str").replace(
         "def decode", f"def {method}"
     )
-    _, ours, _, _ = examined(project, tmp_path, code)
-    assert [each["error"] for each in ours] == [fault] * bool(fault)
+    _, problems, _, _ = examined(project, tmp_path, code)
+    assert [problem["error"] for problem in problems] == ([fault] if fault else [])
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://localhost:8080/v1", ""])
@@ -380,8 +380,8 @@ def test_a_sink_that_needs_settings_is_examined_as_a_class(project, tmp_path, ri
         )
     else:
         code = code.replace("return [Sink()]", "return []")
-    _, ours, _, _ = examined(project, tmp_path, code)
-    assert [each["error"] for each in ours] == [fault] * bool(fault)
+    _, problems, _, _ = examined(project, tmp_path, code)
+    assert [problem["error"] for problem in problems] == ([fault] if fault else [])
 
 
 def test_two_distributions_with_one_name_are_told(project, tmp_path):

@@ -138,7 +138,9 @@ def rendered(written: str) -> list[str]:
     """Play the few sequences that are in use: colours, cursor up, erase line, show and hide the
     cursor.
     """
-    rows, row, column, index = [""], 0, 0, 0
+    rows = [""]
+    row = column = 0
+    index = 0
     while index < len(written):
         character = written[index]
         index += 1

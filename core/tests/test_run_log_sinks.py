@@ -286,7 +286,7 @@ def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, distrib
         log.emit(StateEntered("x"))
     log.finish(ExitCode.INTERRUPTED, "interrupted")
     # In the main thread, it may have been interrupted before it did anything.
-    again = ["x"] * (distribution == HOST)
+    again = ["x"] if distribution == HOST else []
     assert sink.seen == ["run.started", "x", *again, "run.finished"]
     assert failures(log) == []
 
@@ -327,14 +327,16 @@ def test_what_is_no_sink_is_told(log, sink):
 
 @pytest.mark.parametrize("method", ["receive", "close"])
 def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
-    free, wait, asked = threading.Event(), Worker.call, []
+    free = threading.Event()
+    wait = Worker.call
+    called = []
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
 
     def impatient(worker: Worker, function: partial, *, seconds: float) -> object:
         if function.args[0].sink is not hanging:
             return wait(worker, function, seconds=seconds)
-        asked.append(function.args[1])
-        return wait(worker, function, seconds=0.05 if method in asked else seconds)
+        called.append(function.args[1])
+        return wait(worker, function, seconds=0.05 if method in called else seconds)
 
     monkeypatch.setattr(Worker, "call", impatient)
     good = Sink()
@@ -348,7 +350,7 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
         f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late
     ]
     assert told == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
-    assert asked.index(method) == len(asked) - 1  # nothing more is asked of it
+    assert called.index(method) == len(called) - 1  # nothing more is called of it
     assert (good.seen, good.closed) == (
         ["run.started", *(["plugin.failed"] if method == "receive" else []), "x", "run.finished"],
         1,

@@ -209,9 +209,8 @@ def test_no_folder_is_opened_that_decides_what_runs_outside(tmp_path, monkeypatc
     if fault is None:
         assert found is None
     else:
-        advice = (
-            "use folders below it"
-            if "no process" in fault
-            else "remove it from your configuration or from PATH"
-        )
+        if "no process" in fault:
+            advice = "use folders below it"
+        else:
+            advice = "remove it from your configuration or from PATH"
         assert found == (fault.format(tmp=tmp_path), advice)

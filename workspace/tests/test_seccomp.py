@@ -12,7 +12,10 @@ import pytest
 from code_commit_workspace.process.seccomp import filter_for
 from code_commit_workspace.process.system_calls import ABIS, LIMITED_CALLS, REFUSED_CALLS
 
-ALLOWED, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x50001, 0x50026, 0x50061
+ALLOWED = 0x7FFF0000
+EPERM = 0x50001
+ENOSYS = 0x50026
+EAFNOSUPPORT = 0x50061
 AUDIT = {"x86_64": 0xC000003E, "i386": 0x40000003, "aarch64": 0xC00000B7, "arm": 0x40000028}
 MACHINE = {"x86_64": "x86_64", "i386": "x86_64", "aarch64": "aarch64", "arm": "aarch64"}
 ERRORS = {1: EPERM, 38: ENOSYS, 97: EAFNOSUPPORT}

@@ -103,7 +103,9 @@ class Steps:
     """Counts the steps and does something at one of them."""
 
     def __init__(self, at: int, then: Callable[[], None]) -> None:
-        self.at, self.then, self.count = at, then, 0
+        self.at = at
+        self.then = then
+        self.count = 0
 
     def __call__(self, what: str) -> None:
         self.count += 1

@@ -14,7 +14,9 @@ from code_commit_rate_limit.plugin import RateLimit
 @pytest.mark.parametrize(("calls", "waits"), [(1, [60, 120]), (2, [60]), (3, [])])
 def test_a_call_above_the_limit_waits(calls, waits, monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
-    provider, layer, waited = ScriptedProvider(["1", "2", "3"]), RateLimit(calls), []
+    provider = ScriptedProvider(["1", "2", "3"])
+    layer = RateLimit(calls)
+    waited = []
     answers = [layer(model_call("?", wait=waited.append), provider.complete).text for _ in range(3)]
     assert answers == ["1", "2", "3"]
     assert waited == waits

@@ -250,12 +250,10 @@ class Dated:
 def test_a_later_run_saves_no_file_that_vanished_since(root, checkpoints, of, git, plant, by):
     plant(root, {"a.txt": b"1", "d/b.txt": b"2"})
     checkpoints.take("one", "start")
-    plant(
-        root,
-        {"d/b.txt": None, "c.txt": b"3"}
-        if by == "deletion"
-        else {".gitignore": b"/agent-config\nb.txt\n"},
-    )
+    if by == "deletion":
+        plant(root, {"d/b.txt": None, "c.txt": b"3"})
+    else:
+        plant(root, {".gitignore": b"/agent-config\nb.txt\n"})
     with ProjectTree(root) as tree:
         commit = of(tree).take("two", "start")
     assert set(checkpoints.listing(commit)) == {

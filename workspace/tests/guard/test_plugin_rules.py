@@ -106,9 +106,8 @@ def test_a_plugins_rule_that_fails_refuses_everything_and_is_named(guard, answer
     assert problem in refusal.reason
     assert refusal.reason.isprintable()
     assert other.asked == [["a", "b"]]
-    assert [trace.startswith("Traceback") for trace in guard.traces] == [True] * problem.startswith(
-        "failed"
-    )
+    traces = [True] if problem.startswith("failed") else []
+    assert [trace.startswith("Traceback") for trace in guard.traces] == traces
 
 
 async def _later():

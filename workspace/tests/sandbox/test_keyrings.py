@@ -24,7 +24,9 @@ NUMBERS = {
 Run = Callable[..., ProcessResult]
 SESSION, USER = -3, -4
 # Operations of keyctl(2).
-JOIN, UNLINK, READ = 1, 9, 11
+JOIN = 1
+UNLINK = 9
+READ = 11
 pytestmark = pytest.mark.skipif(bool(seccomp.why_unfiltered()), reason=seccomp.why_unfiltered())
 
 

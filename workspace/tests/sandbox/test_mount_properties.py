@@ -40,23 +40,26 @@ class Seen:
 
     def resolve(self, path: str) -> str:
         """Return `path` without links; `COVERED` if there is nothing."""
-        done, ahead, links = "/", [part for part in reversed(path.split("/")) if part], 0
+        resolved = "/"
+        ahead = [part for part in reversed(path.split("/")) if part]
+        links = 0
         while ahead:
             part = ahead.pop()
-            here = os.path.normpath(os.path.join(done, part))  # noqa: PTH118 - a text
+            here = os.path.normpath(os.path.join(resolved, part))  # noqa: PTH118 - a text
             outside = self.outside(here)
             if not outside or not os.path.lexists(outside):
                 return COVERED
             if not stat.S_ISLNK(os.lstat(outside).st_mode):
-                done = here
+                resolved = here
                 continue
             links += 1
             if links > MOST_LINKS:
                 return COVERED
             target = str(Path(outside).readlink())
-            done = "/" if target.startswith("/") else done
-            ahead += [each for each in reversed(target.split("/")) if each]
-        return done
+            if target.startswith("/"):
+                resolved = "/"
+            ahead += [part for part in reversed(target.split("/")) if part]
+        return resolved
 
     def read(self, path: str) -> str:
         """Return the text of the file at `path`, "" if there is none."""

@@ -1,8 +1,11 @@
 def prime_factors(number: int) -> list[int]:
-    found, factor = [], 2
+    factors = []
+    factor = 2
     while factor * factor <= number:
         while number % factor == 0:
-            found.append(factor)
+            factors.append(factor)
             number //= factor
         factor += 1
-    return found + [number] * (number > 1)
+    if number > 1:
+        factors.append(number)
+    return factors
