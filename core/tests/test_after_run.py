@@ -219,7 +219,7 @@ def test_errors_name_the_plugin_and_change_no_outcome(project, plugins):
     finished = run(project, plugins, "--json")
     assert finished.exit_code == 0
     assert sorted(failures(finished)) == sorted(
-        f"{name}: {told}" for name, (_, told) in WRONG.items() if told
+        f"{name}: {said_by_it}" for name, (_, said_by_it) in WRONG.items() if said_by_it
     )
     messages = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
     assert messages == ["noted: said"]

@@ -213,7 +213,7 @@ def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(
         "--leave", "--json", "--model", "loopback-1", plugins=[asking], environ=environ
     )
     assert finished.exit_code == 0
-    assert [each["error"] for each in of_kind(finished, "call.finished")] == [
+    assert [event["error"] for event in of_kind(finished, "call.finished")] == [
         "the run ended before the call did"
     ]
 
@@ -222,7 +222,7 @@ def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
     add_layers(asking, "stopper", "return [stop]")
     finished = run(project, asking, server)
     assert finished.exit_code == 130
-    assert [each["error"] for each in of_kind(finished, "call.finished")] == ["interrupted"]
+    assert [event["error"] for event in of_kind(finished, "call.finished")] == ["interrupted"]
     assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
@@ -269,11 +269,11 @@ def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_aske
     assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
     assert first["seconds"] == round(first["seconds"], 3) < took
     messages = of_kind(finished, "message")
-    assert [each["text"] for each in messages] == [
+    assert [message["text"] for message in messages] == [
         *("north 22", "default loopback gpt-5 ask 1 inf"),
         *("north 22", "default loopback gpt-5 ask 2 inf"),
     ]
-    assert {each["level"] for each in messages} == {"warning"}
+    assert {message["level"] for message in messages} == {"warning"}
     assert (project.run_folder / "2-ask-response.txt").read_text() == answers(finished)[0]
 
 
@@ -412,7 +412,7 @@ def code_commit_model_layers():
     server.script(Reply.error(400), Reply("1"), Reply("2"))
     finished = run(project, asking, server)
     assert answers(finished) == ["1", "2"]
-    assert [each["text"][:7] for each in of_kind(finished, "message")] == ["gpt-5: "]
+    assert [message["text"][:7] for message in of_kind(finished, "message")] == ["gpt-5: "]
     assert len(of_kind(finished, "call.started")) == 2
 
 
@@ -454,4 +454,4 @@ def test_an_alias_stands_for_its_own_model(project, asking, server):
     )
     server.script(Reply("1"), Reply("2"))
     started = of_kind(run(project, asking, server, model="second"), "call.started")
-    assert [each["model"] for each in started] == ["two-1", "two-1"]
+    assert [event["model"] for event in started] == ["two-1", "two-1"]

@@ -195,17 +195,17 @@ def test_quiet_says_nothing_of_a_success(run):
 
 def test_a_run_that_wrote_nothing_cannot_be_taken_back(run):
     assert run("--idle").exit_code == 0
-    for words, said in (
+    for words, message in (
         (["undo"], "no run has left changes here"),
         (["undo", "latest"], "changed no files, so there is"),
     ):
         finished = run(*words)
-        assert (finished.exit_code, said in finished.stderr) == (3, True)
+        assert (finished.exit_code, message in finished.stderr) == (3, True)
 
 
 def test_without_a_provider_the_models_name_what_to_install(run):
     offered = run("models", "--json").document["models"]
-    disabled = [f"--disable-plugin={name}" for name in {each["distribution"] for each in offered}]
+    disabled = [f"--disable-plugin={name}" for name in {model["distribution"] for model in offered}]
     assert ("no provider is installed" in run("models").stdout) == (not offered)
     finished = run("models", *disabled)
     assert 'pip install ".[openai]"' in finished.stdout

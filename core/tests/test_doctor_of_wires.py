@@ -110,10 +110,10 @@ def all_wrong(project, tmp_path_factory):
 def errors(project, folder):
     """Return the errors of each plugin."""
     problems = project.command("plugins", "doctor", "--json", plugins=[folder]).document["problems"]
-    found = {each["plugin"]: [] for each in problems}
-    for each in problems:
-        found[each["plugin"]].append(each["error"])
-    return found
+    errors_by_plugin = {problem["plugin"]: [] for problem in problems}
+    for problem in problems:
+        errors_by_plugin[problem["plugin"]].append(problem["error"])
+    return errors_by_plugin
 
 
 @pytest.mark.parametrize("what", WRONG)

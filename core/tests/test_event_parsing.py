@@ -85,8 +85,8 @@ ERROR = b'{\n  "error": {\n    "code": 503\n  }\n}\n'
 def test_an_error_in_another_form_is_an_event_named_error(error, data, size):
     parser, stream = EventParser(1000, lines=False), b"data: 1\n\n" + error
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-    found = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
-    assert [(event.name, event.data.strip()) for event in found] == [
+    events = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
+    assert [(event.name, event.data.strip()) for event in events] == [
         ("", b"1"),
         ("error", data.strip()),
     ]

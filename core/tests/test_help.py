@@ -42,7 +42,7 @@ def code_commit_providers():
 
 def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     """What the command writes to a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
+    controller, theirs = pty.openpty()
     environ = {
         "TERM": "xterm",
         "COLUMNS": "80",
@@ -52,9 +52,9 @@ def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     with project.start(*words, last, environ=environ, stdout=theirs) as process:
         os.close(theirs)
         shown = b""
-        while piece := _read(ours):
+        while piece := _read(controller):
             shown += piece
-    os.close(ours)
+    os.close(controller)
     assert process.returncode == 0
     return shown.decode()
 
@@ -155,6 +155,6 @@ def test_the_help_of_plugins_names_the_commands_for_authors(project):
 
 
 def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):
-    done = project.command("dcotor", "--help")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "did you mean doctor?" in done.stderr
+    finished = project.command("dcotor", "--help")
+    assert (finished.exit_code, finished.stdout) == (2, "")
+    assert "did you mean doctor?" in finished.stderr

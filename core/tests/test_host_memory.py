@@ -49,10 +49,10 @@ def test_a_build_of_the_same_user_cannot_read_the_memory_of_the_host(tmp_path):
     command = [sys.executable, "-c", START, "--model", "gpt-5", "--sandbox", "off"]
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=project.root, env=environ, capture_output=True, timeout=120, check=False
         )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     seen = project.read("seen.txt").splitlines()
     assert seen[0] == "supervisor environ open False"
     assert seen[2:] == ["host environ closed", "host mem closed", "host trace closed"]

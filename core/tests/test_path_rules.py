@@ -203,13 +203,13 @@ def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
     code = RULE.format(judge="return ()") + LOOKING
     folder = install_plugin(tmp_path / "plugins", "tidy", code, group="code_commit.path_rules")
     [line] = [
-        each
-        for each in project.command("plugins", plugins=[folder]).stdout.splitlines()
-        if "tidy" in each
+        line
+        for line in project.command("plugins", plugins=[folder]).stdout.splitlines()
+        if "tidy" in line
     ]
     assert line.split(maxsplit=3)[3] == "workflow looking, path rules, log sinks"
     document = project.command("plugins", "--json", plugins=[folder]).document
-    [row] = [each for each in document["plugins"] if each["name"] == "tidy"]
+    [row] = [plugin for plugin in document["plugins"] if plugin["name"] == "tidy"]
     assert row["guards_paths"]
     assert row["hooks"] == [
         "code_commit_log_sinks",

@@ -52,7 +52,7 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     )
     assert project.command("greet", plugins=plugins).exit_code == 2
     listed = project.command("plugins", "--json", plugins=plugins).document["plugins"]
-    assert [each["commands"] for each in listed if each["name"] == "greeter"] == [["greet"]]
+    assert [plugin["commands"] for plugin in listed if plugin["name"] == "greeter"] == [["greet"]]
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 

@@ -206,12 +206,12 @@ def test_broken_plugins_are_reported_and_the_next_one_works(project, tmp_path):
     install_plugin(plugins, "good", GOOD)
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     for number, (name, (_, stage, error)) in enumerate(BROKEN.items()):
-        failed = [each for each in listed["failures"] if each["plugin"] == f"bad{number}"]
-        assert [(each["distribution"], each["stage"]) for each in failed] == [
+        failed = [failure for failure in listed["failures"] if failure["plugin"] == f"bad{number}"]
+        assert [(failure["distribution"], failure["stage"]) for failure in failed] == [
             (f"code-commit-bad{number}", stage)
         ], name
         assert error in failed[0]["error"]
-    assert ["good"] in [each["providers"] for each in listed["plugins"]]
+    assert ["good"] in [plugin["providers"] for plugin in listed["plugins"]]
     assert project.command("--help", plugins=[plugins]).exit_code == 0
 
 
@@ -238,18 +238,18 @@ def test_an_import_that_never_ends_can_be_ended_and_is_named(project, tmp_path):
     with project.start("--help", plugins=[plugins]) as process:
         assert process.stderr.readline() == b"stuck\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, error_output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"plugin stuck of code-commit-stuck" in told
-    assert b"--disable-plugin stuck" in told
+    assert b"plugin stuck of code-commit-stuck" in error_output
+    assert b"--disable-plugin stuck" in error_output
     assert project.command("--help", "--disable-plugin", "stuck", plugins=[plugins]).exit_code == 0
 
 
 def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "same", GOOD, distribution="one-dist")
-    other = install_plugin(tmp_path / "others", "same", GOOD, distribution="two-dist")
-    listed = project.command("plugins", "--json", plugins=[plugins, other]).document
-    errors = {each["distribution"]: each["error"] for each in listed["failures"]}
+    second_folder = install_plugin(tmp_path / "others", "same", GOOD, distribution="two-dist")
+    listed = project.command("plugins", "--json", plugins=[plugins, second_folder]).document
+    errors = {failure["distribution"]: failure["error"] for failure in listed["failures"]}
     assert set(errors) == {"one-dist", "two-dist"}
     assert all("one-dist and two-dist" in error for error in errors.values())
 
@@ -289,7 +289,7 @@ def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
     )
     install_plugin(plugins, "second", WORKFLOW.format(name="second", flag=other))
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert any(error in each["error"] for each in listed["failures"])
+    assert any(error in failure["error"] for failure in listed["failures"])
     assert project.command("--help", plugins=[plugins]).exit_code == 0
 
 
@@ -330,8 +330,8 @@ def code_commit_tools(settings):
     monkeypatch.syspath_prepend(str(folder))
     host = PluginHost(discover([str(folder)]))
     assert host.failures == []
-    items = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
-    assert [(plugin.distribution, item) for plugin, item in items] == [
+    tools = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
+    assert [(plugin.distribution, tool) for plugin, tool in tools] == [
         ("code-commit-auses", "auses-hammer")
     ]
 
@@ -394,9 +394,9 @@ def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, co
 @pytest.mark.slow
 def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "openai", GOOD)
-    other = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
+    stranger = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
     for model in ("gpt-5", "openai/gpt-5"):
-        finished = project.command("--model", model, plugins=[plugins, other])
+        finished = project.command("--model", model, plugins=[plugins, stranger])
         assert finished.exit_code == 2
         assert "'openai' is claimed by code-commit-openai and stranger" in finished.stderr
         assert "--disable-plugin stranger" in finished.stderr
@@ -415,8 +415,8 @@ def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(p
 def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, code):
     plugins = install_plugin(tmp_path / "plugins", plugin, code, distribution="stranger")
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert ["committing-code"] in [each["workflows"] for each in listed["plugins"]]
-    assert [each["distribution"] for each in listed["failures"]] == ["stranger"]
+    assert ["committing-code"] in [plugin["workflows"] for plugin in listed["plugins"]]
+    assert [failure["distribution"] for failure in listed["failures"]] == ["stranger"]
     assert "claimed by code-commit-commit and stranger" in listed["failures"][0]["error"]
     if "--own" in code:
         finished = project.command("--own", plugins=[plugins])
@@ -440,6 +440,6 @@ def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, na
     plugins = install_plugin(tmp_path / "plugins", "taker", COMMAND.format(name=name))
     assert project.command(name, "--help", plugins=[plugins]).exit_code == 0
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [
+    assert [(failure["plugin"], failure["stage"]) for failure in listed["failures"]] == [
         ("taker", "command")
     ]

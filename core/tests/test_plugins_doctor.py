@@ -197,13 +197,13 @@ def examined(project, tmp_path, code, group="code_commit"):
 
 def findings(document, name):
     """Return the problems of a plugin, and its row."""
-    [row] = [each for each in document["plugins"] if each["name"] == name]
-    return [each for each in document["problems"] if each["plugin"] == name], row
+    [row] = [plugin for plugin in document["plugins"] if plugin["name"] == name]
+    return [problem for problem in document["problems"] if problem["plugin"] == name], row
 
 
 def test_a_sound_plugin_is_found_sound(project, tmp_path):
-    _, ours, row, document = examined(project, tmp_path, GOOD)
-    assert (ours, row["sound"]) == ([], True)
+    _, problems, row, document = examined(project, tmp_path, GOOD)
+    assert (problems, row["sound"]) == ([], True)
     assert (row["distribution"], row["version"]) == ("code-commit-sound", "1.0")
     assert (row["group"], row["entry_point"]) == ("code_commit", "sound_plugin")
     assert row["load_ms"] > 0
@@ -233,9 +233,11 @@ def all_wrong(project, tmp_path_factory):
 def test_what_is_wrong_is_named(all_wrong, what):
     number = list(WRONG).index(what)
     stage, words = (renamed(text, number) for text in WRONG[what][2:])
-    ours, row = findings(all_wrong.document, f"sound{number}")
+    problems, row = findings(all_wrong.document, f"sound{number}")
     assert not row["sound"]
-    assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
+    assert [
+        problem for problem in problems if problem["stage"] == stage and words in problem["error"]
+    ], problems
 
 
 def test_a_problem_is_exit_1(project, tmp_path):
@@ -264,8 +266,8 @@ def test_an_address_of_this_machine_is_allowed(project, tmp_path, address):
 
 
 def test_a_sound_path_rule_is_found_sound(project, tmp_path):
-    exit_code, ours, row, _ = examined(project, tmp_path, RULE, "code_commit.path_rules")
-    assert (exit_code, ours, row["sound"]) == (0, [], True)
+    exit_code, problems, row, _ = examined(project, tmp_path, RULE, "code_commit.path_rules")
+    assert (exit_code, problems, row["sound"]) == (0, [], True)
 
 
 WRONG_RULES = [
@@ -347,10 +349,10 @@ def test_a_path_rule_is_examined_with_its_group(project, tmp_path):
     finished = project.command("plugins", "doctor", "--json", plugins=[folder])
     assert finished.exit_code == 1
     for number, (*_, words) in enumerate(WRONG_RULES):
-        ours, row = findings(finished.document, f"rule{number}")
+        problems, row = findings(finished.document, f"rule{number}")
         assert not row["sound"]
-        assert [each["stage"] for each in ours] == ["code_commit_path_rules"], words
-        assert words in ours[0]["error"]
+        assert [problem["stage"] for problem in problems] == ["code_commit_path_rules"], words
+        assert words in problems[0]["error"]
 
 
 def test_everything_that_is_installed_here_is_sound(project):
@@ -397,8 +399,8 @@ def test_two_distributions_with_one_name_are_told(project, tmp_path):
 def test_a_section_that_does_not_fit_is_told(tmp_path):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": "[plugins.sound]\ntwice = 7\n"})
-    _, ours, _, _ = examined(project, tmp_path, GOOD)
-    assert any("twice" in each["error"] for each in ours)
+    _, problems, _, _ = examined(project, tmp_path, GOOD)
+    assert any("twice" in problem["error"] for problem in problems)
 
 
 NEEDED = {
@@ -424,7 +426,7 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path):
     document = project.command("plugins", "doctor", "--json", plugins=[folder]).document
     for number, (needed, wrong) in enumerate(NEEDED.items()):
         problems, _ = findings(document, f"sound{number}")
-        assert [each["stage"] for each in problems].count("version") == wrong, needed
+        assert [problem["stage"] for problem in problems].count("version") == wrong, needed
 
 
 def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):

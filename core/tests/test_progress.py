@@ -292,8 +292,8 @@ def test_the_last_lines_of_a_red_build_are_shown_when_the_run_goes_on():
     last = ["[0:01] the last lines of the build:", "       one", "       two"]
     again = Record(1, 1001.0, "run", 1, None, "attempt.started", {"number": 2})
     progress = Progress(stream := io.StringIO(), {})
-    for each in (record(RED), again, again):
-        progress.receive(each)
+    for build_record in (record(RED), again, again):
+        progress.receive(build_record)
     assert stream.getvalue().splitlines()[1:] == [*last, *["[0:01] attempt 2"] * 2]
     assert len(shown(RED, events.MessageLogged("words"))) == 2
     assert len(shown(RED, ASKED, workflow_reports=True)) == 1
@@ -310,5 +310,5 @@ STARTED = events.RunStarted("committing-code", "/p", folder="logs/run")
 def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
     before = [STARTED, events.QueryRead("do it"), events.MessageLogged("words")]
     assert shown(*before) == []
-    found = [line.partition("] ")[2] for line in shown(*before, then)]
-    assert [line[: len(expected)] for line, expected in zip(found, lines, strict=True)] == lines
+    headlines = [line.partition("] ")[2] for line in shown(*before, then)]
+    assert [line[: len(expected)] for line, expected in zip(headlines, lines, strict=True)] == lines

@@ -80,8 +80,10 @@ def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(
 
 def on_a_terminal(**environment: str) -> tuple[str, bool]:
     """Return what the script writes to a terminal, and whether it needed rich for it."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
-    environ = kept | {"TERM": "xterm", "COLUMNS": "80", **environment}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}
+    }
+    environ = inherited | {"TERM": "xterm", "COLUMNS": "80", **environment}
     start = partial(subprocess.Popen, [sys.executable, "-c", SCRIPT], env=environ)
     code, written, stdout = written_to_a_terminal(start)
     assert code == 0
@@ -92,15 +94,15 @@ def written_to_a_terminal(
     start: Callable[..., subprocess.Popen[bytes]], watch: Callable[[bytes], None] = lambda _: None
 ) -> tuple[int, str, bytes]:
     """Return the exit code, what the process writes to a terminal, and its stdout."""
-    ours, theirs = pty.openpty()
+    controller, theirs = pty.openpty()
     child = start(stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
-        while chunk := os.read(ours, 65536):
+        while chunk := os.read(controller, 65536):
             written += chunk
             watch(written)
-    os.close(ours)
+    os.close(controller)
     with child:
         stdout = child.stdout.read()
     return child.returncode, written.decode(), stdout

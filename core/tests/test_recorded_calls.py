@@ -86,9 +86,9 @@ def run(project, tmp_path):
 
 def calls(project: Project, kind: str) -> list[dict[str, Any]]:
     return [
-        dict(each.data)
-        for each in read_records(project.run_folder / "events.jsonl")
-        if each.kind == kind
+        dict(record.data)
+        for record in read_records(project.run_folder / "events.jsonl")
+        if record.kind == kind
     ]
 
 
@@ -138,7 +138,7 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
         "text",
         "tool_call",
     ]
-    assert [each["log"] for each in calls(project, "process.started")] == ["3-build.txt"]
+    assert [process["log"] for process in calls(project, "process.started")] == ["3-build.txt"]
     data = finished.events[-1]["data"]["data"]
     assert (data["model"], data["counted"]) == (["rich-1", 4096], [12, 0, None])
     document = json.loads((folder / "run.json").read_bytes())
@@ -150,8 +150,12 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
 def test_files_of_a_workflow_without_numbers_have_none(run, project: Project):
     finished = run("--unnumbered", CODE_COMMIT_HTTP__RETRIES="0")
     assert finished.exit_code == 4
-    asked = {f"ask{count}{end}" for count in ("", "-2") for end in (".txt", "-response.txt")}
-    assert names(project.run_folder) == asked | {"ask-response.json", "build.txt", "build-2.txt"}
+    call_files = {f"ask{count}{end}" for count in ("", "-2") for end in (".txt", "-response.txt")}
+    assert names(project.run_folder) == call_files | {
+        "ask-response.json",
+        "build.txt",
+        "build-2.txt",
+    }
     assert (
         project.run_folder / "ask-2-response.txt"
     ).read_text() == "ERROR\nrich-1: who is there\nhalf a reply"

@@ -53,12 +53,12 @@ thinking_budget_tokens = 16000
 
 def test_roles_and_named_configs(root: Path) -> None:
     project(root, PROVIDERS)
-    found = load(root)
-    assert dict(found.connection("anthropic", "planner")) == {
+    settings = load(root)
+    assert dict(settings.connection("anthropic", "planner")) == {
         "model": "claude-opus-4-5",
         "thinking_budget_tokens": 16000,
     }
-    assert not found.connection("gemini", "default")
+    assert not settings.connection("gemini", "default")
 
 
 def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(
@@ -67,16 +67,17 @@ def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_mo
     project(root, 'model = "gpt-5"\n')
     assert load(root).choose("planner").name == "gpt-5"
     project(root, 'model = "gpt-5"\n' + PROVIDERS)
-    found = load(root)
-    assert [found.choose(role).name for role in ("planner", "coach", "default")] == [
+    settings = load(root)
+    assert [settings.choose(role).name for role in ("planner", "coach", "default")] == [
         "anthropic.planner",
         "anthropic.default",
         "anthropic.default",
     ]
     assert (
-        found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
+        settings.choose("coach").reason
+        == "default_provider in [providers], agent-config/config.toml"
     )
-    assert found.choose("planner").reason == "planner in [providers], agent-config/config.toml"
+    assert settings.choose("planner").reason == "planner in [providers], agent-config/config.toml"
     assert load(root, model="gemini").choose("planner") == ModelChoice("gemini", "--model")
 
 

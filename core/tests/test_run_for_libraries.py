@@ -62,8 +62,8 @@ def test_a_file_is_read_up_to_a_limit_and_a_kept_one_can_be_added_to_without_key
         command=COMMAND[:-1],
         files={"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'},
     )
-    said = "the key is ***7Q, notes.jsonl notes-2.jsonl [b'ol', b'old\\n', None]\n"
-    assert (finished.exit_code, finished.stdout) == (0, said), finished.stderr
+    printed = "the key is ***7Q, notes.jsonl notes-2.jsonl [b'ol', b'old\\n', None]\n"
+    assert (finished.exit_code, finished.stdout) == (0, printed), finished.stderr
     assert (project.run_folder / "notes.jsonl").read_text() == "one\ntwo\n"
     assert (project.run_folder / "notes-2.jsonl").read_text() == "key=***7Q***7Q"
 
@@ -153,7 +153,7 @@ def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and
     plugins = [install_plugin(tmp_path / "plugins", "library", READING.format(code=code) + CLOSING)]
     finished = Project.create(tmp_path).command(*COMMAND, plugins=plugins)
     assert finished.exit_code == 0
-    assert [each["kind"] for each in finished.events if each["kind"].endswith(".told")] == [
+    assert [event["kind"] for event in finished.events if event["kind"].endswith(".told")] == [
         "library.told"
     ]
     assert [event["data"] for event in finished.events if event["kind"] == "plugin.failed"] == [
@@ -363,7 +363,7 @@ def test_a_workflow_that_does_not_write_runs_no_git_command_that_does(tmp_path):
     )
     project = Project.create(tmp_path)
     plugins = [install_plugin(tmp_path / "plugins", "library", READING.format(code=code))]
-    done = given(project.command(*COMMAND, plugins=plugins))
-    assert done == [*reading.values(), *["a workflow that does not write ran "] * len(writing)]
+    answers = given(project.command(*COMMAND, plugins=plugins))
+    assert answers == [*reading.values(), *["a workflow that does not write ran "] * len(writing)]
     assert not (project.root / "made.txt").exists()
     assert project.git("log", "--format=%s", "--all") == "start\n"

@@ -209,8 +209,8 @@ def test_files_are_found_by_patterns(project, plugins):
     project.git("add", "-f", "ignored.py", "gone.py", "src")
     (project.root / "gone.py").unlink()
     project.write({"agent-config/cases.json": json.dumps([case[:2] for case in CASES])})
-    found = got(run(project, plugins, "files"))
-    for (patterns, recursive, expected), paths in zip(CASES, found, strict=True):
+    answers = got(run(project, plugins, "files"))
+    for (patterns, recursive, expected), paths in zip(CASES, answers, strict=True):
         assert paths == sorted(expected), (patterns, recursive)
 
 

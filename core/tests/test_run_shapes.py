@@ -232,10 +232,14 @@ def test_the_tree_is_saved_after_each_change_set_and_process(project, plugins):
 
 @pytest.mark.slow
 def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, plugins):
-    told = got(run(project, plugins, "failures"))
-    assert [told[0][:2], told[1], told[2][:2]] == [["server", True], "fail once!", ["auth", False]]
+    answers = got(run(project, plugins, "failures"))
+    assert [answers[0][:2], answers[1], answers[2][:2]] == [
+        ["server", True],
+        "fail once!",
+        ["auth", False],
+    ]
     replayed = run(project, plugins, "failures", model=f"replay/{project.run_folder.name}")
-    assert got(replayed) == told
+    assert got(replayed) == answers
 
 
 @pytest.mark.slow
@@ -255,10 +259,10 @@ def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, st
     assert got(finished) == expected
     questions = [event["data"] for event in finished.events if event["kind"] == "question.asked"]
     assert questions == [{"question": "what now?", "choices": ["on", "quit"]}] * len(expected)
-    told = [
+    answers = [
         event["data"]["answer"] for event in finished.events if event["kind"] == "question.answered"
     ]
-    assert told == expected
+    assert answers == expected
 
 
 def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):
@@ -287,7 +291,7 @@ def test_the_latest_run_is_never_the_replay_itself(project, plugins):
     replayed = run(project, plugins, "signed", model="replay/latest")
     assert got(replayed) == expected
     started = [event["data"] for event in replayed.events if event["kind"] == "call.started"]
-    assert [(each["provider"], each["model"]) for each in started] == [("replay", f"replay/{name}")]
+    assert [(call["provider"], call["model"]) for call in started] == [("replay", f"replay/{name}")]
 
 
 def test_a_replay_without_its_plugin_says_what_to_install():

@@ -179,11 +179,11 @@ def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
     install_plugin(plugins, "thief", WORKFLOW)
     finished = run(project, plugins, "--tell", "--json")
     assert finished.exit_code == 0, finished.stderr
-    told = [each.partition(": code_commit_secrets: ") for each in failures(finished)]
-    assert [text for plugin, _, text in told if plugin == "odd"] == [
+    failed = [failure.partition(": code_commit_secrets: ") for failure in failures(finished)]
+    assert [text for plugin, _, text in failed if plugin == "odd"] == [
         f"a secret is the name of an environment variable, not {name!r}" for name in names
     ]
-    assert [text.partition(":")[0] for plugin, _, text in told if plugin == "broken"] == [
+    assert [text.partition(":")[0] for plugin, _, text in failed if plugin == "broken"] == [
         "ZeroDivisionError"
     ]
     assert TOKEN not in everything_of(project, finished)
@@ -214,7 +214,9 @@ def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
         WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))')
     )
     finished = doctor(project, plugins)
-    assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
+    assert [
+        problem for problem in finished.document["problems"] if problem["plugin"] == "webhook"
+    ] == []
 
 
 @pytest.mark.slow
@@ -222,5 +224,7 @@ def test_the_doctor_finds_a_name_that_no_variable_can_have(project, plugins):
     (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace('"HOOK_TOKEN"]', '"HOOK TOKEN"]'))
     finished = doctor(project, plugins)
     assert finished.exit_code == 1
-    [problem] = [each for each in finished.document["problems"] if each["plugin"] == "webhook"]
+    [problem] = [
+        problem for problem in finished.document["problems"] if problem["plugin"] == "webhook"
+    ]
     assert problem["stage"] == "code_commit_secrets"

@@ -85,21 +85,29 @@ def test_without_a_home_folder_you_are_told_to_set_one(
 
 
 def test_without_any_source_every_value_is_the_default(root: Path) -> None:
-    found = load(root)
-    assert (found.model, found.max_cost, found.on_failure) == ("gemini-2.5-pro", None, "keep")
-    assert found.sandbox.model_dump() == {
+    settings = load(root)
+    assert (settings.model, settings.max_cost, settings.on_failure) == (
+        "gemini-2.5-pro",
+        None,
+        "keep",
+    )
+    assert settings.sandbox.model_dump() == {
         "mode": "auto",
         "network": True,
         "writable": [],
         "readable": [],
     }
-    assert (found.build.timeout_seconds, found.build.output_limit) == (3600, 262144)
-    assert (found.stream, found.stop_early, found.after_run_timeout_seconds) == ("auto", False, 120)
+    assert (settings.build.timeout_seconds, settings.build.output_limit) == (3600, 262144)
+    assert (settings.stream, settings.stop_early, settings.after_run_timeout_seconds) == (
+        "auto",
+        False,
+        120,
+    )
     http = {"timeout_seconds": 600, "stall_seconds": 300, "deadline_seconds": 1800, "retries": 5}
-    assert found.http.model_dump() == http
-    assert (found.providers, found.plugins) == ({}, {})
-    assert {row["origin"] for row in setting_rows(found)} == {"default"}
-    assert all(row["description"] for row in setting_rows(found))
+    assert settings.http.model_dump() == http
+    assert (settings.providers, settings.plugins) == ({}, {})
+    assert {row["origin"] for row in setting_rows(settings)} == {"default"}
+    assert all(row["description"] for row in setting_rows(settings))
     assert all(field.description for field in HostSettings.model_fields.values())
 
 
@@ -138,10 +146,10 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     project(root, toml(own))
     path = user(root, toml(shared))
     names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
-    found = load_settings(
+    settings = load_settings(
         root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()}
     )
-    rows = {row["name"]: row for row in setting_rows(found)}
+    rows = {row["name"]: row for row in setting_rows(settings)}
     for name in VALUES:
         layers = [
             (flags, "flag"),
@@ -154,7 +162,7 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
             assert name not in rows or rows[name]["origin"] == "default"
             continue
         value, origin = winner
-        assert (rows[name]["origin"], found.origin(name)) == (origin, origin)
+        assert (rows[name]["origin"], settings.origin(name)) == (origin, origin)
         if name.startswith(("plugins.", "providers.")) and origin.startswith("variable"):
             # The plugin's own model converts it.
             value = text(value) if not isinstance(value, str) else value
@@ -177,11 +185,11 @@ def test_money_is_exact(root: Path) -> None:
 
 
 def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(root: Path) -> None:
-    found = load(
+    settings = load(
         root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"}
     )
-    assert (found.http.retries, found.http.timeout_seconds) == (1, 9)
-    assert found.origin("http.retries") == "variable CODE_COMMIT_HTTP"
+    assert (settings.http.retries, settings.http.timeout_seconds) == (1, 9)
+    assert settings.origin("http.retries") == "variable CODE_COMMIT_HTTP"
     assert (
         refused(root, {"CODE_COMMIT_HTTP": '{"retries": 1'})
         == "variable CODE_COMMIT_HTTP: http should be a table"
@@ -200,8 +208,8 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
         (folder / ".env").write_text("CODE_COMMIT_MODEL=evil\n")
     monkeypatch.chdir(root)
     monkeypatch.setenv("CODE_COMMIT_SANDBOX", "off")
-    found = load_settings(root)
-    assert (found.sandbox.mode, found.model) == ("off", "gemini-2.5-pro")
+    settings = load_settings(root)
+    assert (settings.sandbox.mode, settings.model) == ("off", "gemini-2.5-pro")
 
 
 @pytest.mark.parametrize(
@@ -246,8 +254,8 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(
 
 def test_zero_retries_and_no_output_are_possible(root: Path) -> None:
     project(root, "http.retries = 0\nbuild.output_limit = 0\nbuild.timeout_seconds = 0.1")
-    found = load(root)
-    assert (found.http.retries, found.build.output_limit, found.build.timeout_seconds) == (
+    settings = load(root)
+    assert (settings.http.retries, settings.build.output_limit, settings.build.timeout_seconds) == (
         0,
         0,
         0.1,
@@ -298,13 +306,13 @@ def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None
         '[sandbox]\nmode = "off"\nnetwork = false\nwritable = ["~/go/pkg", "/srv"]\nreadable = ["~/.netrc"]\n',
     )
     project(root, 'sandbox = "require"')
-    for found, mode in (
+    for loaded, mode in (
         (load(root), "require"),
         (load(root, {"CODE_COMMIT_SANDBOX": "auto"}), "auto"),
         (load(root, {"CODE_COMMIT_SANDBOX__MODE": "auto"}, sandbox="off"), "off"),
     ):
-        assert (found.sandbox.mode, found.sandbox.network) == (mode, False)
-        assert (found.sandbox.writable, found.sandbox.readable) == (
+        assert (loaded.sandbox.mode, loaded.sandbox.network) == (mode, False)
+        assert (loaded.sandbox.writable, loaded.sandbox.readable) == (
             [Path("~/go/pkg"), Path("/srv")],
             [Path("~/.netrc")],
         )
@@ -431,12 +439,12 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
         f'more = [{{ password = "{KEY}" }}]\nshort_key = "abc"',
     )
     nested = json.dumps({"openai": {"player": {"api_key": KEY[::-1]}}})
-    found = load(root, {"CODE_COMMIT_PROVIDERS": nested})
-    rows = {row["name"]: row["value"] for row in setting_rows(found)}
-    assert KEY not in repr(setting_rows(found))
-    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(
-        setting_rows(found)
-    )
+    settings = load(root, {"CODE_COMMIT_PROVIDERS": nested})
+    rows = {row["name"]: row["value"] for row in setting_rows(settings)}
+    assert KEY not in repr(setting_rows(settings))
+    assert KEY[::-1] not in repr(settings) + str(settings.model_dump()) + repr(
+        settings._layers
+    ) + repr(setting_rows(settings))
     assert (
         rows["providers.anthropic.default.api_key"],
         rows["providers.openai.player.api_key"],
@@ -463,20 +471,20 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
         root,
         '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"',
     )
-    found = load(root)
+    settings = load(root)
     with pytest.raises(NotReady, match=r"there is no plugin 'comit'; did you mean commit\?"):
-        found.require_known(["commit", "gemini"], ["opnai"], ["planer"])
+        settings.require_known(["commit", "gemini"], ["opnai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no provider 'opnai'; did you mean openai\?"):
-        found.require_known(["comit"], ["openai"], ["planer"])
+        settings.require_known(["comit"], ["openai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no role 'planer'; did you mean planner\?"):
-        found.require_known(["comit"], ["opnai"], ["planner"])
+        settings.require_known(["comit"], ["opnai"], ["planner"])
     with pytest.raises(
         NotReady, match=r"^agent-config/config.toml: there is no plugin 'comit'$"
     ) as caught:
-        found.require_known([], None, [])
+        settings.require_known([], None, [])
     assert caught.value.hint == "fix the name, install its plugin, or remove the setting"
-    found.require_known(["comit"], None, [])
-    found.require_known(["comit"], ["opnai"], ["planer"])
+    settings.require_known(["comit"], None, [])
+    settings.require_known(["comit"], ["opnai"], ["planer"])
 
 
 def test_settings_cannot_be_changed(root: Path) -> None:

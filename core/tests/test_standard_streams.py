@@ -40,7 +40,7 @@ except SystemExit as end:
 
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "2>&-"])
 def test_closed_streams_are_opened_on_the_null_device(project, closed):
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", f'"$0" -P -c "$1" {closed}', sys.executable, LOOKS],
         cwd=project.root,
         env=project.environment({}),
@@ -48,7 +48,7 @@ def test_closed_streams_are_opened_on_the_null_device(project, closed):
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    assert (done.returncode, project.read("streams")) == (
+    assert (completed.returncode, project.read("streams")) == (
         0,
         f"0 {[('/dev/null', True)] * 3} True True",
     )
@@ -76,7 +76,10 @@ def in_a_shell(
     "closed",
     [
         "<&- >&- 2>&-",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-")),
+        *(
+            pytest.param(redirection, marks=pytest.mark.slow)
+            for redirection in ("<&-", ">&-", "2>&-")
+        ),
     ],
 )
 def test_a_closed_stream_does_not_change_the_exit_code(project, closed, tmp_path):
@@ -203,7 +206,10 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
     "arguments",
     [
         "runs",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt")),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in ("--model gpt-5", "check a.txt")
+        ),
     ],
 )
 def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):

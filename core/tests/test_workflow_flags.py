@@ -168,10 +168,11 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         ("--strict --bare --look", "--bare and --strict cannot be used together: a run"),
         ("--look -m", "argument --model/-m: expected one argument"),
     ]
-    told = start_each(*(line for line, _ in mistakes))
+    errors = start_each(*(line for line, _ in mistakes))
     assert [
-        (name, text[: len(said)]) for (name, text), (_, said) in zip(told, mistakes, strict=True)
-    ] == [("UsageError", said) for _, said in mistakes]
+        (name, text[: len(message)])
+        for (name, text), (_, message) in zip(errors, mistakes, strict=True)
+    ] == [("UsageError", message) for _, message in mistakes]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +242,7 @@ def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
 
 def test_a_run_that_the_user_quits_ends_with_an_event(run):
     finished = run("--quitting", "--json")
-    assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [
+    assert [(event["kind"], event["data"]["outcome"]) for event in finished.events] == [
         ("run.finished", "reached")
     ]
 
