@@ -27,11 +27,11 @@ def judged(tmp_path, git_init):
     def judged(changes: dict[str, str | None]) -> dict[str, str]:
         with ProjectTree(tmp_path) as tree:
             guard = Guard(tree, Git(tmp_path), (), redactor=redactor)
-            given = [
+            judged_changes = [
                 Change(path, None if text is None else text.encode())
                 for path, text in changes.items()
             ]
-            return {refusal.path: refusal.then for refusal in guard.check(given)}
+            return {refusal.path: refusal.then for refusal in guard.check(judged_changes)}
 
     return judged
 

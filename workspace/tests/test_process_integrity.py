@@ -223,10 +223,10 @@ def test_every_rule_counts_when_git_fails(project):
 def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     for number in range(100):
         (project / "node_modules" / str(number) / "deep").mkdir(parents=True)
-    asked: list[str] = []
+    folders_listed: list[str] = []
 
     def ignored(folders):
-        asked.extend(folders)
+        folders_listed.extend(folders)
         return _ignored(folders)
 
     sealed = IntegrityCheck(project, ignored=ignored).seal()
@@ -234,5 +234,5 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     assert not [
         folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder
     ]
-    assert "node_modules/7" in asked
+    assert "node_modules/7" in folders_listed
     assert sealed.found.rules == (".gitignore", "sub/.gitignore")

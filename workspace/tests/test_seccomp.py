@@ -103,20 +103,20 @@ def headers() -> dict[str, dict[str, int]]:
     """The numbers in the kernel's headers, of the ABIs whose headers are here."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    found = {}
+    numbers_by_name = {}
     for abi, header in {
         "x86_64": "asm/unistd_64.h",
         "i386": "asm/unistd_32.h",
         "aarch64": "asm-generic/unistd.h",
     }.items():
         command = ["gcc", "-E", "-dM", "-include", header, "-x", "c", "/dev/null"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        numbers = re.findall(r"#define __NR_(\w+) (\d+)", done.stdout)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        numbers = re.findall(r"#define __NR_(\w+) (\d+)", completed.stdout)
         if numbers:
-            found[abi] = {name: int(number) for name, number in numbers}
-    if not found:
+            numbers_by_name[abi] = {name: int(number) for name, number in numbers}
+    if not numbers_by_name:
         pytest.skip("the headers of the kernel are not installed")
-    return found
+    return numbers_by_name
 
 
 def test_numbers_are_those_of_the_kernels_headers(headers: dict[str, dict[str, int]]) -> None:

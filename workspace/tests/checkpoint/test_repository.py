@@ -85,9 +85,9 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git
         path.unlink()
     git(root, "read-tree", "--empty")
     plant(root, {"a.txt": b"2"})
-    with pytest.raises(NotReady, match="incomplete: 1 of its objects") as told:
+    with pytest.raises(NotReady, match="incomplete: 1 of its objects") as caught:
         checkpoints.restore(lost)
-    assert "restore the files yourself" in told.value.hint
+    assert "restore the files yourself" in caught.value.hint
     plant(root, {"a.txt": b"committed\n"})
     start = checkpoints.take("two", "start")
     plant(root, {"a.txt": b"2"})

@@ -197,7 +197,7 @@ def test_everything_that_takes_a_path_ignores_a_leading_dot_slash(root, path):
 
 
 def test_a_refusal_names_the_path_as_given(guard):
-    assert [str(each) for each in guard.check(write(".//build.sh"))] == [
+    assert [str(refusal) for refusal in guard.check(write(".//build.sh"))] == [
         ".//build.sh: Responses cannot change it."
     ]
 

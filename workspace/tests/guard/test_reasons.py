@@ -88,8 +88,8 @@ def test_what_is_there_is_named(guard, root):
         *(Change(path, b"") for path in ("pipe", "socket", "link", "folder/file/x", "other/x")),
         Change("folder/below", None),
     ]
-    told = {refusal.path: refusal.reason for refusal in guard.check(changes)}
-    assert told == {
+    reasons = {refusal.path: refusal.reason for refusal in guard.check(changes)}
+    assert reasons == {
         "pipe": "It is a named pipe; only regular files can be changed.",
         "socket": "It is a socket; only regular files can be changed.",
         "link": "It is a symbolic link; only regular files can be changed.",

@@ -112,14 +112,14 @@ def test_no_tree_shows_what_is_hidden(
             secret.write_text(CANARY)
         patch.setenv("HOME", str(home))
         patch.delenv("XDG_CACHE_HOME", raising=False)
-        made = [path for path, target in entries if _make(root / path, target, root, home)]
+        created = [path for path, target in entries if _make(root / path, target, root, home)]
         project = Project(
             str(root),
             hidden=(root / "agent-config", root / "keys/key"),
             protected=(),
-            read_only=lambda: (".git", ".gitignore", "build.sh", *made),
+            read_only=lambda: (".git", ".gitignore", "build.sh", *created),
             repositories=lambda: [
-                path.rpartition("/")[0] for path in made if path.endswith("/.git")
+                path.rpartition("/")[0] for path in created if path.endswith("/.git")
             ],
             writable=(),
             readable=tuple(os.path.realpath(home / path) for path in opened),
@@ -176,8 +176,8 @@ MOUNTS = st.lists(
 def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
     """Mount points in private folders would be made: these mounts are of paths that do not exist."""
     mounts = [
-        Mount(each.path, each.kind, "" if each.kind == "hidden" else each.source, each.origin)
-        for each in mounts
+        Mount(mount.path, mount.kind, "" if mount.kind == "hidden" else mount.source, mount.origin)
+        for mount in mounts
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -187,8 +187,8 @@ def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
             arranged = arrange(mounts, root="/a", private="/b", empty="/empty")
         except NotReady:
             return
-    wanted = {mount.path: mount for mount in mounts}
-    hidden = [path for path, mount in wanted.items() if mount.kind == "hidden"]
+    by_path = {mount.path: mount for mount in mounts}
+    hidden = [path for path, mount in by_path.items() if mount.kind == "hidden"]
     seen = Seen(arranged.mounts)
     places = {path for mount in mounts for path in (mount.path, mount.source) if path}
     for place in (*places, *(f"{above}{below}" for above in places for below in places)):
