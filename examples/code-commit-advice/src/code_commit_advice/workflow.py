@@ -13,7 +13,7 @@ def advise(run: Run) -> Result:
         for distribution, advisor in run.collect("code_commit_advisors")
         for line in advisor(paths)
     ]
-    for each in collected:
-        run.say(f"{each['from']}: {each['advice']}")
+    for entry in collected:
+        run.say(f"{entry['from']}: {entry['advice']}")
     outcome = Outcome.NOT_REACHED if collected else Outcome.REACHED
     return Result(outcome, f"pieces of advice: {len(collected)}", {"advice": collected})

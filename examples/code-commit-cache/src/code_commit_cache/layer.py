@@ -61,7 +61,7 @@ def key_of(call: ModelCall) -> str:
         "provider": call.provider,
         "model": call.model,
         "system": request.system,
-        "messages": [[each.role, parts_to_json(each.parts)] for each in request.messages],
+        "messages": [[message.role, parts_to_json(message.parts)] for message in request.messages],
         "tools": [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
         "tool_choice": request.tool_choice,
         "max_tokens": request.max_tokens,

@@ -44,7 +44,7 @@ class Git:
 
     def __call__(self, *arguments: str, stdin: str = "") -> str:
         """Return the output of git."""
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *arguments],
             cwd=self._root,
             env=self._environ,
@@ -54,6 +54,6 @@ class Git:
             timeout=50,
             check=False,
         )
-        if done.returncode:
-            raise RuntimeError(f"`git {arguments[0]}` failed: {done.stderr.strip()}")
-        return done.stdout.strip()
+        if completed.returncode:
+            raise RuntimeError(f"`git {arguments[0]}` failed: {completed.stderr.strip()}")
+        return completed.stdout.strip()

@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def todo(host: Host, arguments: Namespace) -> int:
     """List the comments; the exit code is 1 if there are any."""
-    found = []
+    comments = []
     with host.workspace() as workspace:
         try:
             paths = workspace.files(arguments.patterns)
@@ -27,10 +27,12 @@ def todo(host: Host, arguments: Namespace) -> int:
             text = (workspace.tree.read(path) or b"").decode("utf-8", "replace")
             for number, line in enumerate(text.splitlines(), 1):
                 if "TODO" in line:
-                    found.append({"path": path, "line": number, "text": line.strip()})
+                    comments.append({"path": path, "line": number, "text": line.strip()})
     if arguments.json:
-        host.out.document({"todo": found})
+        host.out.document({"todo": comments})
     else:
-        host.out.table([(f"{each['path']}:{each['line']}", str(each["text"])) for each in found])
-    host.out.note(f"{len(found)} TODO comments")
-    return ExitCode.NOT_REACHED if found else ExitCode.REACHED
+        host.out.table([
+            (f"{comment['path']}:{comment['line']}", str(comment["text"])) for comment in comments
+        ])
+    host.out.note(f"{len(comments)} TODO comments")
+    return ExitCode.NOT_REACHED if comments else ExitCode.REACHED
