@@ -4,37 +4,12 @@ is told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
 
-from code_commit.config.loading import ModelChoice, Settings, load_settings
+from code_commit.config.loading import ModelChoice
 from code_commit.plugin_api.errors import NotReady
 
 KEY = "sk-live-0123456789abcXY"
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    (tmp_path / "project/agent-config").mkdir(parents=True)
-    return tmp_path / "project"
-
-
-def project(root: Path, text: str) -> None:
-    (root / "agent-config/config.toml").write_text(text)
-
-
-def load(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> Settings:
-    return load_settings(root, flags=flags, environ=environ or {})
-
-
-def refused(root: Path, environ: Mapping[str, str] | None = None) -> str:
-    with pytest.raises(NotReady) as caught:
-        load(root, environ)
-    assert KEY not in repr(caught.value) + caught.value.hint
-    return str(caught.value)
 
 
 PROVIDERS = f"""
@@ -51,9 +26,9 @@ thinking_budget_tokens = 16000
 """
 
 
-def test_roles_and_named_configs(root: Path) -> None:
-    project(root, PROVIDERS)
-    settings = load(root)
+def test_roles_and_named_configs(config) -> None:
+    config.write(PROVIDERS)
+    settings = config.load()
     assert dict(settings.connection("anthropic", "planner")) == {
         "model": "claude-opus-4-5",
         "thinking_budget_tokens": 16000,
@@ -62,12 +37,12 @@ def test_roles_and_named_configs(root: Path) -> None:
 
 
 def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(
-    root: Path,
+    config,
 ) -> None:
-    project(root, 'model = "gpt-5"\n')
-    assert load(root).choose("planner").name == "gpt-5"
-    project(root, 'model = "gpt-5"\n' + PROVIDERS)
-    settings = load(root)
+    config.write('model = "gpt-5"\n')
+    assert config.load().choose("planner").name == "gpt-5"
+    config.write('model = "gpt-5"\n' + PROVIDERS)
+    settings = config.load()
     assert [settings.choose(role).name for role in ("planner", "coach", "default")] == [
         "anthropic.planner",
         "anthropic.default",
@@ -78,21 +53,21 @@ def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_mo
         == "default_provider in [providers], agent-config/config.toml"
     )
     assert settings.choose("planner").reason == "planner in [providers], agent-config/config.toml"
-    assert load(root, model="gemini").choose("planner") == ModelChoice("gemini", "--model")
+    assert config.load(model="gemini").choose("planner") == ModelChoice("gemini", "--model")
 
 
-def test_without_a_role_the_model_is_chosen_by_the_setting_or_the_default(root: Path) -> None:
-    assert load(root).choose("planner") == ModelChoice("gemini-2.5-pro", "model, default")
-    assert load(root, {"CODE_COMMIT_MODEL": "m"}).choose("x") == ModelChoice(
+def test_without_a_role_the_model_is_chosen_by_the_setting_or_the_default(config) -> None:
+    assert config.load().choose("planner") == ModelChoice("gemini-2.5-pro", "model, default")
+    assert config.load({"CODE_COMMIT_MODEL": "m"}).choose("x") == ModelChoice(
         "m", "model, variable CODE_COMMIT_MODEL"
     )
-    project(root, "[providers.planner.default]")  # a provider, and no role
-    assert load(root).choose("planner").reason == "model, default"
+    config.write("[providers.planner.default]")  # a provider, and no role
+    assert config.load().choose("planner").reason == "model, default"
 
 
-def test_an_implied_default_config_needs_no_table(root: Path) -> None:
-    project(root, 'providers.default_provider = "gemini.default"')
-    assert load(root).choose("default").name == "gemini.default"
+def test_an_implied_default_config_needs_no_table(config) -> None:
+    config.write('providers.default_provider = "gemini.default"')
+    assert config.load().choose("default").name == "gemini.default"
 
 
 @pytest.mark.parametrize(
@@ -109,11 +84,11 @@ def test_an_implied_default_config_needs_no_table(root: Path) -> None:
 )
 @pytest.mark.parametrize("role", ["default_provider", "planner"])
 def test_a_role_that_names_no_config_ends_with_an_example(
-    root: Path, role: str, reference: str, fault: str
+    config, role: str, reference: str, fault: str
 ) -> None:
-    project(root, f'providers.{role} = "{reference}"')
+    config.write(f'providers.{role} = "{reference}"')
     with pytest.raises(NotReady) as caught:
-        load(root)
+        config.load()
     assert str(caught.value) == f'agent-config/config.toml: {role} = "{reference}" {fault}'
     assert caught.value.hint.startswith(
         "name the config of each provider, for example:\n[providers]\n"
@@ -121,19 +96,17 @@ def test_a_role_that_names_no_config_ends_with_an_example(
     assert "[providers.anthropic.planner]\nmodel = " in caught.value.hint.rstrip()
 
 
-def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
-    project(
-        root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"')
-    )
-    assert "did you mean anthropic.planner?" in refused(root)
+def test_a_config_name_that_is_nearly_right_is_suggested(config) -> None:
+    config.write(PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"'))
+    assert "did you mean anthropic.planner?" in config.refusal()
     with pytest.raises(NotReady, match=r"did you mean anthropic\.planner\?"):
-        load_settings(
-            root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}
-        ).connection("anthropic", "planer")
+        config.load({"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
+            "anthropic", "planer"
+        )
     with pytest.raises(
         NotReady, match=r"^x\.y does not exist: there is no \[providers\.x\.y\]$"
     ) as caught:
-        load(root, {"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection("x", "y")
+        config.load({"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection("x", "y")
     assert "[providers.anthropic.planner]" in caught.value.hint
 
 
@@ -145,12 +118,13 @@ def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
     ],
 )
 def test_the_old_flat_form_ends_with_an_example_and_shows_no_key(
-    root: Path, text: str, variables: dict[str, str]
+    config, text: str, variables: dict[str, str]
 ) -> None:
-    project(root, text)
-    assert "[providers.anthropic] sets api_key directly, without the name of a config" in refused(
-        root, variables
+    config.write(text)
+    assert (
+        "[providers.anthropic] sets api_key directly, without the name of a config"
+        in config.refusal(variables)
     )
     with pytest.raises(NotReady) as caught:
-        load(root, variables)
+        config.load(variables)
     assert "[providers.gemini.default]" in caught.value.hint

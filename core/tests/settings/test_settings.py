@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_commit.cli import config as config_command
-from code_commit.config.loading import Settings, load_settings
+from code_commit.config.loading import load_settings
 from code_commit.config.schema import HostSettings
 from code_commit.models.listed_models import listed_models, store_listed_models
 from code_commit.plugin_api.errors import NotReady, UsageError
@@ -31,40 +31,9 @@ def setting_rows(settings):
     return config_command.setting_rows(settings, SimpleNamespace(plugins=()))
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    (tmp_path / "project/agent-config").mkdir(parents=True)
-    (tmp_path / "user/code-commit").mkdir(parents=True)
-    return tmp_path / "project"
-
-
-def project(root: Path, text: str | bytes) -> None:
-    (root / "agent-config/config.toml").write_bytes(
-        text if isinstance(text, bytes) else text.encode()
-    )
-
-
-def user(root: Path, text: str) -> Path:
-    path = root.parent / "user/code-commit/config.toml"
-    path.write_text(text)
-    return path
-
-
-def load(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> Settings:
-    return load_settings(root, flags=flags, environ=environ or {})
-
-
-def refused(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> str:
-    with pytest.raises(NotReady) as caught:
-        load(root, environ, **flags)
-    assert KEY not in repr(caught.value) + caught.value.hint
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("home", ["", None])
 def test_without_a_home_folder_you_are_told_to_set_one(
-    root: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+    config, monkeypatch: pytest.MonkeyPatch, home: str | None
 ) -> None:
     def unknown(uid: int) -> None:
         raise KeyError(uid)
@@ -76,7 +45,7 @@ def test_without_a_home_folder_you_are_told_to_set_one(
         monkeypatch.setenv("HOME", home)
 
     with pytest.raises(NotReady, match="this account has no home folder") as caught:
-        load(root)
+        config.load()
 
     assert caught.value.hint == "set HOME to one"
     assert listed_models() == {}
@@ -84,8 +53,8 @@ def test_without_a_home_folder_you_are_told_to_set_one(
         store_listed_models({})
 
 
-def test_without_any_source_every_value_is_the_default(root: Path) -> None:
-    settings = load(root)
+def test_without_any_source_every_value_is_the_default(config) -> None:
+    settings = config.load()
     assert (settings.model, settings.max_cost, settings.on_failure) == (
         "gemini-2.5-pro",
         None,
@@ -129,7 +98,7 @@ SOURCE = st.fixed_dictionaries({}, optional=VALUES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flags=SOURCE, variables=SOURCE, own=SOURCE, shared=SOURCE)
 def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
-    root: Path,
+    config,
     flags: dict[str, object],
     variables: dict[str, object],
     own: dict[str, object],
@@ -143,11 +112,13 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     def text(value: object) -> str:
         return value if isinstance(value, str) else json.dumps(value)
 
-    project(root, toml(own))
-    path = user(root, toml(shared))
+    config.write(toml(own))
+    config.write_user(toml(shared))
     names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
     settings = load_settings(
-        root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()}
+        config.root,
+        flags=flags,
+        environ={names[name]: text(value) for name, value in variables.items()},
     )
     rows = {row["name"]: row for row in setting_rows(settings)}
     for name in VALUES:
@@ -155,7 +126,7 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
             (flags, "flag"),
             (variables, f"variable {names[name]}"),
             (own, "agent-config/config.toml"),
-            (shared, f"user config {path}"),
+            (shared, f"user config {config.user_file}"),
         ]
         winner = next(((values[name], origin) for values, origin in layers if name in values), None)
         if winner is None:
@@ -169,32 +140,32 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
         assert rows[name]["value"] == value
 
 
-def test_a_flag_that_was_not_given_says_nothing(root: Path) -> None:
-    project(root, 'model = "gpt-5"')
-    assert load(root, model=None).model == "gpt-5"
+def test_a_flag_that_was_not_given_says_nothing(config) -> None:
+    config.write('model = "gpt-5"')
+    assert config.load(model=None).model == "gpt-5"
 
 
-def test_an_empty_variable_counts_as_not_set(root: Path) -> None:
-    assert load(root, {"CODE_COMMIT_MAX_COST": "", "CODE_COMMIT_NONSENSE": ""}).max_cost is None
+def test_an_empty_variable_counts_as_not_set(config) -> None:
+    assert config.load({"CODE_COMMIT_MAX_COST": "", "CODE_COMMIT_NONSENSE": ""}).max_cost is None
 
 
-def test_money_is_exact(root: Path) -> None:
-    assert load(root, {"CODE_COMMIT_MAX_COST": "0.1"}).max_cost == Decimal("0.1")
-    project(root, "max_cost = 0.1")
-    assert load(root).max_cost == Decimal("0.1")
+def test_money_is_exact(config) -> None:
+    assert config.load({"CODE_COMMIT_MAX_COST": "0.1"}).max_cost == Decimal("0.1")
+    config.write("max_cost = 0.1")
+    assert config.load().max_cost == Decimal("0.1")
 
 
-def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(root: Path) -> None:
-    settings = load(
-        root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"}
+def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(config) -> None:
+    settings = config.load(
+        {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"}
     )
     assert (settings.http.retries, settings.http.timeout_seconds) == (1, 9)
     assert settings.origin("http.retries") == "variable CODE_COMMIT_HTTP"
     assert (
-        refused(root, {"CODE_COMMIT_HTTP": '{"retries": 1'})
+        config.refusal({"CODE_COMMIT_HTTP": '{"retries": 1'})
         == "variable CODE_COMMIT_HTTP: http should be a table"
     )
-    both = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__RETRIES": "2"})
+    both = config.load({"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__RETRIES": "2"})
     assert (both.http.retries, both.origin("http.retries")) == (
         2,
         "variable CODE_COMMIT_HTTP__RETRIES",
@@ -202,13 +173,13 @@ def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(
 
 
 def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in (root, root / "agent-config"):
+    for folder in (config.root, config.root / "agent-config"):
         (folder / ".env").write_text("CODE_COMMIT_MODEL=evil\n")
-    monkeypatch.chdir(root)
+    monkeypatch.chdir(config.root)
     monkeypatch.setenv("CODE_COMMIT_SANDBOX", "off")
-    settings = load_settings(root)
+    settings = load_settings(config.root)
     assert (settings.sandbox.mode, settings.model) == ("off", "gemini-2.5-pro")
 
 
@@ -246,15 +217,15 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
     ],
 )
 def test_a_mistake_in_the_file_is_named_with_what_was_expected(
-    root: Path, text: str, said: str
+    config, text: str, said: str
 ) -> None:
-    project(root, text)
-    assert refused(root).endswith(said)
+    config.write(text)
+    assert config.refusal().endswith(said)
 
 
-def test_zero_retries_and_no_output_are_possible(root: Path) -> None:
-    project(root, "http.retries = 0\nbuild.output_limit = 0\nbuild.timeout_seconds = 0.1")
-    settings = load(root)
+def test_zero_retries_and_no_output_are_possible(config) -> None:
+    config.write("http.retries = 0\nbuild.output_limit = 0\nbuild.timeout_seconds = 0.1")
+    settings = config.load()
     assert (settings.http.retries, settings.build.output_limit, settings.build.timeout_seconds) == (
         0,
         0,
@@ -289,27 +260,29 @@ def test_zero_retries_and_no_output_are_possible(root: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_in_a_variable_names_it(root: Path, variables: dict[str, str], said: str) -> None:
-    assert said in refused(root, variables)
+def test_a_mistake_in_a_variable_names_it(config, variables: dict[str, str], said: str) -> None:
+    assert said in config.refusal(variables)
 
 
-def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
+def test_a_mistake_in_a_flag_or_the_users_file_names_that(config) -> None:
     with pytest.raises(UsageError, match=r"^--sandbox should be 'auto', 'require' or 'off'$"):
-        load(root, {}, sandbox="maybe")
-    path = user(root, "sandbox.network = 7")
-    assert f"user config {path}: sandbox.network should be a valid boolean" in refused(root)
+        config.load({}, sandbox="maybe")
+    config.write_user("sandbox.network = 7")
+    assert (
+        f"user config {config.user_file}: sandbox.network should be a valid boolean"
+        in config.refusal()
+    )
 
 
-def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None:
-    user(
-        root,
+def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(config) -> None:
+    config.write_user(
         '[sandbox]\nmode = "off"\nnetwork = false\nwritable = ["~/go/pkg", "/srv"]\nreadable = ["~/.netrc"]\n',
     )
-    project(root, 'sandbox = "require"')
+    config.write('sandbox = "require"')
     for loaded, mode in (
-        (load(root), "require"),
-        (load(root, {"CODE_COMMIT_SANDBOX": "auto"}), "auto"),
-        (load(root, {"CODE_COMMIT_SANDBOX__MODE": "auto"}, sandbox="off"), "off"),
+        (config.load(), "require"),
+        (config.load({"CODE_COMMIT_SANDBOX": "auto"}), "auto"),
+        (config.load({"CODE_COMMIT_SANDBOX__MODE": "auto"}, sandbox="off"), "off"),
     ):
         assert (loaded.sandbox.mode, loaded.sandbox.network) == (mode, False)
         assert (loaded.sandbox.writable, loaded.sandbox.readable) == (
@@ -327,15 +300,15 @@ def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None
         ("", {"CODE_COMMIT_SANDBOX": '{"readable": ["/srv"]}'}),
     ],
 )
-def test_only_the_user_opens_the_sandbox(root: Path, own: str, environ: Mapping[str, str]) -> None:
-    project(root, own)
+def test_only_the_user_opens_the_sandbox(config, own: str, environ: Mapping[str, str]) -> None:
+    config.write(own)
     with pytest.raises(NotReady) as caught:
-        load(root, environ)
+        config.load(environ)
     origin = f"variable {next(iter(environ))}" if environ else "agent-config/config.toml"
     name = "sandbox.readable" if "readable" in own + str(environ) else "sandbox.writable"
     fault = "only works in your own configuration, not in that of a project"
     assert str(caught.value) == f"{origin}: {name} {fault}"
-    assert caught.value.hint == f"move it to {root.parent}/user/code-commit/config.toml"
+    assert caught.value.hint == f"move it to {config.user_file}"
 
 
 @pytest.mark.parametrize(
@@ -352,14 +325,14 @@ def test_only_the_user_opens_the_sandbox(root: Path, own: str, environ: Mapping[
         ('sandbox.writable = "/srv"', "sandbox.writable should be a valid list"),
     ],
 )
-def test_a_misspelled_sandbox_is_refused(root: Path, text: str, words: str) -> None:
-    user(root, text)
-    assert refused(root).endswith(words)
+def test_a_misspelled_sandbox_is_refused(config, text: str, words: str) -> None:
+    config.write_user(text)
+    assert config.refusal().endswith(words)
 
 
-def test_all_mistakes_are_told_at_once(root: Path) -> None:
-    project(root, "sandbox.network = 7\nmodle = 1")
-    assert refused(root, {"CODE_COMMIT_SANDBOX": "x"}).count(";") >= 2
+def test_all_mistakes_are_told_at_once(config) -> None:
+    config.write("sandbox.network = 7\nmodle = 1")
+    assert config.refusal({"CODE_COMMIT_SANDBOX": "x"}).count(";") >= 2
 
 
 @pytest.mark.parametrize(
@@ -376,70 +349,69 @@ def test_all_mistakes_are_told_at_once(root: Path) -> None:
     ],
 )
 def test_broken_toml_is_told_with_its_line_and_without_its_text(
-    root: Path, text: bytes, line: int
+    config, text: bytes, line: int
 ) -> None:
-    project(root, text)
-    assert refused(root).startswith(f"agent-config/config.toml, line {line}")
+    config.write(text)
+    assert config.refusal().startswith(f"agent-config/config.toml, line {line}")
 
 
 @pytest.mark.parametrize("of_user", [False, True])
-def test_a_file_has_at_most_a_megabyte(root: Path, of_user: bool) -> None:
-    write = user if of_user else project
-    write(root, 'model = "m" #'.ljust(1024 * 1024, "x"))
-    assert load(root).model == "m"
-    write(root, 'model = "m" #'.ljust(1024 * 1024 + 1, "x"))
-    assert refused(root).endswith("config.toml cannot be read: larger than 1048576 bytes")
+def test_a_file_has_at_most_a_megabyte(config, of_user: bool) -> None:
+    write = config.write_user if of_user else config.write
+    write('model = "m" #'.ljust(1024 * 1024, "x"))
+    assert config.load().model == "m"
+    write('model = "m" #'.ljust(1024 * 1024 + 1, "x"))
+    assert config.refusal().endswith("config.toml cannot be read: larger than 1048576 bytes")
 
 
 @pytest.mark.parametrize(
     "text", [b"a = " + b"[" * 100_000, b"a = " + b"9" * 10_000, b"#" * 2_000_000]
 )
-def test_an_absurd_file_is_an_error_and_no_crash(root: Path, text: bytes) -> None:
-    project(root, text)
-    assert refused(root).startswith("agent-config/config.toml")
+def test_an_absurd_file_is_an_error_and_no_crash(config, text: bytes) -> None:
+    config.write(text)
+    assert config.refusal().startswith("agent-config/config.toml")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.text("[]{}=.\"'a1\n,#\\", max_size=40).map(str.encode))
-def test_any_file_gives_settings_or_a_plain_error(root: Path, content: bytes) -> None:
-    project(root, content)
+def test_any_file_gives_settings_or_a_plain_error(config, content: bytes) -> None:
+    config.write(content)
     with suppress(NotReady):  # anything else is a crash
-        assert load(root).origin("sandbox.mode") in {"default", "agent-config/config.toml"}
+        assert config.load().origin("sandbox.mode") in {"default", "agent-config/config.toml"}
 
 
-def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:
-    (root / "elsewhere.toml").write_text('model = "evil"')
-    (root / "agent-config/config.toml").symlink_to(root / "elsewhere.toml")
-    assert "agent-config/config.toml cannot be read: it is a link" in refused(root)
-    (root / "agent-config").rename(root / "real")
-    (root / "agent-config").symlink_to("real")
-    assert "in a folder that is one" in refused(root)
+def test_a_link_is_not_followed_to_the_projects_file(config) -> None:
+    (config.root / "elsewhere.toml").write_text('model = "evil"')
+    (config.root / "agent-config/config.toml").symlink_to(config.root / "elsewhere.toml")
+    assert "agent-config/config.toml cannot be read: it is a link" in config.refusal()
+    (config.root / "agent-config").rename(config.root / "real")
+    (config.root / "agent-config").symlink_to("real")
+    assert "in a folder that is one" in config.refusal()
 
 
-def test_neither_a_folder_nor_a_pipe_is_a_file(root: Path) -> None:
-    (root / "agent-config/config.toml").mkdir()
-    assert "not a regular file" in refused(root)
-    (root / "agent-config/config.toml").rmdir()
-    os.mkfifo(root / "agent-config/config.toml")
-    assert "not a regular file" in refused(root)
+def test_neither_a_folder_nor_a_pipe_is_a_file(config) -> None:
+    (config.root / "agent-config/config.toml").mkdir()
+    assert "not a regular file" in config.refusal()
+    (config.root / "agent-config/config.toml").rmdir()
+    os.mkfifo(config.root / "agent-config/config.toml")
+    assert "not a regular file" in config.refusal()
 
 
-def test_the_users_own_file_may_be_a_link(root: Path) -> None:
-    (root.parent / "dotfiles.toml").write_text('model = "gpt-5"')
-    (root.parent / "user/code-commit/config.toml").symlink_to(root.parent / "dotfiles.toml")
-    assert load(root).model == "gpt-5"
+def test_the_users_own_file_may_be_a_link(config) -> None:
+    (config.root.parent / "dotfiles.toml").write_text('model = "gpt-5"')
+    config.user_file.symlink_to(config.root.parent / "dotfiles.toml")
+    assert config.load().model == "gpt-5"
 
 
-def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: Path) -> None:
-    project(
-        root,
+def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(config) -> None:
+    config.write(
         f'[providers.anthropic]\ndefault = {{api_key = "{KEY}"}}\n'
         '[providers.anthropic.planner]\napi_key_file = "planner-key.txt"\n'
         f'base_url = "https://me:{KEY}@host/v1"\n[plugins.otel]\nendpoint_token = "{KEY}"\ntokens = 5\n'
         f'more = [{{ password = "{KEY}" }}]\nshort_key = "abc"',
     )
     nested = json.dumps({"openai": {"player": {"api_key": KEY[::-1]}}})
-    settings = load(root, {"CODE_COMMIT_PROVIDERS": nested})
+    settings = config.load({"CODE_COMMIT_PROVIDERS": nested})
     rows = {row["name"]: row["value"] for row in setting_rows(settings)}
     assert KEY not in repr(setting_rows(settings))
     assert KEY[::-1] not in repr(settings) + str(settings.model_dump()) + repr(
@@ -458,20 +430,19 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
     )
 
 
-def test_rows_are_json(root: Path) -> None:
-    project(root, "[plugins.x]\nday = 2026-01-02\nlist = [1, 2]\n[plugins.x.deep]\nnumber = 1.5")
-    rows = {row["name"]: row["value"] for row in setting_rows(load(root, max_cost="1.5"))}
+def test_rows_are_json(config) -> None:
+    config.write("[plugins.x]\nday = 2026-01-02\nlist = [1, 2]\n[plugins.x.deep]\nnumber = 1.5")
+    rows = {row["name"]: row["value"] for row in setting_rows(config.load(max_cost="1.5"))}
     assert json.loads(json.dumps(rows)) == rows
     assert (rows["plugins.x.day"], rows["plugins.x.deep.number"]) == ("2026-01-02", 1.5)
 
 
-def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(root: Path) -> None:
-    user(root, '[plugins.other]\na = 1\n[providers.other.default]\nmodel = "m"')
-    project(
-        root,
+def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(config) -> None:
+    config.write_user('[plugins.other]\na = 1\n[providers.other.default]\nmodel = "m"')
+    config.write(
         '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"',
     )
-    settings = load(root)
+    settings = config.load()
     with pytest.raises(NotReady, match=r"there is no plugin 'comit'; did you mean commit\?"):
         settings.require_known(["commit", "gemini"], ["opnai"], ["planer"])
     with pytest.raises(NotReady, match=r"there is no provider 'opnai'; did you mean openai\?"):
@@ -487,6 +458,6 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
     settings.require_known(["comit"], ["opnai"], ["planer"])
 
 
-def test_settings_cannot_be_changed(root: Path) -> None:
+def test_settings_cannot_be_changed(config) -> None:
     with pytest.raises(ValueError, match="frozen"):
-        load(root).model = "other"  # type: ignore[misc]
+        config.load().model = "other"  # type: ignore[misc]
