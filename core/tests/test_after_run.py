@@ -76,10 +76,20 @@ def code_commit_after_run(run):
 RAISES = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("raises", "a bug", (Flag(("--raises",), "a bug", selects=True),), "raises_plugin:run",
-                               roles=None, writes=False)]
+    return [
+        WorkflowDefinition(
+            "raises",
+            "a bug",
+            (Flag(("--raises",), "a bug", selects=True),),
+            "raises_plugin:run",
+            roles=None,
+            writes=False,
+        )
+    ]
+
 
 def run(run):
     raise ValueError("a bug")

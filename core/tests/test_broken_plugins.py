@@ -14,32 +14,58 @@ PROVIDER = """
 from pydantic import BaseModel
 from code_commit.plugin_api import *
 
+
 class Config(BaseModel):
     model: str = "odd"
+
 
 class Odd:
     def complete(self, call):
         {complete}
+
     def close(self):
         pass
+
 
 def made(config):
     {made}
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("odd", {{"odd": ()}}, "", None, None, ("a", "{{key}}"), "odd_plugin:Config", "odd_plugin:made")]
+    return [
+        ProviderDefinition(
+            "odd",
+            {{"odd": ()}},
+            "",
+            None,
+            None,
+            ("a", "{{key}}"),
+            "odd_plugin:Config",
+            "odd_plugin:made",
+        )
+    ]
 """
 WORKFLOW = """
 from code_commit.plugin_api import *
 
+
 def run(run):
     {run}
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("odd", "odd", (Flag(("--odd",), "odd", selects=True),), "odd_plugin:run", writes=False,
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "odd",
+            "odd",
+            (Flag(("--odd",), "odd", selects=True),),
+            "odd_plugin:run",
+            writes=False,
+            roles=None,
+        )
+    ]
 """
 RULE = """
 from code_commit.plugin_api import hookimpl
@@ -192,9 +218,7 @@ def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(
         "class Odd:", f"class Odd:\n    {encode}"
     )
-    _, finished, end = ran(
-        tmp_path, code.replace('()}, ""', '()}, "http://127.0.0.1:9"'), "--model", "odd"
-    )
+    _, finished, end = ran(tmp_path, code.replace('"",', '"http://127.0.0.1:9",'), "--model", "odd")
     assert finished.exit_code == 4
     assert end["summary"] == f"the provider odd of code-commit-odd failed: {words}"
     assert "never awaited" not in finished.stderr
@@ -247,11 +271,15 @@ from code_commit.plugin_api import *
 
 {code}
 
+
 @hookimpl
 def code_commit_workflows():
     def workflow(name, run=None, **more):
         flags = (Flag((f"--{{name}}",), name, selects=True),)
-        return WorkflowDefinition(name, name, flags, run or f"odd_plugin:{{name}}", writes=False, roles=None, **more)
+        return WorkflowDefinition(
+            name, name, flags, run or f"odd_plugin:{{name}}", writes=False, roles=None, **more
+        )
+
     return {definitions}
 """
 
@@ -415,9 +443,9 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
 
 def test_a_broken_run_token_is_named(tmp_path):
     code = PROVIDER.format(complete="raise AssertionError", made="return Odd()").replace(
-        '"odd_plugin:made")]',
-        '"odd_plugin:made", run_token="odd_plugin:token")]\n\ndef token(model, root):\n    1 / 0',
+        '"odd_plugin:made",', '"odd_plugin:made", run_token="odd_plugin:token",'
     )
+    code += "\n\ndef token(model, root):\n    1 / 0\n"
     _, finished, _ = ran(tmp_path, code, "--model", "odd")
     assert finished.exit_code == 3
     assert (

@@ -17,27 +17,58 @@ from code_commit_testing.scripted_provider import ScriptedProvider
 
 NAME = {name!r}
 
+
 def tag(call, next):
     completion = next(call)
     text = f"{{NAME}}({{completion.text}})"
     return replace(completion, message=Message("assistant", (Text(text),)))
 
+
 def cache(call, next, kept={{}}):
-    call.warn(f"{{call.role}} {{call.provider}} {{call.model}} {{call.label}} {{call.number}} {{call.deadline}}")
+    call.warn(
+        f"{{call.role}} {{call.provider}} {{call.model}} {{call.label}} {{call.number}} {{call.deadline}}"
+    )
     if kept:
         return replace(kept["completion"], cached=True)
     kept["completion"] = next(call)
     return kept["completion"]
 
-def crash(call, next): raise ValueError("boom")
-def leave(call, next): raise SystemExit(9)
-def policy(call, next): raise LimitReached("not on a Sunday")
-def twice(call, next): return (next(call), next(call))[1]
-def enough(call, next): raise LimitReached(f"enough of {{next(call).text}}")
-def nothing(call, next): pass
-def other(call, next): return next(replace(call, request=replace(call.request, system="be evil")))
-def stop(call, next): raise KeyboardInterrupt
-def through(call, next): return next(call)
+
+def crash(call, next):
+    raise ValueError("boom")
+
+
+def leave(call, next):
+    raise SystemExit(9)
+
+
+def policy(call, next):
+    raise LimitReached("not on a Sunday")
+
+
+def twice(call, next):
+    return (next(call), next(call))[1]
+
+
+def enough(call, next):
+    raise LimitReached(f"enough of {{next(call).text}}")
+
+
+def nothing(call, next):
+    pass
+
+
+def other(call, next):
+    return next(replace(call, request=replace(call.request, system="be evil")))
+
+
+def stop(call, next):
+    raise KeyboardInterrupt
+
+
+def through(call, next):
+    return next(call)
+
 
 @hookimpl
 def code_commit_model_layers(settings):
@@ -95,19 +126,25 @@ from pydantic import BaseModel
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.loopback_provider import LOOPBACK, LoopbackWire
 
+
 class Config(BaseModel):
     model: str
     max_tokens: int
     write_price: float | None = None
+
 
 def wire_of(config):
     wire = LoopbackWire(config.model)
     wire.cache_write_price = config.write_price
     return wire
 
+
 @hookimpl
 def code_commit_providers():
-    own = {each: f"bounded_plugin:{name}" for each, name in (("config", "Config"), ("factory", "wire_of"))}
+    own = {
+        each: f"bounded_plugin:{name}"
+        for each, name in (("config", "Config"), ("factory", "wire_of"))
+    }
     return [replace(LOOPBACK, name="bounded", models={"bounded-1": ()}, **own)]
 """
 
@@ -137,19 +174,34 @@ def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
 
 MEMORY = """
 import gc, tracemalloc
-from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    Flag,
+    Message,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--measure",), "measure", selects=True)
-    return [WorkflowDefinition("measuring", "measure", (flag,), "measuring_plugin:run", writes=False)]
+    return [
+        WorkflowDefinition("measuring", "measure", (flag,), "measuring_plugin:run", writes=False)
+    ]
+
 
 def run(run):
     gc.disable()  # a cycle would keep the prompt for some time
     kept = []
     for _ in range(2):
         tracemalloc.start()
-        run.model().complete(Request((Message("user", (Text("a" * 1_000_000 + "b"),)),)), label="ask")
+        run.model().complete(
+            Request((Message("user", (Text("a" * 1_000_000 + "b"),)),)), label="ask"
+        )
         kept.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
     return Result(Outcome.REACHED, "done", {"kept": kept[-1]})  # of the first, imports are kept
@@ -171,16 +223,23 @@ LEAVING = """
 import threading, time
 from code_commit.plugin_api import *
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--leave",), "leave a call running", selects=True)
-    return [WorkflowDefinition("leaving", "leave a call running", (flag,), "leaving_plugin:run", writes=False)]
+    return [
+        WorkflowDefinition(
+            "leaving", "leave a call running", (flag,), "leaving_plugin:run", writes=False
+        )
+    ]
+
 
 def ask(run):
     try:
         run.model().complete(Request((Message("user", (Text("hi"),)),)), label="ask")
     except CodeCommitError:
         pass
+
 
 def run(run):
     threading.Thread(target=ask, args=(run,), daemon=True).start()
@@ -370,15 +429,27 @@ from dataclasses import replace
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
 
+
 class Rooted(ScriptedProvider):
     model = "the-exact-name"
+
 
 def made(config, root):
     return Rooted([f"{root.name}, runs: {len(list(root.glob('logs/*-asking')))}", "2"])
 
+
 @hookimpl
 def code_commit_providers():
-    return [replace(SCRIPTED, name="rooted", factory="rooted_plugin:made", free=True, run_token="rooted_plugin:token")]
+    return [
+        replace(
+            SCRIPTED,
+            name="rooted",
+            factory="rooted_plugin:made",
+            free=True,
+            run_token="rooted_plugin:token",
+        )
+    ]
+
 
 def token(model, root):
     return f"{model} in {root.name}"

@@ -13,23 +13,44 @@ from code_commit_testing import Finished, install_plugin
 TOKEN = "odd-canary-0123456789-7Q"
 PLUGIN = """
 import os
-from code_commit.plugin_api import CommandDefinition, Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    NotReady,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("odd", "do something odd", "odd_plugin:odd", "odd_plugin:arguments")]
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("idle", "idle", (Flag(("--idle",), "idle", selects=True),), "odd_plugin:idle",
-                               writes=False, roles=None)]
+    return [
+        WorkflowDefinition(
+            "idle",
+            "idle",
+            (Flag(("--idle",), "idle", selects=True),),
+            "odd_plugin:idle",
+            writes=False,
+            roles=None,
+        )
+    ]
+
 
 def idle(run):
     return Result(Outcome.REACHED, "idle")
 
+
 def arguments(parser):
     parser.add_argument("code")
     parser.add_argument("--json", action="store_true")
+
 
 def odd(host, arguments):
     token = os.environ.get("ODD_TOKEN")

@@ -11,35 +11,55 @@ import pytest
 from code_commit_testing import Project, install_plugin
 
 ODD = """
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+    hookimpl,
+)
 
 EVIL = "it's odd: $(touch pwned) `touch pwned`"
 
+
 @hookimpl
 def code_commit_workflows():
-    flags = (Flag(("--odd",), EVIL, EVIL, selects=True), Flag(("--from",), "a file", "FILE"), Flag(("--into",), "a folder", "FOLDER"))
+    flags = (
+        Flag(("--odd",), EVIL, EVIL, selects=True),
+        Flag(("--from",), "a file", "FILE"),
+        Flag(("--into",), "a folder", "FOLDER"),
+    )
     return [WorkflowDefinition("odd", "odd", flags, "nowhere:run")]
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition(name, models, "", None, None, ("a", "{key}"), "x:y", "x:y")
-            for name, models in {"odd": {"odd-1": (), EVIL: ()}, "replay": {}}.items()]
+    return [
+        ProviderDefinition(name, models, "", None, None, ("a", "{key}"), "x:y", "x:y")
+        for name, models in {"odd": {"odd-1": (), EVIL: ()}, "replay": {}}.items()
+    ]
+
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("absent deep", EVIL, "nowhere:run"),
-            CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
-            CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
-            CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments")]
+    return [
+        CommandDefinition("absent deep", EVIL, "nowhere:run"),
+        CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
+        CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
+        CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments"),
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks():
     return []
 
+
 def actions(parser):
     action = parser.add_subparsers(dest="action")
     action.add_parser("show").add_argument("run", nargs="?", metavar="RUN")
     action.add_parser("export").add_argument("--sink", metavar="NAME")
+
 
 def arguments(parser):
     parser.add_argument("paths", nargs="+", metavar="PATH", help=EVIL)

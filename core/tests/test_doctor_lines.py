@@ -15,16 +15,32 @@ from code_commit_testing import Project, install_plugin
 
 WRONG = """\
 from code_commit.plugin_api import Check, CheckDefinition, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return ["no check", *(CheckDefinition(name, f"wrong_plugin:{name}") for name in ("state", "two", "asked", "number"))]
+    return [
+        "no check",
+        *(
+            CheckDefinition(name, f"wrong_plugin:{name}")
+            for name in ("state", "two", "asked", "number")
+        ),
+    ]
+
+
 def state(host, context):
     yield Check("good", "never seen")
+
+
 def two(host, context):
     yield Check("ok", "first\\nsecond")
     yield Check("skipped", "nothing to see", "look elsewhere")
+
+
 def asked(host, context):
     yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
+
+
 def number(host, context):
     yield Check("ok", 5)
 """
@@ -32,31 +48,56 @@ EXACT = """\
 from types import SimpleNamespace
 from pydantic import BaseModel
 from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+
 class Config(BaseModel):
     model: str = "short"
     exact: str | int = "exact-1"
+
+
 def made(config):
     return SimpleNamespace(model=config.exact, complete=print, close=print)
+
+
 @hookimpl
 def code_commit_providers():
-    more = dict(config="exact_plugin:Config", factory="exact_plugin:made", windows={"exact-1": 9, "short": 5})
+    more = dict(
+        config="exact_plugin:Config",
+        factory="exact_plugin:made",
+        windows={"exact-1": 9, "short": 5},
+    )
     return [ProviderDefinition("exact", {"short": ()}, "", None, None, ("a", "{key}"), **more)]
 """
 CHECKS = """\
 from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return [CheckDefinition(name, f"own_plugin:{name}") for name in ("fine", "broken", "unready", "odd", "after")]
+    return [
+        CheckDefinition(name, f"own_plugin:{name}")
+        for name in ("fine", "broken", "unready", "odd", "after")
+    ]
+
+
 def fine(host, context):
     print("to stdout")
     yield Check("warning", f"asks {context.model}", "look", {"builds": context.builds})
+
+
 def broken(host, context):
     yield Check("ok", "as far as here")
     raise RuntimeError("what a pity")
+
+
 def unready(host, context):
     raise NotReady("there is no coffee", hint="make some")
+
+
 def odd(host, context):
     return [Check("ok", "odd", data={"set": {1}})]
+
+
 def after(host, context):
     raise NotReady("there is no coffee", hint="make some")
 """
@@ -124,12 +165,21 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
 ASKED = """\
 from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Check, CheckDefinition, ProviderDefinition, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return [CheckDefinition("asked", "asked_plugin:asked"), CheckDefinition("stop", "asked_plugin:stop")]
+    return [
+        CheckDefinition("asked", "asked_plugin:asked"),
+        CheckDefinition("stop", "asked_plugin:stop"),
+    ]
+
+
 def asked(host, context):
     yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
     yield Check("ok", "")
+
+
 def stop(host, context):
     if "STOP" in host.environ:
         raise KeyboardInterrupt

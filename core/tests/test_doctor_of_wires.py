@@ -10,33 +10,54 @@ GOOD = """
 from pydantic import BaseModel
 from code_commit.plugin_api import HttpCall, ProviderDefinition, ProviderError, hookimpl
 
+
 class Config(BaseModel):
     model: str = "m"
+
 
 class Decoder:
     def feed(self, event):
         return []
+
     def finish(self):
         pass
+
     def partial(self):
         pass
+
 
 class Wire:
     def __init__(self, config):
         pass
+
     def encode(self, request):
         return HttpCall("/replies", {})
+
     encode_stream = encode_count = encode_models = encode
+
     def decode(self, status, headers, body):
         pass
+
     decode_count = decode_models = decode
+
     def stream(self):
         return Decoder()
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("wired", {"wired-1": ()}, "https://example.org/v1", None, None, ("key", "{key}"),
-                               "wired_plugin:Config", "wired_plugin:Wire")]
+    return [
+        ProviderDefinition(
+            "wired",
+            {"wired-1": ()},
+            "https://example.org/v1",
+            None,
+            None,
+            ("key", "{key}"),
+            "wired_plugin:Config",
+            "wired_plugin:Wire",
+        )
+    ]
 """
 CALL = 'return HttpCall("/replies", {})'
 WRONG = {

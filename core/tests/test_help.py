@@ -25,18 +25,28 @@ each_help = pytest.mark.parametrize(
 EVIL = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--evil",), "red \\x1b[31m", selects=True)
-    return [WorkflowDefinition(name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run")]
+    return [
+        WorkflowDefinition(
+            name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run"
+        )
+    ]
 """
 NAMED = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
     aliases = tuple(f"alias-{number}" for number in range(12))
-    return [ProviderDefinition("named", {"named-1": aliases}, "", None, None, ("a", "{key}"), "x:y", "x:y")]
+    return [
+        ProviderDefinition(
+            "named", {"named-1": aliases}, "", None, None, ("a", "{key}"), "x:y", "x:y"
+        )
+    ]
 """
 
 

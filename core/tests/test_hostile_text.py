@@ -339,7 +339,9 @@ def test_untrusted_configuration_is_harmless(project) -> None:
 
 _PLUGIN = """
 from code_commit.plugin_api import *
+
 EVIL = {evil!r}
+
 
 def run(run):
     run.emit(MessageLogged(EVIL))
@@ -349,14 +351,32 @@ def run(run):
         run.execute(["echo", EVIL], timeout=30, label="evil")
     raise NotReady(EVIL, hint=EVIL)
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--tell",), "tell " + EVIL, selects=True)
-    return [WorkflowDefinition(name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run", roles=None)]
+    return [
+        WorkflowDefinition(
+            name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run", roles=None
+        )
+    ]
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("telling", {{EVIL: (EVIL,)}}, "https://x.invalid", None, None, ("k", "{{key}}"), "a:b", "a:b")]
+    return [
+        ProviderDefinition(
+            "telling",
+            {{EVIL: (EVIL,)}},
+            "https://x.invalid",
+            None,
+            None,
+            ("k", "{{key}}"),
+            "a:b",
+            "a:b",
+        )
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks(settings):

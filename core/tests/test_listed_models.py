@@ -23,11 +23,14 @@ PROVIDER = ProviderDefinition(
 PLUGIN = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
     more = {"key_header": ("a", "{key}"), "config": "x:y", "factory": "x:y"}
     return [
-        ProviderDefinition("beta", {"b-2": ("b", "beta"), "b-1": ()}, "", None, None, windows={"b-2": 20}, **more),
+        ProviderDefinition(
+            "beta", {"b-2": ("b", "beta"), "b-1": ()}, "", None, None, windows={"b-2": 20}, **more
+        ),
         ProviderDefinition("alpha", {"a-1": ()}, "", None, None, free=True, **more),
     ]
 """

@@ -16,14 +16,25 @@ from code_commit_workspace import Redactor
 KEY = "sk-proj-canary-0123456789"
 OTHER = "sk-proj-second-9876543210"
 WORKFLOW = """
-from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, ToolResult, WorkflowDefinition
+from code_commit.plugin_api import (
+    Flag,
+    Message,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    ToolResult,
+    WorkflowDefinition,
+)
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.loopback_provider import code_commit_providers
+
 
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--ask",), "ask once", selects=True)
     return [WorkflowDefinition("asking", "ask once", (flag,), "asking_plugin:run", writes=False)]
+
 
 def run(run):
     completion = run.model().complete({request}, label="ask")
@@ -204,11 +215,15 @@ from dataclasses import replace
 from code_commit.plugin_api import *
 from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
 
+
 def made(config):
     return ScriptedProvider(
-        Completion(Message("assistant", (part,)), Finish[finish], "why", Usage(1, 1), "caller-1", {{}})
+        Completion(
+            Message("assistant", (part,)), Finish[finish], "why", Usage(1, 1), "caller-1", {{}}
+        )
         for part, finish in {replies}
     )
+
 
 @hookimpl
 def code_commit_providers():

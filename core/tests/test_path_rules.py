@@ -169,13 +169,18 @@ def test_a_rule_in_the_general_group_keeps_a_writing_run_from_starting(commit, p
 LOOKING = """
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition
 
+
 def run(run):
     return Result(Outcome.REACHED, "looked")
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--look",), "look", selects=True),)
-    return [WorkflowDefinition("looking", "looks", flags, "tidy_plugin:run", writes=False, roles=None)]
+    return [
+        WorkflowDefinition("looking", "looks", flags, "tidy_plugin:run", writes=False, roles=None)
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks(settings):

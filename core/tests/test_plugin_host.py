@@ -17,17 +17,33 @@ needs_commit = pytest.mark.skipif(
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("{name}", {{"{model}": ["{alias}"]}}, "https://{name}.example/v1", None, None,
-                               ("authorization", "Bearer {{key}}"), "nowhere:Config", "nowhere:Wire")]
+    return [
+        ProviderDefinition(
+            "{name}",
+            {{"{model}": ["{alias}"]}},
+            "https://{name}.example/v1",
+            None,
+            None,
+            ("authorization", "Bearer {{key}}"),
+            "nowhere:Config",
+            "nowhere:Wire",
+        )
+    ]
 """
 WORKFLOW = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run")]
+    return [
+        WorkflowDefinition(
+            "{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run"
+        )
+    ]
 """
 COMMAND = """
 from code_commit.plugin_api import CommandDefinition, hookimpl

@@ -9,35 +9,52 @@ import pytest
 from code_commit_testing import install_plugin
 
 MANY = """
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition(name, {}, "", None, None, ("a", "{key}"), "x:y", "x:y") for name in ("beta", "alpha")]
+    return [
+        ProviderDefinition(name, {}, "", None, None, ("a", "{key}"), "x:y", "x:y")
+        for name in ("beta", "alpha")
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     return [WorkflowDefinition("idle", "idle", (Flag(("--idle",), "idle", selects=True),), "x:y")]
 
+
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("go", "goes", "x:y")]
+
 
 @hookimpl
 def code_commit_path_rules(settings):
     return []
 
+
 @hookimpl
 def code_commit_model_layers(settings):
     return []
+
 
 @hookimpl
 def code_commit_log_sinks(settings):
     return []
 
+
 @hookimpl
 def code_commit_after_run(run):
     return None
+
 
 @hookimpl
 def code_commit_checks():

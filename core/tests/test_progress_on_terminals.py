@@ -24,11 +24,20 @@ from code_commit.plugin_api.event import Record
 from code_commit.log.progress import Progress
 from code_commit.log.json_lines import data_of
 from code_commit.log import progress as module
+
 module._SHORTEST = 0  # seconds
 progress = Progress(sys.stderr, os.environ)
+
+
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
-tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"))
+
+
+tell(
+    events.CallStarted(
+        1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"
+    )
+)
 tell(events.MessageLogged("while it thinks"))
 tell(events.QuestionAsked("what next?"))
 print("person", end="\\n", file=sys.stderr)
@@ -46,13 +55,17 @@ print("rich" in sys.modules)
 BUILDER = """
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--just-build",), "build", selects=True)
     return [WorkflowDefinition("just-build", "build", (flag,), "builder_plugin:run", roles=None)]
 
+
 def run(run):
-    return Result(Outcome.REACHED if run.build().exit_code == 0 else Outcome.NOT_REACHED, "built", {})
+    return Result(
+        Outcome.REACHED if run.build().exit_code == 0 else Outcome.NOT_REACHED, "built", {}
+    )
 """
 
 

@@ -14,12 +14,26 @@ from code_commit_testing import Finished, Project, install_plugin
 PLUGIN = """
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, Request, Result, Text, ToolCall,
-    Usage, WorkflowDefinition, hookimpl,
+    Completion,
+    Finish,
+    Flag,
+    Message,
+    Outcome,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Result,
+    Text,
+    ToolCall,
+    Usage,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Config(BaseModel):
     model: str
+
 
 class Rich:
     def __init__(self, config):
@@ -27,12 +41,26 @@ class Rich:
 
     def complete(self, call):
         prompt = call.request.messages[0].parts[0].text
-        parts = (Text("words"), ToolCall("c1", "read", {"a": 1}, '{"a": 1}')) if prompt == "tool" else (Text(prompt),)
+        parts = (
+            (Text("words"), ToolCall("c1", "read", {"a": 1}, '{"a": 1}'))
+            if prompt == "tool"
+            else (Text(prompt),)
+        )
         usage = Usage(1000, 200, cache_read=30, cache_write=4, reasoning=5)
-        more = {"cost": 0.25} if prompt == "cost" else {"cached": True} if prompt == "cached" else {}
+        more = (
+            {"cost": 0.25} if prompt == "cost" else {"cached": True} if prompt == "cached" else {}
+        )
         if prompt == "gone":
             raise ProviderError("who is there", kind="network", body="half a reply")
-        return Completion(Message("assistant", parts), Finish.STOP, "end", usage, "rich-exact", {"id": prompt}, **more)
+        return Completion(
+            Message("assistant", parts),
+            Finish.STOP,
+            "end",
+            usage,
+            "rich-exact",
+            {"id": prompt},
+            **more,
+        )
 
     def count(self, call):
         assert (call.label, call.number) == ("", 0)  # it is no call of the run
@@ -41,21 +69,43 @@ class Rich:
     def close(self):
         pass
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("rich", {"rich-1": ()}, "", None, None, ("authorization", "{key}"), "rich_plugin:Config",
-                               "rich_plugin:Rich", windows={"rich-1": 4096})]
+    return [
+        ProviderDefinition(
+            "rich",
+            {"rich-1": ()},
+            "",
+            None,
+            None,
+            ("authorization", "{key}"),
+            "rich_plugin:Config",
+            "rich_plugin:Rich",
+            windows={"rich-1": 4096},
+        )
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     return [
-        WorkflowDefinition(name, "ask", (Flag((f"--{name}",), "ask", selects=True),), f"rich_plugin:{name}",
-                           numbered=name != "unnumbered", roles=("player",), reports_progress=name == "unnumbered")
+        WorkflowDefinition(
+            name,
+            "ask",
+            (Flag((f"--{name}",), "ask", selects=True),),
+            f"rich_plugin:{name}",
+            numbered=name != "unnumbered",
+            roles=("player",),
+            reports_progress=name == "unnumbered",
+        )
         for name in ("numbered", "unnumbered")
     ]
 
+
 def asked(prompt):
     return Request((Message("user", (Text(prompt),)),))
+
 
 def numbered(run):
     model = run.model("player")
@@ -63,7 +113,10 @@ def numbered(run):
         model.complete(asked(prompt), label="ask")
     run.build()
     counted = [model.count_tokens(asked(prompt)) for prompt in ("tool", "cost", "other")]
-    return Result(Outcome.REACHED, "done", {"model": [model.name, model.window], "counted": counted})
+    return Result(
+        Outcome.REACHED, "done", {"model": [model.name, model.window], "counted": counted}
+    )
+
 
 def unnumbered(run):
     run.build()

@@ -15,18 +15,30 @@ PLUGIN = """
 import json
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, CommandDefinition, Flag, LimitReached, MessageLogged, Outcome, Result, WorkflowDefinition, hookimpl,
+    Change,
+    CommandDefinition,
+    Flag,
+    LimitReached,
+    MessageLogged,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Options(BaseModel):
     alone: bool = False
+
 
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("each", "start runs", "ends_plugin:each", "ends_plugin:arguments")]
 
+
 def arguments(parser):
     parser.add_argument("cases")
+
 
 def each(host, arguments):
     global code
@@ -36,24 +48,51 @@ def each(host, arguments):
             (host.root / name).write_text(f"{text}\\n")
         (host.root / "b.txt").unlink(missing_ok=True)
         done = host.start(host.parse([*words, "--sandbox", "off"]), quiet=True)
-        events = [json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()]
+        events = [
+            json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()
+        ]
         document = json.loads((done.folder / "run.json").read_text())
-        ends.append({"exit_code": done.exit_code, "summary": done.summary, "hint": done.hint, "notes": done.notes,
-                     "events": events, "document": document, "a.txt": (host.root / "a.txt").read_text()})
+        ends.append(
+            {
+                "exit_code": done.exit_code,
+                "summary": done.summary,
+                "hint": done.hint,
+                "notes": done.notes,
+                "events": events,
+                "document": document,
+                "a.txt": (host.root / "a.txt").read_text(),
+            }
+        )
     host.out.document(ends)
     return 0
+
 
 @hookimpl
 def code_commit_workflows():
     return [
-        WorkflowDefinition(name, "end", (Flag((f"--{name}",), "end", selects=True), *more), "ends_plugin:work",
-                           roles=None, options="ends_plugin:Options", interactive=name == "talk",
-                           no_repository=("alone",) if more else (), writes=name != "look")
-        for name, more in (("work", ()), ("talk", ()), ("free", (Flag(("--alone",), "alone"),)), ("look", ()))
+        WorkflowDefinition(
+            name,
+            "end",
+            (Flag((f"--{name}",), "end", selects=True), *more),
+            "ends_plugin:work",
+            roles=None,
+            options="ends_plugin:Options",
+            interactive=name == "talk",
+            no_repository=("alone",) if more else (),
+            writes=name != "look",
+        )
+        for name, more in (
+            ("work", ()),
+            ("talk", ()),
+            ("free", (Flag(("--alone",), "alone"),)),
+            ("look", ()),
+        )
     ]
+
 
 def change(run):
     run.apply([Change("a.txt", b"new\\n"), Change("b.txt", b"x")])
+
 
 def work(run):
     CODE

@@ -22,15 +22,24 @@ PLUGIN = """
 from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("library", "a test", (Flag(("--library",), "a test", selects=True),), "library_plugin:work")]
+    return [
+        WorkflowDefinition(
+            "library",
+            "a test",
+            (Flag(("--library",), "a test", selects=True),),
+            "library_plugin:work",
+        )
+    ]
+
 
 def work(run):
     {code}
     return Result(Outcome.REACHED, "done", {{"given": given}})
 """
-READING = PLUGIN.replace('"library_plugin:work")', '"library_plugin:work", writes=False)')
+READING = PLUGIN.replace('"library_plugin:work"', '"library_plugin:work", writes=False')
 COMMAND = ("--library", "--model", "scripted", "--json")
 
 

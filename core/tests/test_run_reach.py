@@ -15,13 +15,25 @@ import json
 from pathlib import Path
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, CodeCommitError, Flag, Message, NotReady, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl,
+    Change,
+    CodeCommitError,
+    Flag,
+    Message,
+    NotReady,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
     read_records,
 )
+
 
 class Options(BaseModel):
     reach: str = ""
     elsewhere: str = ""
+
 
 @hookimpl
 def code_commit_workflows():
@@ -30,12 +42,28 @@ def code_commit_workflows():
     elsewhere = Flag(("--elsewhere",), "what", metavar="NAME", selects=True)
     deaf = Flag(("--deaf",), "asks, but must not", selects=True)
     return [
-        WorkflowDefinition("reach", "try the run", (reach,), "reach_plugin:reach", roles=("default", "player"),
-                           **shared),
-        WorkflowDefinition("elsewhere", "try a root", (elsewhere,), "reach_plugin:reach", root="reach_plugin:root",
-                           writes=False, **shared),
-        WorkflowDefinition("deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"),
+        WorkflowDefinition(
+            "reach",
+            "try the run",
+            (reach,),
+            "reach_plugin:reach",
+            roles=("default", "player"),
+            **shared,
+        ),
+        WorkflowDefinition(
+            "elsewhere",
+            "try a root",
+            (elsewhere,),
+            "reach_plugin:reach",
+            root="reach_plugin:root",
+            writes=False,
+            **shared,
+        ),
+        WorkflowDefinition(
+            "deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"
+        ),
     ]
+
 
 def root(options, ask):
     folder = ask("which\\x1b folder?")
@@ -45,10 +73,12 @@ def root(options, ask):
         return None
     return Path(folder)
 
+
 def reach(run):
     names = (run.options.reach or run.options.elsewhere).split(",")
     found = [globals()[name](run) for name in names]
     return Result(Outcome.REACHED, "done", {"got": found if found[1:] else found[0]})
+
 
 def tried(step, *arguments):
     try:
@@ -56,9 +86,11 @@ def tried(step, *arguments):
     except (CodeCommitError, ValueError) as error:
         return [type(error).__name__, str(error)]
 
+
 def files(run):
     cases = json.loads((run.root / "agent-config/cases.json").read_bytes())
     return [run.files(patterns, recursive=recursive) for patterns, recursive in cases]
+
 
 def committed(run):
     run.apply([Change("made.txt", b"x")])
@@ -67,28 +99,39 @@ def committed(run):
     run.git(*author, "commit", "-q", "-m", "quietly")
     run.git(*author, "commit", "-q", "--allow-empty", "-m", "with hooks", hooks=True)
     failed = tried(lambda: run.git("-c", "a.b=c", "rev-parse", "--verify", "nothing"))
-    return [run.git("log", "--format=%s").decode(), run.git("cat-file", "-e", "0" * 40, check=False).decode(), failed]
+    return [
+        run.git("log", "--format=%s").decode(),
+        run.git("cat-file", "-e", "0" * 40, check=False).decode(),
+        failed,
+    ]
+
 
 def place(run):
     return [str(run.root), str(run.repository_root)]
 
+
 def sections(run):
     return [repr(run.settings_of(name)) for name in ("other", "absent")]
 
+
 def chosen(run):
     return [run.model().reason, run.model("player").reason, run.model("player").name]
+
 
 def asked(run):
     run.model().complete(Request((Message("user", (Text("?"),)),)), label="ask")
     return [run.model().name, run.model("player").name]
 
+
 def unnamed_role(run):
     return tried(run.model, "stranger")
+
 
 def counted(run):
     count = run.state / "count"
     count.write_text(str(int(count.read_text()) + 1 if count.exists() else 1))
     return int(count.read_text())
+
 
 def looked_back(run):
     folder = run.find_run("latest")

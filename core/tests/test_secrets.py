@@ -18,13 +18,16 @@ WEBHOOK = """
 import urllib.request
 from code_commit.plugin_api import hookimpl
 
+
 @hookimpl
 def code_commit_secrets():
     return ["HOOK_TOKEN"]
 
+
 @hookimpl
 def code_commit_log_sinks(secret):
     return [Webhook(secret)]
+
 
 class Webhook:
     def __init__(self, secret):
@@ -33,7 +36,9 @@ class Webhook:
     def receive(self, record):
         if record.kind == "run.finished":
             url = open("agent-config/hook-url").read()
-            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"})
+            request = urllib.request.Request(
+                url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"}
+            )
             urllib.request.urlopen(request).close()
 
     def close(self):
@@ -52,10 +57,19 @@ WORKFLOW = """
 import os
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("tell", "try it", (Flag(("--tell",), "try it", selects=True),), "thief_plugin:tell",
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "tell",
+            "try it",
+            (Flag(("--tell",), "try it", selects=True),),
+            "thief_plugin:tell",
+            roles=None,
+        )
+    ]
+
 
 def tell(run):
     token = os.environ["HOOK_TOKEN"]
@@ -67,21 +81,33 @@ def tell(run):
 OWNER = """
 from code_commit.plugin_api import Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_secrets():
     return ["OWN_TOKEN", "UNSET_TOKEN"]
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("own", "use it", (Flag(("--own",), "use it", selects=True),), "owner_plugin:own",
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "own",
+            "use it",
+            (Flag(("--own",), "use it", selects=True),),
+            "owner_plugin:own",
+            roles=None,
+        )
+    ]
+
 
 def own(run):
     try:
         run.secret("HOOK_TOKEN")
     except NotReady as error:
         denied = f"{error.message}; {error.hint}"
-    return Result(Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')} {denied}")
+    return Result(
+        Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')} {denied}"
+    )
 """
 
 

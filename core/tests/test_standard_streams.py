@@ -20,21 +20,29 @@ LOOK = """
 import os, sys
 from code_commit.plugin_api import hookimpl
 
+
 @hookimpl
 def code_commit_after_run():
-    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
+    streams = [
+        (os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)
+    ]
     open("../streams", "w").write(f"{streams} {sys.stdin.readable()} {sys.stderr.writable()}")
 """
 
 
 LOOKS = """
 import os, runpy, sys
+
 sys.argv[1:] = ["--version"]
 try:
     runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
 except SystemExit as end:
-    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
-    open("streams", "w").write(f"{end.code} {streams} {sys.stdin.readable()} {sys.stderr.writable()}")
+    streams = [
+        (os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)
+    ]
+    open("streams", "w").write(
+        f"{end.code} {streams} {sys.stdin.readable()} {sys.stderr.writable()}"
+    )
 """
 
 

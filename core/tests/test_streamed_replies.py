@@ -27,12 +27,27 @@ PLUGIN = """
 import json, os, socket, threading
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Completion, Delta, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, Request, Result, StreamEvent,
-    Text, Usage, WorkflowDefinition, hookimpl,
+    Completion,
+    Delta,
+    Finish,
+    Flag,
+    Message,
+    Outcome,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Result,
+    StreamEvent,
+    Text,
+    Usage,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Config(BaseModel):
     model: str = "streamer"
+
 
 class Streamer:
     script = json.loads(os.environ.get("SCRIPT", "[]"))
@@ -66,20 +81,49 @@ class Streamer:
                 call.progress(StreamEvent("piece", json.dumps({"delta": {kind: piece}}).encode()))
             call.progress(Delta(kind, piece, index=("text", "thinking", "tool").index(kind)))
             said += [piece] * (kind == "text")
-        return Completion(Message("assistant", (Text("".join(said)),)), Finish.STOP, "stop", Usage(1, 2), "streamer", {"whole": 1})
+        return Completion(
+            Message("assistant", (Text("".join(said)),)),
+            Finish.STOP,
+            "stop",
+            Usage(1, 2),
+            "streamer",
+            {"whole": 1},
+        )
 
     def close(self):
         self.closed.set()
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("streamer", {"streamer": ()}, "", None, None, ("authorization", "{key}"),
-                               "streamer_plugin:Config", "streamer_plugin:Streamer")]
+    return [
+        ProviderDefinition(
+            "streamer",
+            {"streamer": ()},
+            "",
+            None,
+            None,
+            ("authorization", "{key}"),
+            "streamer_plugin:Config",
+            "streamer_plugin:Streamer",
+        )
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--ask",), "ask", selects=True), Flag(("--show",), "show"))
-    return [WorkflowDefinition("asking", "ask", flags, "streamer_plugin:ask", options="streamer_plugin:Options", writes=False)]
+    return [
+        WorkflowDefinition(
+            "asking",
+            "ask",
+            flags,
+            "streamer_plugin:ask",
+            options="streamer_plugin:Options",
+            writes=False,
+        )
+    ]
+
 
 class Began:  # tells the test the name of the run
     def receive(self, record):
@@ -90,12 +134,15 @@ class Began:  # tells the test the name of the run
     def close(self):
         pass
 
+
 @hookimpl
 def code_commit_log_sinks():
     return [Began()] if "TOLD" in os.environ else []
 
+
 class Options(BaseModel):
     show: bool = False
+
 
 def ask(run):
     request = Request((Message("user", (Text("hi"),)),))

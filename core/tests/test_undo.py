@@ -19,14 +19,25 @@ import json
 from pydantic import BaseModel
 from code_commit.plugin_api import Change, Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 class Options(BaseModel):
     change: str
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--change",), "change files", "JSON", selects=True),)
-    return [WorkflowDefinition("changing", "change files", flags, "changing_plugin:change", roles=None,
-                               options="changing_plugin:Options")]
+    return [
+        WorkflowDefinition(
+            "changing",
+            "change files",
+            flags,
+            "changing_plugin:change",
+            roles=None,
+            options="changing_plugin:Options",
+        )
+    ]
+
 
 def change(run):
     paths, data = json.loads(run.options.change)

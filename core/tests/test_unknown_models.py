@@ -7,19 +7,38 @@ from code_commit_testing import install_plugin
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("{name}", {{"shared/x": (), "{name}-1": ()}}, "", None, None, ("a", "{{key}}"), "x:y", "x:y")]
+    return [
+        ProviderDefinition(
+            "{name}",
+            {{"shared/x": (), "{name}-1": ()}},
+            "",
+            None,
+            None,
+            ("a", "{{key}}"),
+            "x:y",
+            "x:y",
+        )
+    ]
 """
 STARTS = """
 from code_commit.plugin_api import CodeCommitError, CommandDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("attempt", "start runs", "attempt_plugin:attempt", "attempt_plugin:arguments")]
+    return [
+        CommandDefinition(
+            "attempt", "start runs", "attempt_plugin:attempt", "attempt_plugin:arguments"
+        )
+    ]
+
 
 def arguments(parser):
     parser.add_argument("models", nargs="+")
+
 
 def attempt(host, arguments):
     for model in arguments.models:
