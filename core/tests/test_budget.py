@@ -170,7 +170,7 @@ def test_the_schemas_of_tools_count():
         )
 
 
-# --- the tokens of a prompt -------------------------------------------------------------------------------------------
+# --- the tokens of a prompt -----------------------------------------------------------------------
 
 # 100,000 bytes.
 LONG = Request((Message("user", (Text("words of a text " * 6_250),)),), max_tokens=1000)

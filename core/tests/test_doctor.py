@@ -194,7 +194,7 @@ def test_doctor_works_without_plugins(project) -> None:
     assert (lines["plugins"][0], lines["settings"][0][0]) == (("ok", "none is installed"), "ok")
 
 
-# --- config -----------------------------------------------------------------------------------------------------------
+# --- config ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

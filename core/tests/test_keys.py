@@ -410,7 +410,12 @@ def test_files_with_keys_outside_of_the_private_folder_are_known(root: Path) -> 
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
-    code = "import sys, code_commit.config.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
+    code = """\
+import sys
+import code_commit.config.keys
+
+print(*sorted({"pydantic", "pydantic_settings", "httpx"} & set(sys.modules)))
+"""
     completed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

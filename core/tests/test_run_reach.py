@@ -176,7 +176,7 @@ def got(finished: Finished):
     return finished.events[-1]["data"]["data"]["got"]
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 FILES = (
     "a.py",
@@ -257,7 +257,7 @@ def test_files_are_found_by_patterns(project, plugins):
         assert paths == sorted(expected), (patterns, recursive)
 
 
-# --- git, settings and models -----------------------------------------------------------------------------------------
+# --- git, settings and models ---------------------------------------------------------------------
 
 
 def test_the_repository_may_begin_above_the_root_and_a_flag_chooses_every_model(project, plugins):
@@ -316,7 +316,7 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
     assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
 
 
-# --- from run to run --------------------------------------------------------------------------------------------------
+# --- from run to run ------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -328,7 +328,7 @@ def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
     assert got(elsewhere) == 2
 
 
-# --- the person, before there is a run --------------------------------------------------------------------------------
+# --- the person, before there is a run ------------------------------------------------------------
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_a_folder_that_is_missing_is_named(tmp_path, home):
         Git(tmp_path / "missing").run(["version"], env=NO_REPOSITORY)
 
 
-# --- the common folder ------------------------------------------------------------------------------------------------
+# --- the common folder ----------------------------------------------------------------------------
 
 REMOVED = """
 import os, sys

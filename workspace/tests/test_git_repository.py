@@ -72,7 +72,7 @@ def commit(folder: Path, text: str = "new\n", **options: bool) -> str:
     return plain_git(folder, "show", "HEAD:./a.txt")
 
 
-# --- repositories of every kind ---------------------------------------------------------------------------------------
+# --- repositories of every kind -------------------------------------------------------------------
 
 
 def linked(tmp_path: Path, make: Make) -> Path:
@@ -189,7 +189,7 @@ def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, mak
     assert plain_git(root, "log", "-1", "--format=%an") == author
 
 
-# --- submodules -------------------------------------------------------------------------------------------------------
+# --- submodules -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ignore", ["none", "untracked"])
@@ -252,7 +252,7 @@ def test_a_broken_submodule_breaks_nothing(tmp_path, make):
     assert commit(root) == "new"
 
 
-# --- the user's own configuration -------------------------------------------------------------------------------------
+# --- the user's own configuration -----------------------------------------------------------------
 
 
 def test_the_users_own_filters_run_for_commits_alone(root, home, tmp_path):
@@ -396,7 +396,7 @@ def test_no_program_on_the_path_is_taken_from_the_project(root, home, tmp_path, 
     assert not marker.exists()
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def test_no_attribute_hides_a_change(root):

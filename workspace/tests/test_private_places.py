@@ -134,7 +134,7 @@ def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, plac
         )
 
 
-# --- what the user may open -------------------------------------------------------------------------------------------
+# --- what the user may open -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

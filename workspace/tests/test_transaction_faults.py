@@ -286,7 +286,7 @@ def test_what_is_left_beside_its_place_across_a_mount_is_cleared_away(tmp_path, 
     assert recovered(root) == {"d": ("folder", 0o755), "d/f": ("file", b"old", 0o644)}
 
 
-# --- random trees and changes, a plain dictionary as the oracle --------------------------------------------------------
+# --- random trees and changes, a plain dictionary as the oracle -----------------------------------
 _names = st.sampled_from(["a", "b", "c d", "ü\n", "\udcff", "e" * 200])
 _paths = st.lists(_names, min_size=1, max_size=3).map("/".join)
 _contents = st.binary(max_size=40)
@@ -351,7 +351,7 @@ def test_random_trees_and_changes_killed_anywhere(files, changes, chance: random
         assert {path for path, entry in end.items() if entry[0] == "folder"} == _folders(expected)
 
 
-# --- others at work in the project ---------------------------------------------------------------------------------------
+# --- others at work in the project ----------------------------------------------------------------
 @pytest.mark.parametrize("linked", [True, False])
 def test_a_folder_moved_away_at_every_step_and_a_link_in_its_place(tmp_path, linked):
     shape: Shape = {

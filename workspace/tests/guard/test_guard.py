@@ -37,7 +37,7 @@ def refused(refusals):
     return {refusal.path: refusal.rule for refusal in refusals}
 
 
-# --- paths of one response ------------------------------------------------------------------------------------------
+# --- paths of one response ------------------------------------------------------------------------
 def test_a_path_may_be_named_once(guard):
     refusals = guard.check([*write("a", "b"), *delete("a")])
     assert refused(refusals) == {"a": "one-tree"}
@@ -323,7 +323,7 @@ def test_a_workspace_protects_its_private_folder_and_what_git_reads(root):
         assert [workspace.may_read(path) is None for path in paths] == [False, False, False, True]
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 READABLE = [
     "src/a.rs",
     "./src/a.rs",
