@@ -1,4 +1,6 @@
-"""The layers that a model call goes through: each alone, and all of them in a run of the command."""
+"""The layers that a model call goes through: each alone, and all of them in a run of the
+command.
+"""
 
 from __future__ import annotations
 

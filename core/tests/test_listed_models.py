@@ -1,4 +1,6 @@
-"""The models that services listed: which are kept, where, and how `code-commit models` shows them."""
+"""The models that services listed: which are kept, where, and how `code-commit models` shows
+them.
+"""
 
 from __future__ import annotations
 

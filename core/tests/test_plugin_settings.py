@@ -20,7 +20,9 @@ KEY = "sk-live-0123456789abcXY"
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that loads the settings of a project with these files, variables and flags."""
+    """Return a function that loads the settings of a project with these files, variables and
+    flags.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
 
     def load(text: str, *, user: str = "", environ=None, flags=None) -> Settings:

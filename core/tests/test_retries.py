@@ -1,4 +1,6 @@
-"""Which failures are tried again, when, and how often; and when a service asks to be called again."""
+"""Which failures are tried again, when, and how often; and when a service asks to be called
+again.
+"""
 
 from __future__ import annotations
 

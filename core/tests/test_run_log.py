@@ -468,7 +468,9 @@ class TestDocument:
 
 @pytest.mark.slow
 def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):
-    """A limit on file sizes stands in for the disk: it fails in the middle of a line just the same."""
+    """A limit on file sizes stands in for the disk: it fails in the middle of a line just the
+    same.
+    """
     script = f"""
 import resource, sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A model that nobody offers is a usage error before anything is done, however its name is written."""
+"""A model that nobody offers is a usage error before anything is done, however its name is
+written.
+"""
 
 from __future__ import annotations
 

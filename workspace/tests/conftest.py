@@ -31,7 +31,9 @@ def _git_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _handles_in(folder: str) -> set[tuple[str, str]]:
-    """Return the open handles of this process that lead into `folder`; where no system tells, none."""
+    """Return the open handles of this process that lead into `folder`; where no system tells,
+    none.
+    """
     handles = set()
     with suppress(OSError):
         for number in os.listdir("/proc/self/fd"):  # noqa: PTH208 - twice for each test

@@ -1,4 +1,6 @@
-"""A key in a file survives a model that writes back the mark which it was shown in the key's place."""
+"""A key in a file survives a model that writes back the mark which it was shown in the key's
+place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is at a path of others is an answer, never an exception; and no module asks in another way."""
+"""What is at a path of others is an answer, never an exception; and no module asks in another
+way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Output is kept completely up to a limit, then its two ends, with limited memory and disk space."""
+"""Output is kept completely up to a limit, then its two ends, with limited memory and disk
+space.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The filter of system calls, run by an interpreter of its own, for machines that are not here too."""
+"""The filter of system calls, run by an interpreter of its own, for machines that are not here
+too.
+"""
 
 from __future__ import annotations
 

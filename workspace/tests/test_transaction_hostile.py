@@ -251,7 +251,9 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, plan, data):
 
 @contextmanager
 def somebody(work: Callable[[], object], rests: tuple[float, ...]) -> Iterator[None]:
-    """Do `work` over and over in another process, each time followed by one of `rests`, in seconds."""
+    """Do `work` over and over in another process, each time followed by one of `rests`, in
+    seconds.
+    """
     child = os.fork()
     if not child:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

@@ -1,4 +1,6 @@
-"""No link, file or folder of a project shows what the sandbox hides, or switches the sandbox off."""
+"""No link, file or folder of a project shows what the sandbox hides, or switches the sandbox
+off.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ pytestmark = pytest.mark.skipif(bool(seccomp.why_unfiltered()), reason=seccomp.w
 
 
 def attempt(keys: list[int], *keyrings: int) -> str:
-    """Return a program, without single quotes, that tries to read `keys` and to add to `keyrings`."""
+    """Return a program, without single quotes, that tries to read `keys` and to add to
+    `keyrings`.
+    """
     numbers = f"keyctl, add_key = {NUMBERS['keyctl']}, {NUMBERS['add_key']}"
     return f"""
 import ctypes, os

@@ -174,7 +174,9 @@ MOUNTS = st.lists(
 @given(mounts=MOUNTS)
 @settings(max_examples=int(os.environ.get("CODE_COMMIT_MOUNT_EXAMPLES", "60")) * 10)
 def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
-    """Mount points in private folders would be made: these mounts are of paths that do not exist."""
+    """Mount points in private folders would be made: these mounts are of paths that do not
+    exist.
+    """
     mounts = [
         Mount(mount.path, mount.kind, "" if mount.kind == "hidden" else mount.source, mount.origin)
         for mount in mounts

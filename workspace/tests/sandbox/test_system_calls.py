@@ -1,4 +1,6 @@
-"""No process in the sandbox makes a refused system call, whatever ABI it uses; builds make theirs."""
+"""No process in the sandbox makes a refused system call, whatever ABI it uses; builds make
+theirs.
+"""
 
 from __future__ import annotations
 
