@@ -110,7 +110,10 @@ def test_the_program_is_named_as_it_was_started(monkeypatch) -> None:
 
 
 def test_a_command_gets_its_project_and_settings(run, project) -> None:
-    code = "host.out.line(f'{host.root} {host.build_timeout} {host.settings().color} {len(host.failures)}')"
+    code = (
+        "color = host.settings().color; "
+        "host.out.line(f'{host.root} {host.build_timeout} {color} {len(host.failures)}')"
+    )
     assert run("odd", code).stdout == f"{project.root} 3600 red 0\n"
     text = '[build]\ntimeout_seconds = 7\n[plugins.odd]\ncolor = "blue"\n'
     project.write({"agent-config/config.toml": text})

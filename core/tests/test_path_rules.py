@@ -56,7 +56,11 @@ def kinds(finished):
 
 @pytest.mark.slow
 def test_a_rule_sees_the_whole_change_set_and_the_visible_files(commit, project):
-    seen = "return [Refusal('', 'tidy', repr(([each.path for each in changes], tree.list(), tree.read('a.txt'))))]"
+    seen = (
+        "paths = [change.path for change in changes]; "
+        "seen = repr((paths, tree.list(), tree.read('a.txt'))); "
+        "return [Refusal('', 'tidy', seen)]"
+    )
     files = project.git("ls-files").split()
     assert (
         repr((["a.txt", "b.txt"], tuple(sorted(files)), b"old\n"))

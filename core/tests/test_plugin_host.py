@@ -52,6 +52,7 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 def code_commit_commands():
     return [CommandDefinition("{name}", "a command", "nowhere:run")]
 """
+HOOK = "from code_commit.plugin_api import hookimpl\n@hookimpl\n"  # before a function
 GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
 BROKEN = {
     "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
@@ -167,29 +168,31 @@ BROKEN = {
     "an error of two lines": ("raise ValueError('a\\nb')", "import", "ValueError: a b"),
     "the name of the host's workflow": (
         (
-            "from code_commit.plugin_api import WorkflowDefinition, hookimpl\n@hookimpl\ndef code_commit_workflows():\n"
-            "    return [WorkflowDefinition('committing-code', 'h', (), 'a:b')]"
+            "from code_commit.plugin_api import WorkflowDefinition\n"
+            + HOOK
+            + "def code_commit_workflows():\n"
+            + "    return [WorkflowDefinition('committing-code', 'h', (), 'a:b')]"
         ),
         "workflow",
         "claimed by",
     ),
     "a hook that raises": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    raise KeyError('x')",
+        HOOK + "def code_commit_providers():\n    raise KeyError('x')",
         "code_commit_providers",
         "KeyError: 'x'",
     ),
     "a generator that raises later": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    yield 1\n    1 / 0",
+        HOOK + "def code_commit_providers():\n    yield 1\n    1 / 0",
         "code_commit_providers",
         "ZeroDivisionError",
     ),
     "a hook that gives something else": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    return ['text']",
+        HOOK + "def code_commit_providers():\n    return ['text']",
         "provider",
         "must be a ProviderDefinition, not a str",
     ),
     "a misspelled hook": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_provider():\n    return []",
+        HOOK + "def code_commit_provider():\n    return []",
         "code_commit_provider",
         "did you mean code_commit_providers?",
     ),
@@ -199,17 +202,17 @@ BROKEN = {
         "not marked with @hookimpl",
     ),
     "an argument that the hook has not": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers(nonsense):\n    return []",
+        HOOK + "def code_commit_providers(nonsense):\n    return []",
         "code_commit_providers",
         "nonsense",
     ),
     "an argument that another hook has": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_model_layers(run):\n    return []",
+        HOOK + "def code_commit_model_layers(run):\n    return []",
         "code_commit_model_layers",
         "possible arguments: settings, secret",
     ),
     "an argument of a hook that has none": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets(settings):\n    return []",
+        HOOK + "def code_commit_secrets(settings):\n    return []",
         "code_commit_secrets",
         "possible arguments: nothing",
     ),

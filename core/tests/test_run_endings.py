@@ -336,7 +336,10 @@ def test_which_runs_need_a_repository(run, project, arguments, exit_code):
 
 
 def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):
-    code = "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')]); return Result(Outcome.REACHED, 'ok')"
+    code = (
+        "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')])\n"
+        "return Result(Outcome.REACHED, 'ok')"
+    )
     finished, _ = run(code)
     [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
     assert (applied["written"], applied["deleted"], (project.root / "a.txt").exists()) == (

@@ -20,7 +20,13 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc"
 )
 
-MAIN = "import os, sys; sys.path.append(sys.argv[1]); import supervisor; exec(os.environ['PATCH']); supervisor.main(*sys.argv[2:])"
+MAIN = """\
+import os, sys
+sys.path.append(sys.argv[1])
+import supervisor
+exec(os.environ["PATCH"])
+supervisor.main(*sys.argv[2:])
+"""
 FOLDER = str(Path(launch.__file__).parent)
 # What other systems lack.
 NO_SUBREAPER = "sys.platform = 'other'"

@@ -172,7 +172,13 @@ def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
 )
 def test_the_example(root, content, code, left):
     """As in an environment that has this distribution alone."""
-    probe = "import sys; sys.modules['code_commit'] = None; sys.argv = sys.argv[1:]; exec(open(sys.argv[0]).read())"
+    probe = """\
+import sys
+
+sys.modules["code_commit"] = None
+sys.argv = sys.argv[1:]
+exec(open(sys.argv[0]).read())
+"""
     completed = subprocess.run(
         [sys.executable, "-c", probe, str(EXAMPLE), str(root), "a"],
         input=content,
