@@ -15,7 +15,7 @@ from code_commit import plugin_api
 LISTS = Path(__file__).parent / "public_names"
 # At most 40 of the workspace, each of use to a program without models and plugins: what only the
 # host uses lives in the host.
-MOST_OF_WORKSPACE = 44  # 40 when one `Stop` replaces the five names about interruption
+MOST_OF_WORKSPACE = 40
 ADVICE = (
     "If others should import other names than before, change the list in {list}, docs/plugins/api.md"
     " or docs/plugins/workspace-reference.md, and describe it in news/."

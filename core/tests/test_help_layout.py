@@ -122,13 +122,14 @@ change is good. Without a command, code-commit runs a workflow: committing-code,
 selects another one.
 
 commands:
-  completion  print a completion script for your shell
-  config      print every setting and where it comes from
-  doctor      check everything that a run needs
-  models      list the models of the installed providers
-  plugins     list the installed plugins, and what failed
-  redo        bring back what was put back last
-  undo        restore the files that a run changed
+  completion      print a completion script for your shell
+  config          print every setting and where it comes from
+  doctor          check everything that a run needs
+  models          list the models of the installed providers
+  plugins         list the installed plugins, and what failed
+  plugins doctor  examine every plugin more closely, for its author
+  redo            bring back what was put back last
+  undo            restore the files that a run changed
 
 flags of every workflow:
   --help, -h                  show this help

@@ -88,19 +88,6 @@ def test_an_error_of_what_keeps_is_raised_at_the_end_and_blocks_nobody():
             stream.end()
 
 
-def test_an_interrupt_before_the_thread_starts_loses_nothing(monkeypatch):
-    def interrupted(_: threading.Thread) -> None:
-        monkeypatch.undo()
-        raise KeyboardInterrupt
-
-    kept = Kept()
-    monkeypatch.setattr(threading.Thread, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        kept.stream.add_event(b"{}")
-    kept.stream.end()
-    assert kept.events == b"[\n{}\n]\n"
-
-
 def test_a_text_that_is_not_kept_is_only_shown():
     recorder = Kept()
     recorder.stream.add_text("thought", "thinking", keep=False)

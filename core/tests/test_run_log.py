@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -131,32 +130,6 @@ class TestEvents:
             "summary": "the build is red",
             "data": {"path": "a"},
         }
-
-    def test_one_that_is_interrupted_is_logged_whole(self, tmp_path, open_log):
-        signals: list[int] = []
-
-        def clock() -> float:
-            for number in signals:
-                signal.raise_signal(number)
-            return NOON
-
-        log = open_log(tmp_path, clock=clock)
-        signals.append(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            log.emit(
-                CallStarted(
-                    1,
-                    "query",
-                    provider="openai",
-                    model="gpt-5",
-                    address="https://x",
-                    key_source="",
-                    request="query.txt",
-                )
-            )
-        assert (kinds_of(log)[-1], log.document.fields["calls"]["started"]) == ("call.started", 1)
-        signals.clear()
-        log.finish(ExitCode.INTERRUPTED, "")
 
     @given(value=JSON)
     def test_come_back_as_they_were_told(self, value, open_log):

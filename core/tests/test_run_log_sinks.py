@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,6 @@ from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record, StateEntered
-from code_commit.plugin_api.host import HOST
 from code_commit.threads import Worker
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.words import describe
@@ -270,47 +267,6 @@ def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
     assert good.seen[-1] == "run.finished"
 
 
-def interrupting(*_: object) -> None:
-    # Python hears it in the main thread, which waits for the sink.
-    signal.raise_signal(signal.SIGINT)
-    time.sleep(0)
-
-
-@pytest.mark.parametrize("distribution", ["tests", "code-commit"])
-def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, distribution):
-    interrupted = [interrupting]
-    sink = Sink(
-        lambda record: (
-            interrupted.pop()() if record.kind == "state.entered" and interrupted else None
-        )
-    )
-    log.add_sink(distribution, sink)
-    with pytest.raises(KeyboardInterrupt):
-        log.emit(StateEntered("x"))
-    log.finish(ExitCode.INTERRUPTED, "interrupted")
-    # In the main thread, it may have been interrupted before it did anything.
-    again = ["x"] if distribution == HOST else []
-    assert sink.seen == ["run.started", "x", *again, "run.finished"]
-    assert failures(log) == []
-
-
-def test_an_interrupted_end_can_be_finished(log):
-    interrupted = [interrupting]
-    first = Sink(
-        lambda record: (
-            interrupted.pop()() if record.kind == "run.finished" and interrupted else None
-        )
-    )
-    second = Sink()
-    log.add_sink("first", first)
-    log.add_sink("second", second)
-    with pytest.raises(KeyboardInterrupt):
-        log.finish(ExitCode.REACHED, "done")
-    log.finish(ExitCode.INTERRUPTED, "interrupted")
-    assert second.seen == ["run.started", "run.finished"]
-    assert (first.closed, second.closed) == (1, 1)
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(0)])
 def test_whatever_a_sink_raises_is_its_own_affair(log, error):
     log.add_sink("odd", Sink(raising(error)))
@@ -335,11 +291,13 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
     called = []
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
 
-    def impatient(worker: Worker, function: partial, *, seconds: float) -> object:
-        if function.args[0].sink is not hanging:
-            return wait(worker, function, seconds=seconds)
-        called.append(function.args[1])
-        return wait(worker, function, seconds=0.05 if method in called else seconds)
+    def impatient(
+        worker: Worker, function: partial, *, seconds: float, after_signal: float
+    ) -> object:
+        if function.args[0].sink is hanging:
+            called.append(function.args[1])
+            seconds = 0.05 if method in called else seconds
+        return wait(worker, function, seconds=seconds, after_signal=after_signal)
 
     monkeypatch.setattr(Worker, "call", impatient)
     good = Sink()

@@ -21,12 +21,11 @@ for number in (1, 2):
     print(repr(read_answer(show, Path.cwd(), {draft})), flush=True)
 """
 
-# A blocked signal goes to the other thread, so that it ends no wait of this one, like a signal just
-# before a wait.
-IN_ANOTHER_THREAD = """
-import signal, threading
-threading.Thread(target=threading.Event().wait, daemon=True).start()
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+LISTENING = """
+import os, sys
+from code_commit_workspace import STOP
+STOP.listen(os._exit)
+sys.excepthook = lambda kind, *_: os._exit(130 if kind.__name__ == "Interrupted" else 1)
 """
 
 
@@ -134,9 +133,9 @@ def test_an_editor_writes_the_answer(terminal, tmp_path):
     person.until("'first line\\nsecond line'")
 
 
-def test_ctrl_c_that_interrupts_no_system_call_ends_a_question(terminal):
-    person = terminal(first=IN_ANOTHER_THREAD)
+def test_ctrl_c_ends_a_question(terminal):
+    person = terminal(first=LISTENING)
     person.types("work is done\n")
     person.until("question 1")
     person.process.send_signal(signal.SIGINT)
-    assert person.process.wait(60) == -signal.SIGINT
+    assert person.process.wait(60) == 130

@@ -1,16 +1,15 @@
-"""Threads of others, and signals while they run."""
+"""Threads of others, and a signal while they run."""
 
 from __future__ import annotations
 
 import contextvars
-import os
-import signal
 import threading
+import time
 
 import pytest
 
 from code_commit.threads import Worker, run_concurrently
-from code_commit_workspace.interruption import call_on_interruption, uninterrupted
+from code_commit_workspace import STOP, Interrupted
 
 PATIENCE = 60
 
@@ -66,93 +65,22 @@ def test_a_worker_that_does_not_come_back_is_given_up():
     assert worker.call(lambda: 1, seconds=PATIENCE) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_waits_for_the_end_of_the_block(number):
-    seen = []
-    before = signal.signal(number, lambda *_: seen.append("handled"))
-    try:
-        with uninterrupted():
-            signal.raise_signal(number)
-            signal.raise_signal(number)
-            seen.append("end of the block")
-        assert seen == ["end of the block", "handled"]
-        with uninterrupted():
-            pass
-        signal.raise_signal(number)
-        assert seen[2:] == ["handled"]
-        with uninterrupted(last=True):
-            signal.raise_signal(number)
-        assert seen[3:] == []
-    finally:
-        signal.signal(number, before)
+def test_a_signal_gives_a_worker_one_more_second(monkeypatch):
+    worker, stuck = Worker("stuck"), threading.Event()
+    threading.Timer(0.1, lambda: monkeypatch.setattr(STOP, "is_set", True)).start()
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match="interrupted before it ended"):
+        worker.call(stuck.wait, seconds=PATIENCE)
+    assert time.monotonic() - begin < PATIENCE / 2
+    with pytest.raises(TimeoutError, match=r"it did not end within 0\.01 s"):
+        worker.call(stuck.wait, seconds=PATIENCE, after_signal=0.01)
+    stuck.set()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_is_ignored_stays_ignored(number):
-    told = threading.Event()
-    before = signal.signal(number, signal.SIG_IGN)
-    try:
-        with call_on_interruption(told.set), uninterrupted():
-            assert signal.getsignal(number) is signal.SIG_IGN
-            signal.raise_signal(number)
-        assert signal.getsignal(number) is signal.SIG_IGN
-        assert not told.is_set()
-    finally:
-        signal.signal(number, before)
-
-
-@pytest.mark.parametrize(
-    ("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)]
-)
-def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
-    told, earlier = threading.Event(), {*threading.enumerate()}
-    before = signal.signal(number, lambda *_: None)
-    try:
-        with call_on_interruption(told.set):
-            signal.raise_signal(number)
-            if ended:
-                assert told.wait(PATIENCE)
-                [watch] = {*threading.enumerate()} - earlier
-                assert (watch.name, watch.daemon) == ("code-commit interruption", True)
-        assert told.is_set() is ended
-        assert signal.set_wakeup_fd(-1) == -1
-    finally:
-        signal.signal(number, before)
-
-
-def test_blocks_around_another_are_told_too():
-    told, inner = threading.Event(), threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        with call_on_interruption(told.set), call_on_interruption(inner.set):
-            signal.raise_signal(signal.SIGINT)
-            assert told.wait(PATIENCE)
-            assert inner.wait(PATIENCE)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_wait_that_began_with_the_signal_is_ended():
-    def nudged(*_):
-        raise InterruptedError
-
-    before = signal.signal(signal.SIGINT, lambda *_: None), signal.getsignal(signal.SIGURG)
-    try:
-        with call_on_interruption():
-            signal.signal(signal.SIGURG, nudged)
-            signal.raise_signal(signal.SIGINT)
-            with pytest.raises(InterruptedError):
-                threading.Event().wait(PATIENCE)
-            signal.signal(signal.SIGURG, signal.SIG_IGN)
-        assert signal.getsignal(signal.SIGURG) == before[1]
-    finally:
-        signal.signal(signal.SIGINT, before[0])
-
-
-def test_other_threads_leave_signals_alone():
-    def work():
-        with uninterrupted(), call_on_interruption(lambda: None):
-            return signal.getsignal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    assert run_concurrently([work, os.getpid]) == [before, os.getpid()]
+def test_a_signal_ends_the_wait_for_steps_that_block(monkeypatch):
+    stuck = threading.Event()
+    threading.Timer(0.1, STOP.set).start()
+    monkeypatch.setattr(STOP, "is_set", False)  # and again after the test
+    with pytest.raises(Interrupted):
+        run_concurrently([stuck.wait, stuck.wait])
+    stuck.set()

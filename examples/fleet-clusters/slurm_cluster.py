@@ -2,8 +2,8 @@
 
     python slurm_cluster.py 10
 
-It prints the address for `code-commit fleet run FILE --scheduler ADDRESS`, and ends the jobs at Ctrl-C. Needs
-dask-jobqueue; its classes for PBS, SGE, LSF and HTCondor take the same arguments.
+It prints the address for `code-commit fleet run FILE --scheduler ADDRESS`, and ends the jobs at
+Ctrl-C. Needs dask-jobqueue; its classes for PBS, SGE, LSF and HTCondor take the same arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def security(tls: Path) -> Security:
 
 
 def start(jobs: int, **more: Any) -> SLURMCluster:
-    """Return a cluster with `jobs` jobs of 8 slots. A job without a scheduler ends after a minute."""
+    """Return a cluster with `jobs` jobs of 8 slots. Without a scheduler, a job ends in a minute."""
     return SLURMCluster(
         n_workers=jobs,
         cores=8,

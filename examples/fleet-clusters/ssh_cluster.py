@@ -2,8 +2,8 @@
 
     python ssh_cluster.py machine1 machine2 machine3
 
-It prints the address for `code-commit fleet run FILE --scheduler ADDRESS`, and ends the workers at Ctrl-C. Needs
-asyncssh. The certificates are at the same place on each machine.
+It prints the address for `code-commit fleet run FILE --scheduler ADDRESS`, and ends the workers at
+Ctrl-C. Needs asyncssh. The certificates are at the same place on each machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TLS = Path.home() / ".config/code-commit/tls"  # no build can read it
 
 
 def settings(tls: Path) -> dict[str, Any]:
-    """Return the settings of Dask. SSHCluster sends them to the workers: places of files, not the keys."""
+    """Return the settings of Dask. SSHCluster sends them to the workers: paths, not the keys."""
     roles = [f"distributed.comm.tls.{role}" for role in ("scheduler", "worker", "client")]
     files = {
         f"{role}.{part}": str(tls / f"{part}.pem") for role in roles for part in ("key", "cert")
@@ -33,7 +33,7 @@ def settings(tls: Path) -> dict[str, Any]:
 
 
 def start(machines: list[str], **more: Any) -> SpecCluster:
-    """Return a cluster: the scheduler on the first machine, a worker with 8 slots on each of the others."""
+    """Return a cluster: the scheduler on the first machine, 8 slots on each of the others."""
     dask.config.set(settings(TLS))
     return SSHCluster(
         machines,

@@ -147,12 +147,12 @@ def test_a_pipe_that_git_does_not_read_costs_nothing(root, name):
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 WAITING = """
-import sys, threading
+import os, sys, threading
 from contextlib import suppress
 from pathlib import Path
-from code_commit_workspace import Git, raise_on_signals, uninterrupted
-from code_commit_workspace.interruption import wait_for
-raise_on_signals(lambda: None)
+from code_commit_workspace import STOP, Git, Interrupted
+STOP.listen(os._exit)
+STOP.begin_work()
 place, command = sys.argv[2], sys.argv[3:]
 def ask():
     Git(Path(sys.argv[1])).run(command, hooks=True)
@@ -163,13 +163,14 @@ try:
     if place == "thread":
         thread = threading.Thread(target=ask_aside, daemon=True)
         thread.start()
-        wait_for(thread)
+        STOP.join(thread)
     elif place == "held":
-        with uninterrupted():
+        with STOP.hold():
             ask()
+        STOP.check()
     else:
         ask()
-except KeyboardInterrupt:
+except Interrupted:
     sys.exit(130)
 """
 
@@ -213,7 +214,7 @@ def test_git_at_work_may_finish_where_signals_are_held_back(root, home, tmp_path
     for number in range(300):
         (root / f"f{number}.txt").write_bytes(os.urandom(100_000))
     script = WAITING.replace(
-        "uninterrupted():\n            ask()", "uninterrupted():\n            told(); ask()"
+        "STOP.hold():\n            ask()", "STOP.hold():\n            told(); ask()"
     )
     script = script.replace("def ask():", "def told():\n    print(flush=True)\ndef ask():")
     command = [sys.executable, "-c", script, str(root), "held", "add", "."]

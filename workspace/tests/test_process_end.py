@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_workspace import STOP, Interrupted
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.runner import ProcessRunner
@@ -244,18 +245,21 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
 # The host in a separate process: its build reports through a named pipe when everything has
 # started.
 HOST = """
-    import sys
+    import os, sys
     from pathlib import Path
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.records import SandboxSettings
     from code_commit_workspace.keys.redaction import Redactor
+    from code_commit_workspace import STOP, Interrupted
 
+    STOP.listen(os._exit)
+    STOP.begin_work()
     root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     runner = ProcessRunner(root / "project", SandboxSettings(mode), redactor=Redactor())
     print("ready", flush=True)
     try:
         runner.run(["bash", "-c", script], log=root / "log", timeout=600.0)
-    except KeyboardInterrupt:
+    except Interrupted:
         print("interrupted", flush=True)
         sys.exit(130)
 """
@@ -296,28 +300,29 @@ def test_nothing_survives_ctrl_c_and_the_log_keeps_what_it_had(host, mark, tmp_p
     assert not _alive(mark)
     log = (tmp_path / "log").read_text()
     assert "partial output\n" in log
-    assert log.endswith("--- end ---\ninterrupted (KeyboardInterrupt)\n")
+    assert log.endswith("--- end ---\ninterrupted (Interrupted)\n")
 
 
 class _InterruptingRedactor(Redactor):
-    """Ctrl-C comes while the first piece of output is between the pipe and the log."""
+    """A signal comes while the first piece of output is between the pipe and the log."""
 
     def stream(self):
         stream = super().stream()
 
         def feed(data, feed=stream.feed):
             stream.feed = feed
-            os.kill(os.getpid(), signal.SIGINT)
+            STOP.set()
             return feed(data)
 
         stream.feed = feed
         return stream
 
 
-def test_ctrl_c_loses_no_output_that_was_read(tmp_path):
+def test_ctrl_c_loses_no_output_that_was_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(STOP, "is_set", False)  # and again after the test
     runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=_InterruptingRedactor())
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted):
         runner.run(
             ["bash", "-c", "echo partial output; sleep 1000"], log=tmp_path / "log", timeout=MINUTE
         )
@@ -332,13 +337,14 @@ def test_ctrl_c_at_the_start_ends_the_process_and_keeps_its_output(tmp_path, mar
     def interrupted(*arguments, **options):
         process = Process(*arguments, **options)
         assert (tmp_path / "up").read_text() == "up\n"
-        signal.raise_signal(signal.SIGINT)
+        STOP.set()
         return process
 
+    monkeypatch.setattr(STOP, "is_set", False)  # and again after the test
     monkeypatch.setattr("code_commit_workspace.process.runner.Process", interrupted)
     runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=Redactor())
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted):
         runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE)
 
     assert not _alive(mark)

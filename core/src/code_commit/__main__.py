@@ -5,8 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
+from functools import partial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _INTERRUPTED = 130
+_FLUSH_SECONDS = 0.5
 _GC_THRESHOLD = 100_000  # new objects between two collections; the imports of a run make fewer
 
 
@@ -30,21 +37,22 @@ def main() -> int:
             return 0
     # Nearly all objects live to the end: collections would take a fifth of a short run.
     gc.set_threshold(_GC_THRESHOLD)
-    code: int | None = None
-
     try:
-        from code_commit_workspace import raise_on_signals
+        from code_commit_workspace import STOP
 
-        # A command that has ended keeps its exit code.
-        raise_on_signals(lambda: _exit_now(code) if code is not None else None)
+        STOP.last_words = partial(_report_hard_end, as_json="--json" in arguments)
+        STOP.listen(_exit_now)
         from code_commit.cli.main import run_command
 
         code = run_command(arguments)
-    except BaseException as error:  # noqa: BLE001 - Ctrl-C while it is imported
+    except BaseException as error:  # noqa: BLE001 - an import failed, or Ctrl-C before `listen`
         from code_commit.cli.main import report
         from code_commit.cli.output import CommandOutput
 
         code = report(error, arguments, CommandOutput())
+    from code_commit_workspace import STOP
+
+    STOP.finish(code)
     gc.freeze()  # the end of the process frees everything without a collection
     if code == _INTERRUPTED:
         _exit_now(code)
@@ -68,21 +76,55 @@ def _open_missing_streams() -> None:
         )
 
 
-def _exit_now(code: int) -> None:
-    """Exit without Python's shutdown, which waits for pool threads.
+def _report_hard_end(place: str, *, as_json: bool) -> None:
+    """Print the error of a command that did not end by itself, and with `as_json` the last event.
 
-    After Ctrl-C in generated code (a dataclass that is being imported), the shutdown also kills the
-    process by that signal, without an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError, RuntimeError):
-            continue  # it has no reader, was never open, or is being flushed
+    Another thread calls this while the main thread may hold any lock, so it imports nothing and
+    uses no stream.
+    """
+    from code_commit_workspace import STOP
+
+    words = STOP.words.message
+    if place:
+        words += f", at {place}"
+    hint = STOP.words.hint
+    lines = f"error: {words}\n"
+    if hint:
+        lines += f"hint: {hint}\n"
+    os.write(2, lines.encode("utf-8", "replace"))
+    if as_json:
+        data = f'"outcome": "interrupted", "exit_code": {_INTERRUPTED}, "summary": {_quoted(words)}'
+        data += f', "data": {{"hint": {_quoted(hint)}}}' if hint else ', "data": {}'
+        event = f'"seq": 1, "time": {time.time()}, "run": "", "span": 0, "parent": null'
+        line = f'{{{event}, "kind": "run.finished", "data": {{{data}}}}}\n'
+        os.write(1, line.encode("utf-8", "replace"))
+
+
+def _quoted(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _exit_now(code: int) -> NoReturn:
+    """Exit without Python's shutdown, which waits for threads. Any thread may call this."""
+    from threading import Thread
+
+    flushing = Thread(target=_flush, daemon=True)  # the main thread may be in a write that blocks
+    flushing.start()
+    flushing.join(_FLUSH_SECONDS)
     if process := sys.modules.get("code_commit_workspace.git.process"):
         process.end_running()
     if git := sys.modules.get("code_commit_workspace.git.common_folder"):
         git.remove_common_folders()
     os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError, RuntimeError):
+            continue  # it has no reader, was never open, or is being flushed
 
 
 if __name__ == "__main__":

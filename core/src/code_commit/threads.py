@@ -6,17 +6,18 @@ Python does not wait for them at exit, unlike for those of `concurrent.futures`.
 from __future__ import annotations
 
 import contextvars
-import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from code_commit_workspace.interruption import wait_for
+from code_commit_workspace import STOP
 
 T = TypeVar("T")
-_POLL_SECONDS = 0.2  # limits each wait: a signal just before it is only noticed after it
+_POLL = 0.2  # seconds between looks for a signal
+_AFTER_SIGNAL = 5.0  # seconds for a call that begins after a signal
+_GRACE = 1.0  # seconds for a call that runs when a signal comes
 
 
 def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
@@ -24,34 +25,36 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
 
     The caller handles exceptions.
 
-    Each step runs in its own thread with a copy of this context. Ctrl-C ends the process even if a
-    step blocks. A single step runs in this thread, where Ctrl-C interrupts it.
+    Each step runs in its own thread with a copy of this context; a single one runs in this thread.
+
+    Raises:
+        Interrupted: a signal came. It does not wait for a step that blocks.
     """
     if len(steps) == 1:
         try:
             return [steps[0]()]
         except Exception as error:  # noqa: BLE001 - as with several
+            STOP.check()
             return [error]
     results: list[T | BaseException] = [
         RuntimeError("a thread ended without a result") for _ in steps
     ]
+
+    ended: SimpleQueue[int] = SimpleQueue()
 
     def run_step(index: int, step: Callable[[], T]) -> None:
         try:
             results[index] = step()
         except BaseException as error:  # noqa: BLE001 - passed to the caller
             results[index] = error
+        ended.put(index)
 
-    threads = [
-        threading.Thread(
-            target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True
-        )
-        for index, step in enumerate(steps)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        wait_for(thread)
+    for index, step in enumerate(steps):
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=(run_step, index, step), daemon=True).start()
+    for _ in steps:
+        STOP.get(ended)
+    STOP.check()
     return results
 
 
@@ -63,22 +66,34 @@ class Worker:
         self._started = False
         self._work: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
 
-    def call(self, function: Callable[[], T], *, seconds: float) -> T:
-        """Return the result of `function`, which must not raise. Ctrl-C ends the wait.
+    def call(
+        self, function: Callable[[], T], *, seconds: float, after_signal: float = _AFTER_SIGNAL
+    ) -> T:
+        """Return the result of `function`, which must not raise.
+
+        If a signal came before, it gets at most `after_signal` seconds; if one comes meanwhile, one
+        more second.
 
         Raises:
             TimeoutError: it did not return in time. The worker stays busy with it.
         """
         if not self._started:
-            thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._started = True  # only now: Ctrl-C before would leave it marked without a thread
-            thread.start()
+            self._started = True
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
         result: SimpleQueue[T] = SimpleQueue()
         self._work.put((function, result))
-        waits = math.ceil(seconds / _POLL_SECONDS)
-        for _ in range(waits):  # counted: a machine that stands still for seconds costs one of them
+        was_set = is_set = STOP.is_set
+        seconds = min(seconds, after_signal) if was_set else seconds
+        left = seconds
+        while left > 0:
+            if STOP.is_set and not is_set:
+                is_set, left = True, min(left, _GRACE)
+            pause = min(left, _POLL)
             with suppress(Empty):
-                return result.get(timeout=seconds / waits)
+                return result.get(timeout=pause)
+            left -= pause  # counted: a machine that stands still for seconds costs one pause
+        if is_set and not was_set:
+            raise TimeoutError("interrupted before it ended")
         raise TimeoutError(f"it did not end within {seconds:g} s")
 
     def _run(self) -> None:

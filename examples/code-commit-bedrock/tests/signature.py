@@ -16,11 +16,11 @@ FORM = re.compile(
 def is_signed(
     path: str, headers: Mapping[str, str], body: bytes, secrets: Mapping[str, str], service: str
 ) -> bool:
-    """Return whether a POST has the signature of one of `secrets`, which are named by the id of their key."""
-    found = FORM.fullmatch(headers.get("authorization", ""))
-    if found is None or found[1] not in secrets:
+    """Return whether a POST has the signature of one of `secrets`, by the id of their key."""
+    match = FORM.fullmatch(headers.get("authorization", ""))
+    if match is None or match[1] not in secrets:
         return False
-    key_id, scope, names, signature = found.groups()
+    key_id, scope, names, signature = match.groups()
     signed = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in names.split(";"))
     canonical = "\n".join(
         ["POST", quote(path), "", signed, names, hashlib.sha256(body).hexdigest()]

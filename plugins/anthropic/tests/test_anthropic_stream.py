@@ -38,8 +38,8 @@ def event(data: dict) -> StreamEvent:
 def streamed(*events: StreamEvent | dict) -> tuple[Completion, list[Delta]]:
     decoder = WIRE.stream()
     deltas: list[Delta] = []
-    for each in events:
-        deltas += decoder.feed(each if isinstance(each, StreamEvent) else event(each))
+    for sent in events:
+        deltas += decoder.feed(sent if isinstance(sent, StreamEvent) else event(sent))
     return decoder.finish(), deltas
 
 
@@ -79,11 +79,11 @@ def end(reason: str | None = "end_turn", **usage: int) -> tuple[dict, dict]:
 
 def recorded(name: str) -> list[StreamEvent]:
     """Return the events of a case, which is as the service sends it."""
-    found = []
+    events = []
     for block in (CASES / name).read_text().strip().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.split("\n"))
-        found.append(StreamEvent(fields["event"], fields["data"].encode()))
-    return found
+        events.append(StreamEvent(fields["event"], fields["data"].encode()))
+    return events
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_streams_as_the_service_sends_them(name, finish, words, thinking, called
     completion, deltas = streamed(*recorded(name))
     assert (completion.finish, completion.text, completion.usage) == (finish, words, usage)
     for kind, expected in (("text", words), ("thinking", thinking)):
-        assert "".join(each.text for each in deltas if each.kind == kind) == expected
+        assert "".join(delta.text for delta in deltas if delta.kind == kind) == expected
     assert [call.arguments_object.get("path") for call in completion.tool_calls] == called
     assert completion.model == "claude-made-up"
     assert WIRE.decode(200, {}, json.dumps(completion.raw).encode()) == completion
@@ -217,10 +217,10 @@ def test_the_kind_of_an_event_may_be_its_name_alone():
     events = [begin(), start(0, type="text", text="Hi"), *end()]
     named = [
         StreamEvent(
-            each["type"],
-            json.dumps({name: value for name, value in each.items() if name != "type"}).encode(),
+            data["type"],
+            json.dumps({name: value for name, value in data.items() if name != "type"}).encode(),
         )
-        for each in events
+        for data in events
     ]
     assert streamed(*named)[0].text == "Hi"
 
@@ -277,18 +277,18 @@ def test_what_arrived_is_told():
         None,
         None,
     )
-    for each in (
+    for data in (
         begin(),
         start(0, type="thinking", thinking="hm"),
         start(1, type="text", text="so"),
         text(1, " far"),
     ):
-        decoder.feed(event(each))
+        decoder.feed(event(data))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3), "claude-made-up")
     assert not decoder.ended
-    for each in (text(1, "!"), *end(output_tokens=4)):
-        decoder.feed(event(each))
+    for data in (text(1, "!"), *end(output_tokens=4)):
+        decoder.feed(event(data))
     assert (decoder.finish().text, decoder.ended) == ("so far!", True)
     assert decoder.partial().usage == Usage(3, 4)
 
@@ -378,8 +378,8 @@ def test_no_event_crashes(value, other):
     ):
         decoder = WIRE.stream()
         try:
-            for each in events:
-                decoder.feed(event(each))
+            for data in events:
+                decoder.feed(event(data))
             decoder.finish()
         except ProviderError:
             pass
@@ -387,7 +387,7 @@ def test_no_event_crashes(value, other):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "chunk_of",
     [
         lambda number: start(number + 1, type="text", text=""),
         lambda number: delta(0, type="citations_delta", citation={}),
@@ -395,9 +395,9 @@ def test_no_event_crashes(value, other):
         lambda number: {"type": "message_delta", "usage": {f"m{number}": 1}},
     ],
 )
-def test_a_flood_of_parts_is_an_invalid_response(made):
+def test_a_flood_of_parts_is_an_invalid_response(chunk_of):
     with pytest.raises(ProviderError, match="too many parts") as caught:
-        streamed(begin(), start(0, type="text", text=""), *map(made, range(10_100)))
+        streamed(begin(), start(0, type="text", text=""), *map(chunk_of, range(10_100)))
     assert caught.value.kind == "invalid_response"
 
 
@@ -408,8 +408,8 @@ def test_small_pieces_need_no_memory_of_their_own():
         decoder.feed(event(first))
     tracemalloc.start()
     for _ in range(20):
-        for each in events:
-            decoder.feed(each)
+        for sent in events:
+            decoder.feed(sent)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(decoder.partial().text) == 80_000

@@ -36,6 +36,11 @@ def pieces(words: str, sizes: Iterator[int]) -> Iterator[str]:
         words = words[size:]
 
 
+def written_input(block: dict[str, Any]) -> str:
+    arguments = block["input"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
 def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Yield the events for a whole reply; `sizes` are of the pieces of its text."""
     usage = reply["usage"]
@@ -60,10 +65,7 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any
             yield delta(index, type="signature_delta", signature=block["signature"])
         elif kind == "tool_use":
             yield start(index, **{**block, "input": {}})
-            written = (
-                block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
-            )
-            for piece in ("", *pieces(written, sizes)):
+            for piece in ("", *pieces(written_input(block), sizes)):
                 yield delta(index, type="input_json_delta", partial_json=piece)
         else:
             yield start(index, **block)
@@ -89,7 +91,7 @@ blocks = st.one_of(
     ),
     st.builds(lambda words: {"type": "redacted_thinking", "data": words}, words),
     st.builds(
-        lambda name, given: {"type": "tool_use", "id": "toolu_1", "name": name, "input": given},
+        lambda name, value: {"type": "tool_use", "id": "toolu_1", "name": name, "input": value},
         words,
         inputs | st.sampled_from(['{"path": "a.t', "[1]", "{"]),
     ),
@@ -127,16 +129,13 @@ def test_any_cut_of_a_reply_gives_the_same_completion(reply, sizes):
     completion = decoder.finish()
     assert completion == WIRE.decode(200, {}, json.dumps(reply).encode())
     written: dict[tuple[int, str], str] = {}
-    for each in deltas:
-        written[each.index, each.kind] = written.get((each.index, each.kind), "") + each.text
-    assert (
-        "".join(words for (_, kind), words in written.items() if kind == "text") == completion.text
-    )
+    for change in deltas:
+        part = (change.index, change.kind)
+        written[part] = written.get(part, "") + change.text
+    texts = [words for (_, kind), words in written.items() if kind == "text"]
+    assert "".join(texts) == completion.text
     for index, block in enumerate(reply["content"]):
         if block["type"] == "thinking":
             assert written.get((index, "thinking"), "") == block["thinking"]
         if block["type"] == "tool_use":
-            given = block["input"]
-            assert written[index, "tool"] == (
-                given if isinstance(given, str) else json.dumps(given)
-            )
+            assert written[index, "tool"] == written_input(block)

@@ -46,19 +46,19 @@ def seed_prompt() -> str:
 @pytest.mark.parametrize("flag", ["--consistency-check", "--consistency", "--cc"])
 def test_each_flag_writes_and_prints_the_report(review, flag: str) -> None:
     review.server.script(TEXT)
-    done = review(flag)
-    assert (done.exit_code, done.stdout) == (0, TEXT)
+    finished = review(flag)
+    assert (finished.exit_code, finished.stdout) == (0, TEXT)
     assert review.project.read(REPORT) == TEXT
-    assert "consistency-report.txt written" in done.stderr
+    assert "consistency-report.txt written" in finished.stderr
 
 
 def test_the_report_is_written_unchanged_and_printed_wrapped(review) -> None:
     text = "\ufeff" + "word " * 40 + "\r\n\x0c\u2028\n\t" + TEXT + "the end, without a line end"
     review.server.script(text)
-    done = review()
+    finished = review()
     assert review.project.read(REPORT) == text
-    assert max(map(len, done.stdout.split("\n"))) <= 80
-    assert done.stdout.split() == text.split()
+    assert max(map(len, finished.stdout.split("\n"))) <= 80
+    assert finished.stdout.split() == text.split()
 
 
 def test_no_other_file_changes(review) -> None:
@@ -139,9 +139,9 @@ def test_a_missing_or_unreadable_input_is_an_error_before_any_call(
     path.unlink(missing_ok=True)
     if content is not None:
         path.write_bytes(content)
-    done = review()
-    assert done.exit_code == 3
-    assert message in done.stderr
+    finished = review()
+    assert finished.exit_code == 3
+    assert message in finished.stderr
     assert review.server.requests == []
 
 
@@ -154,7 +154,7 @@ def test_neither_git_nor_a_build_is_needed(review) -> None:
 
 def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
     review.server.script(TEXT)
-    done = review("--cc", "--json")
+    finished = review("--cc", "--json")
     document = json.loads(review.project.read(DOCUMENT))
     [sample] = document["samples"]
     assert (document["version"], document["run"]) == (1, review.project.run_folder.name)
@@ -166,23 +166,23 @@ def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
     assert [section["name"] for section in sample["sections"]] == NAMES
     assert sample["sections"][3]["text"] == "\nAll is well with 3.\n\n"
     assert (sample["preamble"], sample["missing"], sample["extra"]) == ("", [], [])
-    last = done.events[-1]
+    last = finished.events[-1]
     assert (last["kind"], last["data"]["exit_code"], last["data"]["data"]) == (
         "run.finished",
         0,
         document,
     )
-    assert not any(event["kind"] == "message" for event in done.events)
+    assert not any(event["kind"] == "message" for event in finished.events)
 
 
 def test_a_missing_and_an_extra_section_are_reported_and_kept(review) -> None:
     text = TEXT.replace(f"## {NAMES[1]}", "## Outlook \x1b[31m")
     review.server.script(text)
-    done = review()
-    assert done.exit_code == 0
-    assert f"missing section: {NAMES[1]}" in done.stderr
-    assert "extra section: Outlook" in done.stderr
-    assert "\x1b[31m" not in done.stderr
+    finished = review()
+    assert finished.exit_code == 0
+    assert f"missing section: {NAMES[1]}" in finished.stderr
+    assert "extra section: Outlook" in finished.stderr
+    assert "\x1b[31m" not in finished.stderr
     [sample] = json.loads(review.project.read(DOCUMENT))["samples"]
     assert (sample["missing"], sample["extra"]) == ([NAMES[1]], ["Outlook \x1b[31m"])
     assert "".join(section["heading"] + section["text"] for section in sample["sections"]) == text
@@ -201,22 +201,22 @@ def test_an_incomplete_report_keeps_the_earlier_one(review, reply: Reply, messag
     review()
     before = review.config_files()
     review.server.script(reply)
-    done = review()
-    assert (done.exit_code, done.stdout) == (5, "")
-    assert message in done.stderr
+    finished = review()
+    assert (finished.exit_code, finished.stdout) == (5, "")
+    assert message in finished.stderr
     assert review.config_files() == before
     folder = review.project.run_folder
     assert (folder / "query-response.txt").read_text("utf-8") == reply.text
-    assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in done.stderr
+    assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in finished.stderr
 
 
 def test_a_reply_without_any_section_keeps_the_earlier_report(review) -> None:
     review.server.script(TEXT, "I looked at the code. It is fine.\n")
     assert review().exit_code == 0
-    done = review()
-    assert (done.exit_code, review.project.read(REPORT), done.stdout) == (5, TEXT, "")
-    assert "the report has none of the 5 sections" in done.stderr
-    [hint] = [line for line in done.stderr.splitlines() if "hint: the response is in " in line]
+    finished = review()
+    assert (finished.exit_code, review.project.read(REPORT), finished.stdout) == (5, TEXT, "")
+    assert "the report has none of the 5 sections" in finished.stderr
+    [hint] = [line for line in finished.stderr.splitlines() if "hint: the response is in " in line]
     response = review.project.root / hint.rpartition(" ")[2]
     assert response.read_text() == "I looked at the code. It is fine.\n"
 
@@ -227,19 +227,21 @@ def test_a_stale_rollup_is_a_warning(review) -> None:
     review.server.script(TEXT, TEXT)
     assert "warning" not in review().stderr
     review.project.write({"main.py": "print(2)\n"})
-    done = review()
+    finished = review()
     assert (
-        done.exit_code,
-        "warning: changed since the rollup: main.py; update it" in done.stderr,
+        finished.exit_code,
+        "warning: changed since the rollup: main.py; update it" in finished.stderr,
     ) == (0, True)
 
 
 def test_a_rollup_without_the_specification_is_a_warning(review) -> None:
     review.project.write({"agent-config/codeRollup.txt": "--- main.py ---\nprint(1 - 1)\n"})
     review.server.script(TEXT)
-    done = review()
-    assert done.exit_code == 0
-    assert "warning: agent-config/codeRollup.txt contains no UserSpecification.md" in done.stderr
+    finished = review()
+    assert finished.exit_code == 0
+    assert (
+        "warning: agent-config/codeRollup.txt contains no UserSpecification.md" in finished.stderr
+    )
 
 
 def test_a_link_in_the_place_of_a_report_is_replaced(review, tmp_path: Path) -> None:
@@ -275,9 +277,9 @@ def test_reports_that_cannot_be_written_are_an_error_with_its_reason(
 
 def test_a_folder_in_the_place_of_a_report_is_an_error_before_any_call(review) -> None:
     (review.project.root / DOCUMENT).mkdir()
-    done = review()
-    assert done.exit_code == 3
-    assert f"{DOCUMENT} is a folder" in done.stderr
+    finished = review()
+    assert finished.exit_code == 3
+    assert f"{DOCUMENT} is a folder" in finished.stderr
     assert review.server.requests == []
 
 
@@ -286,6 +288,6 @@ def test_a_recorded_run_can_be_replayed(review) -> None:
     review()
     recorded = review.project.run_folder.name
     (review.project.root / REPORT).unlink()
-    done = review("--cc", "--model", f"replay/{recorded}")
-    assert (done.exit_code, review.project.read(REPORT)) == (0, TEXT)
+    finished = review("--cc", "--model", f"replay/{recorded}")
+    assert (finished.exit_code, review.project.read(REPORT)) == (0, TEXT)
     assert len(review.server.requests) == 1

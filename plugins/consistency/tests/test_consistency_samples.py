@@ -31,8 +31,8 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
         review.server.script(
             lambda _, number=number: f"report {number}\n## {NAME}\n{together.wait() * 0}\n"
         )
-    done = review("--cc", "--samples", "3")
-    assert done.exit_code == 0
+    finished = review("--cc", "--samples", "3")
+    assert finished.exit_code == 0
     files = report_numbers(review)
     document = json.loads(files.pop("consistency-report.json"))
     assert sorted(files) == [
@@ -54,7 +54,7 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
         )
         assert (review.project.run_folder / response).read_text("utf-8") == text
         assert text.startswith(sample["preamble"])
-        assert f"--- agent-config/{sample['report']} ---\n\n{text}" in done.stdout
+        assert f"--- agent-config/{sample['report']} ---\n\n{text}" in finished.stdout
     assert len({request.prompt for request in review.server.requests}) == 1
 
 
@@ -78,8 +78,11 @@ def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
     assert review("--cc", "--samples", "2").exit_code == 0
     files = report_numbers(review)
     files.pop("consistency-report.json")
-    kept = {"consistency-report-kept.txt": "mine"}
-    assert files == {"consistency-report.txt": NEW, "consistency-report-2.txt": NEW, **kept}
+    assert files == {
+        "consistency-report.txt": NEW,
+        "consistency-report-2.txt": NEW,
+        "consistency-report-kept.txt": "mine",
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,21 +99,19 @@ def test_a_failed_sample_keeps_the_earlier_reports(
     review("--cc", "--samples", "2")
     before = review.config_files()
     review.server.script(GOOD, bad, GOOD)
-    done = review("--cc", "--samples", "3")
-    assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert message in done.stderr
+    finished = review("--cc", "--samples", "3")
+    assert (finished.exit_code, finished.stdout) == (exit_code, "")
+    assert message in finished.stderr
     assert review.config_files() == before
-    kept = sorted(
-        path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt")
-    )
-    assert kept.count(GOOD) == 2
+    paths = review.project.run_folder.glob("query*-response.txt")
+    assert [path.read_text("utf-8") for path in paths].count(GOOD) == 2
 
 
 @pytest.mark.parametrize("samples", ["0", "17", "-1", "many", "1.5"])
 def test_an_invalid_number_of_samples_is_a_usage_error(review, samples: str) -> None:
-    done = review("--cc", f"--samples={samples}")
-    assert done.exit_code == 2
-    assert "--samples" in done.stderr
+    finished = review("--cc", f"--samples={samples}")
+    assert finished.exit_code == 2
+    assert "--samples" in finished.stderr
     assert review.server.requests == []
 
 

@@ -84,8 +84,11 @@ def test_a_quotation_ends_with_its_last_mark() -> None:
 
 
 def test_code_headings_tables_and_rules_stay_unchanged() -> None:
-    kept = f"# {LONG}\n\n| {LONG} | x |\n\n    {LONG}\n\n```\n{LONG}\n- {LONG}\n```\n\n{'=' * 100}\n{'- ' * 60}\n"
-    assert wrapped(kept) == kept
+    text = (
+        f"# {LONG}\n\n| {LONG} | x |\n\n    {LONG}\n\n"
+        f"```\n{LONG}\n- {LONG}\n```\n\n{'=' * 100}\n{'- ' * 60}\n"
+    )
+    assert wrapped(text) == text
 
 
 def test_an_explicit_line_break_stays() -> None:

@@ -40,7 +40,9 @@ class Cluster:
     """
 
     def __init__(self, folder: Path, environ: dict[str, str], *, tls: Path | None = None):
-        self.folder, self.environ, self.tls = folder, {**environ, **FAST}, tls
+        self.folder = folder
+        self.environ = {**environ, **FAST}
+        self.tls = tls
         self.workers: list[subprocess.Popen] = []
         self.through = ""  # the address of a proxy
         folder.mkdir(exist_ok=True)
@@ -140,9 +142,9 @@ class Recorder:
             while data := source.recv(65536):
                 self.bytes += data
                 target.sendall(data)
-        for each in (source, target):
+        for end in (source, target):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                end.shutdown(socket.SHUT_RDWR)
         source.close()
 
     def close(self) -> None:
@@ -264,12 +266,12 @@ class Fleet:
 
     def processes(self) -> list[int]:
         """The processes of this fleet that run, by the folder in their environment."""
-        found = []
+        pids = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if f"TMPDIR={self.tmp}".encode() in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-        return found
+                    pids.append(int(process.name))
+        return pids
 
     def run(self, *arguments: str, **more: str):
         return self.command("run", "fleet.toml", "--json", *arguments, **more)
@@ -289,6 +291,6 @@ class Fleet:
 @pytest.fixture
 def fleet(tmp_path):
     with ScriptedServer() as server:
-        made = Fleet(tmp_path, server)
-        made.python = warm_python(tmp_path, made.home.environment())
-        yield made
+        opened = Fleet(tmp_path, server)
+        opened.python = warm_python(tmp_path, opened.home.environment())
+        yield opened

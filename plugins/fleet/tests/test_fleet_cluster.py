@@ -113,8 +113,8 @@ def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
         fleet.commit(one)
         fleet.write("one")
         fleet.server.script(fleet.good)
-        done = fleet.run("--scheduler", cluster.address, cold=True, **client)
-    assert done.exit_code == 0, (done.stdout, done.stderr, cluster.log)
+        finished = fleet.run("--scheduler", cluster.address, cold=True, **client)
+    assert finished.exit_code == 0, (finished.stdout, finished.stderr, cluster.log)
     assert fleet.outcomes() == {"one": "reached"}
 
 
@@ -139,18 +139,18 @@ def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("tcp://127.0.0.1:1", "--insecure"),
         ("tls://127.0.0.1:1", "the scheduler tls://127.0.0.1:1 cannot be reached: "),
     ],
     ids=["no TLS", "no certificate"],
 )
-def test_a_scheduler_without_tls_is_refused(fleet, address, said):
+def test_a_scheduler_without_tls_is_refused(fleet, address, message):
     fleet.repositories("one")
     fleet.write("one")
-    done = fleet.run("--scheduler", address)
-    assert (done.exit_code, said in done.stderr) == (3, True), done.stderr
+    finished = fleet.run("--scheduler", address)
+    assert (finished.exit_code, message in finished.stderr) == (3, True), finished.stderr
 
 
 def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, 
     with fleet.Cluster(
         fleet.folder / "cluster", fleet.home.environment(fleet.environment())
     ) as running:
-        done = fleet.run("--scheduler", running.address, "--insecure")
+        finished = fleet.run("--scheduler", running.address, "--insecure")
         monkeypatch.setattr(versions, "ours", lambda: {**OURS, "cloudpickle": "0.1"})
         with (
             pytest.raises(
@@ -169,8 +169,8 @@ def test_a_scheduler_without_workers_or_with_other_versions_runs_nothing(fleet, 
             remote_cluster(running.address, wait=0, insecure=True, report=print),
         ):
             pass
-    assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "no worker was available for 0 seconds; 0 of 1 unit reached" in done.stderr
+    assert (finished.exit_code, fleet.server.requests) == (3, [])
+    assert "no worker was available for 0 seconds; 0 of 1 unit reached" in finished.stderr
 
 
 def test_a_scheduler_that_does_not_come_back_ends_the_wait():
@@ -189,13 +189,13 @@ def test_a_scheduler_that_does_not_come_back_ends_the_wait():
             raise answer
         return answer
 
-    said: list[str] = []
+    messages: list[str] = []
     cluster = DaskCluster(
-        client("closed"), local=False, connect=connect, wait=0, report=said.append
+        client("closed"), local=False, connect=connect, wait=0, report=messages.append
     )
     with pytest.raises(NotReady, match="the scheduler was lost and did not come back: refused"):
         cluster.slots()
-    assert said == ["warning: the scheduler was lost; trying to reconnect for 0 seconds"]
+    assert messages == ["warning: the scheduler was lost; trying to reconnect for 0 seconds"]
 
 
 def test_units_end_with_their_driver(fleet):

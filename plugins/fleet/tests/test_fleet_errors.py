@@ -17,25 +17,25 @@ from code_commit_fleet.fleet_folder import FleetFolder
 def test_folders_that_no_unit_can_start_from_have_their_lines(fleet):
     one, empty, unborn = fleet.repositories("one", "empty", "unborn")
     (one / "sub").mkdir()
-    for each in (empty, unborn):
-        shutil.rmtree(each / ".git")
+    for repository in (empty, unborn):
+        shutil.rmtree(repository / ".git")
     fleet.git(unborn, "init", "-q")
     (unborn / ".gitignore").write_text("*\n")
     fleet.write("gone", "one/sub", "empty", "unborn")
     fleet.file.write_text(
         f"{fleet.file.read_text()}\n[[repository]]\nurl = 'one'\nref = 'no-such-branch'\n"
     )
-    done = fleet.run()
-    assert (done.exit_code, fleet.server.requests) == (3, [])
-    found = [line.strip().removeprefix("error: ") for line in done.stderr.splitlines()]
+    finished = fleet.run()
+    assert (finished.exit_code, fleet.server.requests) == (3, [])
+    errors = [line.strip().removeprefix("error: ") for line in finished.stderr.splitlines()]
     for line in (
         f"fleet.toml:5: url: {fleet.folder}/gone does not exist",
         f"fleet.toml:8: url: {one}/sub is not the top of a git repository",
         f"fleet.toml:14: url: {unborn} has no commit",
         f"fleet.toml:17: url: {one} has no commit 'no-such-branch'",
     ):
-        assert line in found, (line, found)
-    assert any(line.startswith("fleet.toml:11: url: ") for line in found), found
+        assert line in errors, (line, errors)
+    assert any(line.startswith("fleet.toml:11: url: ") for line in errors), errors
 
 
 def test_an_action_with_wrong_arguments_changes_nothing(fleet):
@@ -43,11 +43,11 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
     fleet.write("one", head="models = ['gpt-4.1', 'gpt-4o']")
     fleet.server.script(fleet.good, fleet.good)
     assert fleet.run("--workers", "1").exit_code == 0
-    made = fleet.folder / "fleet.fleet"
+    results = fleet.folder / "fleet.fleet"
     (fleet.folder / "there").mkdir()
     (fleet.folder / "table.csv").touch()
-    shutil.copytree(made, fleet.folder / "before")
-    for words, code, said in (
+    shutil.copytree(results, fleet.folder / "before")
+    for words, code, message in (
         ((), 2, "fleet needs an action"),
         (("run", "fleet.toml", "--workers", "0"), 2, "expected a number of 1 or more"),
         (("retry",), 2, "name the units to run again, or use --failed"),
@@ -74,24 +74,30 @@ def test_an_action_with_wrong_arguments_changes_nothing(fleet):
             "no/where cannot be written: No such file",
         ),
     ):
-        done = fleet.command(*words)
-        assert (done.exit_code, said in done.stderr) == (code, True), (words, done.stderr)
+        finished = fleet.command(*words)
+        assert (finished.exit_code, message in finished.stderr) == (code, True), (
+            words,
+            finished.stderr,
+        )
     for name in ("plan.json", "tries.jsonl", "units.jsonl"):
-        assert (made / name).read_bytes() == (fleet.folder / "before" / name).read_bytes()
-    plan = json.loads((made / "plan.json").read_bytes())
+        assert (results / name).read_bytes() == (fleet.folder / "before" / name).read_bytes()
+    plan = json.loads((results / "plan.json").read_bytes())
     units = [{**row, "unit": f"abc{number}"} for number, row in enumerate(plan["units"])]
-    (made / "plan.json").write_text(json.dumps({**plan, "units": units}))
-    done = fleet.command("show", "abc")
+    (results / "plan.json").write_text(json.dumps({**plan, "units": units}))
+    finished = fleet.command("show", "abc")
     assert (
-        done.exit_code,
-        "several units begin with 'abc'\nhint: abc0, abc1\n" in done.stderr,
+        finished.exit_code,
+        "several units begin with 'abc'\nhint: abc0, abc1\n" in finished.stderr,
     ) == (2, True)
 
 
 def test_a_setup_command_cannot_change_what_decides(fleet):
     command = ("fleet", "setup", "--sandbox", "off")  # in the sandbox, the file is read-only
-    done = fleet.home.command(*command, stdin="echo said; echo >> build.sh; exit 4")
-    assert (done.exit_code, "said\nerror: the setup command altered build.sh\n" in done.stderr) == (
+    finished = fleet.home.command(*command, stdin="echo said; echo >> build.sh; exit 4")
+    assert (
+        finished.exit_code,
+        "said\nerror: the setup command altered build.sh\n" in finished.stderr,
+    ) == (
         3,
         True,
     )
@@ -100,10 +106,10 @@ def test_a_setup_command_cannot_change_what_decides(fleet):
 def test_an_error_is_the_same_with_json(fleet):
     secret = "words-of-nobody-5Yh2"
     fleet.write("gone", "lost", head=f"models = ['{secret}']")
-    done = fleet.run(SOME_TOKEN=secret)
-    assert done.stderr == fleet.command("run", "fleet.toml", SOME_TOKEN=secret).stderr
-    assert done.stderr.count("\n    fleet.toml:") > 1
-    assert secret not in done.stderr + done.stdout
+    finished = fleet.run(SOME_TOKEN=secret)
+    assert finished.stderr == fleet.command("run", "fleet.toml", SOME_TOKEN=secret).stderr
+    assert finished.stderr.count("\n    fleet.toml:") > 1
+    assert secret not in finished.stderr + finished.stdout
 
 
 def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
@@ -111,39 +117,45 @@ def test_damaged_files_of_a_fleet_are_named_or_passed_over(fleet):
     fleet.write("one")
     fleet.server.script(fleet.good)
     assert fleet.run().exit_code == 0
-    made = fleet.folder / "fleet.fleet"
+    results = fleet.folder / "fleet.fleet"
     unit = fleet.lines[0]["unit"]
-    with (made / "units.jsonl").open("a") as file:
+    with (results / "units.jsonl").open("a") as file:
         file.write(json.dumps({"unit": unit, "outcome": "lost"}) + '\n{"unit"')
     shown = fleet.command("show", unit[:5], "--json")
-    assert [each["outcome"] for each in shown.document["tries"]] == ["reached"]
-    patch = made / "units" / unit / "change.patch"
+    assert [tried["outcome"] for tried in shown.document["tries"]] == ["reached"]
+    patch = results / "units" / unit / "change.patch"
     patch.write_bytes(patch.read_bytes().replace(b"-old", b"-other"))
-    done = fleet.command("export", "--branches")
+    finished = fleet.command("export", "--branches")
     failed = "error: one: code-commit/fleet: `git apply` failed: error: patch failed: a.txt:1\n    error: a.txt: patch "
-    assert (done.exit_code, done.stderr[: len(failed)]) == (1, failed)
+    assert (finished.exit_code, finished.stderr[: len(failed)]) == (1, failed)
     patch.unlink()
-    done = fleet.command("export", "--patches")
-    assert (done.exit_code, "change.patch cannot be read: No such file" in done.stderr) == (3, True)
+    finished = fleet.command("export", "--patches")
+    assert (finished.exit_code, "change.patch cannot be read: No such file" in finished.stderr) == (
+        3,
+        True,
+    )
     for text in ("{", "[]", '{"units": [{"unit": "x"}], "pilot": 0}', '{"units": []}'):
-        (made / "plan.json").write_text(text)
-        done = fleet.command("status")
-        assert (done.exit_code, "plan.json cannot be read: " in done.stderr) == (3, True), (
+        (results / "plan.json").write_text(text)
+        finished = fleet.command("status")
+        assert (finished.exit_code, "plan.json cannot be read: " in finished.stderr) == (3, True), (
             text,
-            done.stderr,
+            finished.stderr,
         )
-    (made / "units.jsonl").unlink()
-    (made / "units.jsonl").mkdir()
-    done = fleet.run()
-    assert (done.exit_code, "not a regular file: " in done.stderr) == (70, True)
-    made.rename(fleet.folder / "elsewhere")
-    made.symlink_to("elsewhere")
-    done = fleet.run()
-    assert (done.exit_code, f"{made} is a link" in done.stderr) == (3, True)
-    made.unlink()
-    made.touch()
-    done = fleet.run()
-    assert (done.exit_code, f"{made} cannot be used: File exists" in done.stderr) == (3, True)
+    (results / "units.jsonl").unlink()
+    (results / "units.jsonl").mkdir()
+    finished = fleet.run()
+    assert (finished.exit_code, "not a regular file: " in finished.stderr) == (70, True)
+    results.rename(fleet.folder / "elsewhere")
+    results.symlink_to("elsewhere")
+    finished = fleet.run()
+    assert (finished.exit_code, f"{results} is a link" in finished.stderr) == (3, True)
+    results.unlink()
+    results.touch()
+    finished = fleet.run()
+    assert (finished.exit_code, f"{results} cannot be used: File exists" in finished.stderr) == (
+        3,
+        True,
+    )
     assert len(fleet.server.requests) == 1
 
 
@@ -169,7 +181,7 @@ def head(**more) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"x" * (SENT_LIMIT + 1), f"the result has {SENT_LIMIT + 1} bytes"),
         (b"x" * 99, "the result has no record"),
@@ -185,10 +197,10 @@ def head(**more) -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_result_that_a_worker_did_not_pack_is_refused(tmp_path, data, said):
+def test_a_result_that_a_worker_did_not_pack_is_refused(tmp_path, data, message):
     with pytest.raises(ValueError) as refused:
         unpack(data, tmp_path / "unit")
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
     assert not (tmp_path / "a").exists()
 
 

@@ -68,7 +68,7 @@ def test_a_unit_that_cannot_begin_says_why(tmp_path, monkeypatch):
         "unit_timeout": 60,
         "clone_timeout": 60,
     }
-    for more, said in (
+    for more, message in (
         (
             {"try": 7, "sandbox": "auto"},
             f"builds could read the TLS key {key} of this worker; move it to ",
@@ -77,7 +77,7 @@ def test_a_unit_that_cannot_begin_says_why(tmp_path, monkeypatch):
         ({"try": 8, "sandbox": "off"}, "/r cannot be cloned: Not a directory"),
     ):
         record = unpack(unit.run_unit(json.dumps(order | more).encode()), tmp_path / "result")
-        assert record["error"].startswith(said)
+        assert record["error"].startswith(message)
         assert (record["outcome"], record["cost"]) == ("not_ready", 0.0)
     folder.close()
 
@@ -108,7 +108,7 @@ def run_with_disk(fleet, disk, size, **environ):
         pytest.skip("needs to mount a disk")
     (disk.with_name(f"{disk.name}.kept")).rmdir()
     run = [sys.executable, "-m", "code_commit", "fleet", "run", "fleet.toml", "--json"]
-    done = subprocess.run(
+    finished = subprocess.run(
         [*command, size, *run],
         env=env,
         cwd=fleet.folder,
@@ -116,7 +116,11 @@ def run_with_disk(fleet, disk, size, **environ):
         text=True,
         check=False,
     )
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+    return (
+        finished.returncode,
+        [json.loads(line) for line in finished.stdout.splitlines()],
+        finished.stderr,
+    )
 
 
 def test_a_worker_with_a_full_disk_tells_so_and_costs_nothing(fleet):
@@ -164,13 +168,13 @@ def test_a_driver_with_a_full_disk_ends_at_once_and_says_so_last(fleet, size, be
     shutil.rmtree(folder)
     folder.with_name("fleet.fleet.kept").rename(folder)
     assert fleet.run().exit_code == 0
-    found = [(row["outcome"], row["cost"] == 1.0) for row in fleet.lines]
-    assert found == [*([("lost", True)] if began else []), ("reached", False)]
+    endings = [(row["outcome"], row["cost"] == 1.0) for row in fleet.lines]
+    assert endings == [*([("lost", True)] if began else []), ("reached", False)]
 
 
 def test_a_worker_with_a_full_disk_does_not_fail_the_units_of_the_others(tmp_path):
     """It fails fast, so it would get most of them."""
-    given = []
+    workers = []
 
     class OneIsFull:
         def __init__(self):
@@ -180,7 +184,7 @@ def test_a_worker_with_a_full_disk_does_not_fail_the_units_of_the_others(tmp_pat
             return {"full": 1, "good": 1}
 
         def start(self, key, _order, worker):
-            given.append(worker)
+            workers.append(worker)
             self.ended.insert(0 if worker == "full" else 9, Ended(key, worker.encode()))
 
         def wait(self, _seconds):
@@ -197,8 +201,8 @@ def test_a_worker_with_a_full_disk_does_not_fail_the_units_of_the_others(tmp_pat
     report = order = lambda *_: {}
     driver = Driver(OneIsFull(), folder, limits, order=order, take=take, report=report)
     driver.run(Unit(f"u{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(6))
-    assert given.count("full") == 1
-    assert {name: each.outcome for name, each in latest(folder.tries()).items()} == {
+    assert workers.count("full") == 1
+    assert {name: tried.outcome for name, tried in latest(folder.tries()).items()} == {
         f"u{n}": "reached" for n in range(6)
     }
 
@@ -244,14 +248,14 @@ def test_random_kills_lose_and_double_nothing(fleet):
 
         killer = threading.Thread(target=kill)
         killer.start()
-        done = fleet.run("--scheduler", cluster.address, "--insecure", timeout=240)
+        finished = fleet.run("--scheduler", cluster.address, "--insecure", timeout=240)
         over.set()
         begun.set()
         killer.join()
     for pid in fleet.processes():  # units of killed workers
         with suppress(ProcessLookupError):
             assert select.select([os.pidfd_open(pid)], [], [], 60)[0], pid
-    assert done.exit_code == 0, (done.stderr, fleet.lines)
+    assert finished.exit_code == 0, (finished.stderr, fleet.lines)
     reached = [row["repository"] for row in fleet.lines if row["outcome"] == "reached"]
     assert sorted(reached) == names
     tries = [(row["unit"], row["try"]) for row in fleet.lines]

@@ -49,15 +49,15 @@ URLS = (
 def errors_of(fleet, text):
     """Return the error lines of a file that must not run."""
     fleet.file.write_text(text)
-    done = fleet.run()
-    assert (done.exit_code, fleet.server.requests) == (3, []), done.stderr
-    assert done.events[-1]["kind"] == "fleet.finished"
-    assert done.events[-1]["data"]["outcome"] == "not_ready"
-    return [line.strip().removeprefix("error: ") for line in done.stderr.splitlines()]
+    finished = fleet.run()
+    assert (finished.exit_code, fleet.server.requests) == (3, []), finished.stderr
+    assert finished.events[-1]["kind"] == "fleet.finished"
+    assert finished.events[-1]["data"]["outcome"] == "not_ready"
+    return [line.strip().removeprefix("error: ") for line in finished.stderr.splitlines()]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "messages"),
     [
         ('query = "x"\nmodels = ["gpt-4.1"\n', ["fleet.toml:2: invalid TOML"]),
         (HEAD + "repository = []\n", ["fleet.toml:3: repository: "]),
@@ -102,14 +102,14 @@ def errors_of(fleet, text):
         ),
     ],
 )
-def test_errors_have_their_lines(fleet, text, said):
+def test_errors_have_their_lines(fleet, text, messages):
     one, dirty, _ = fleet.repositories("one", "dirty", "other")
     (dirty / "a.txt").write_text("changed\n")
     fleet.git(one, "branch", "taken-gpt-4.1")
     (fleet.folder / "list.txt").write_text("\none\n")
-    found = errors_of(fleet, text)
-    for line in said:
-        assert any(each.startswith(line) for each in found), (line, found)
+    errors = errors_of(fleet, text)
+    for line in messages:
+        assert any(error.startswith(line) for error in errors), (line, errors)
 
 
 def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(fleet):
@@ -117,9 +117,9 @@ def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(f
     fleet.git(one, "branch", "code-commit")
     fleet.git(two, "branch", "code-commit/fleet/x")
     tables = [f"[[repository]]\nurl = '{name}'\n" for name in ("one", "two", "three", "./three")]
-    found = errors_of(fleet, f"{HEAD}{''.join(tables)}name = 'again'\n")
+    errors = errors_of(fleet, f"{HEAD}{''.join(tables)}name = 'again'\n")
     (fleet.folder / "list.jsonl").write_text('{"url": "one"}\n[1]\n{"url": 3}\n')
-    found += errors_of(fleet, HEAD + "[[repository]]\nfrom_file = 'list.jsonl'\n")
+    errors += errors_of(fleet, HEAD + "[[repository]]\nfrom_file = 'list.jsonl'\n")
     shown = fleet.command("run", "fleet.toml").stderr  # without --json
     assert shown.startswith("error: list.jsonl:2: expected a JSON object\n    list.jsonl:3: url: ")
     for line in (
@@ -129,15 +129,15 @@ def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(f
         "list.jsonl:2: expected a JSON object",
         "list.jsonl:3: url: input should be a valid string",
     ):
-        assert any(each.startswith(line) for each in found), (line, found)
+        assert any(error.startswith(line) for error in errors), (line, errors)
 
 
 def test_urls_that_run_a_program_or_hold_a_key_are_refused(fleet):
-    found = errors_of(fleet, HEAD + "".join(f'[[repository]]\nurl = "{url}"\n' for url in URLS))
+    errors = errors_of(fleet, HEAD + "".join(f'[[repository]]\nurl = "{url}"\n' for url in URLS))
     for number in range(len(URLS)):
-        assert any(each.startswith(f"fleet.toml:{3 + 2 * number}: url: ") for each in found), (
+        assert any(error.startswith(f"fleet.toml:{3 + 2 * number}: url: ") for error in errors), (
             URLS[number],
-            found,
+            errors,
         )
     assert not list(fleet.folder.rglob("owned"))
 
@@ -158,7 +158,7 @@ def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
     ]
     tables += [f"from_file = '{name}'" for name in (*lists, "gone.txt")]
     tables += ["url = 'one'\nquery = 'y'\nquery_file = 'notes.txt'", "url = 'one'\nquery = ' '"]
-    found = errors_of(fleet, HEAD + "".join(f"[[repository]]\n{table}\n" for table in tables))
+    errors = errors_of(fleet, HEAD + "".join(f"[[repository]]\n{table}\n" for table in tables))
     for line in (
         "fleet.toml:3: ref: '--upload-pack=touch owned' is not the name of a branch, tag or commit",
         "fleet.toml:6: name: '../x' is not a valid name of a repository",
@@ -170,7 +170,7 @@ def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
         "fleet.toml:19: set query or query_file, not both",
         "fleet.toml:23: query: it is empty",
     ):
-        assert any(each.startswith(line) for each in found), (line, found)
+        assert any(error.startswith(line) for error in errors), (line, errors)
 
 
 @pytest.mark.parametrize(
@@ -179,26 +179,28 @@ def test_wrong_names_refs_globs_lists_and_queries_have_their_lines(fleet):
 def test_a_fleet_file_reads_nothing_outside_of_its_folder(fleet, key):
     (fleet.folder / "link").symlink_to("/etc/passwd")
     fleet.file.write_text(f"{key}\nmodels = ['gpt-4.1']\n[[repository]]\nurl = 'x'\n")
-    done = fleet.run()
-    assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "query_file" in done.stderr
-    assert "root:" not in done.stderr
+    finished = fleet.run()
+    assert (finished.exit_code, fleet.server.requests) == (3, [])
+    assert "query_file" in finished.stderr
+    assert "root:" not in finished.stderr
 
 
 @pytest.mark.parametrize("words", [("run", "/"), ("run", "x.fleet"), ("status", "/")])
 def test_what_is_no_toml_file_is_named(fleet, words):
-    done = fleet.command(*words)
-    assert (done.exit_code, "is not a .toml file" in done.stderr) == (3, True), done.stderr
+    finished = fleet.command(*words)
+    assert (finished.exit_code, "is not a .toml file" in finished.stderr) == (3, True), (
+        finished.stderr
+    )
 
 
 def test_a_query_with_a_key_does_not_start(fleet):
     fleet.repositories("one")
     fleet.write("one")
     fleet.file.write_text(fleet.file.read_text().replace("Make a.txt new.", f"Use {fleet.KEY}."))
-    done = fleet.run()
-    assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "contains a key" in done.stderr
-    assert fleet.KEY not in done.stderr + done.stdout
+    finished = fleet.run()
+    assert (finished.exit_code, fleet.server.requests) == (3, [])
+    assert "contains a key" in finished.stderr
+    assert fleet.KEY not in finished.stderr + finished.stdout
 
 
 def test_queries_models_and_setup_of_a_repository(fleet):
@@ -241,9 +243,9 @@ def test_results_go_to_a_remote_only_with_push(fleet):
 
 def test_lines_of_keys():
     text = 'a = """\nb = 1\n"""\n"c.d" = [\n  "[[x]]", # ]\n]\n\n[[r]]\nu = 1\n[[r]] # two\nu = { v = 2 }\n[t.x]\ny.z = 3\n'
-    found = lines_of_keys(text)
-    assert found[("a",)] == 1
-    assert found[("c.d",)] == 4
-    assert (found["r", 0, "u"], found["r", 1], found["r", 1, "u"]) == (9, 10, 11)
-    assert found["t", "x", "y", "z"] == 13
-    assert ("b",) not in found
+    errors = lines_of_keys(text)
+    assert errors[("a",)] == 1
+    assert errors[("c.d",)] == 4
+    assert (errors["r", 0, "u"], errors["r", 1], errors["r", 1, "u"]) == (9, 10, 11)
+    assert errors["t", "x", "y", "z"] == 13
+    assert ("b",) not in errors

@@ -86,8 +86,8 @@ def test_report_writes_the_page_again(fleet) -> None:
     fleet.server.script(fleet.good)
     fleet.run()
     (fleet.folder / "fleet.fleet/report.html").unlink()
-    done = fleet.command("report")
-    assert (done.exit_code, done.stdout.strip()) == (
+    finished = fleet.command("report")
+    assert (finished.exit_code, finished.stdout.strip()) == (
         0,
         str(fleet.folder / "fleet.fleet/report.html"),
     )
@@ -119,10 +119,10 @@ def test_a_query_with_a_key_is_not_run(fleet) -> None:
     fleet.file.write_text(
         fleet.file.read_text().replace("Make", f"Use {fleet.environment()['OPENAI_API_KEY']}, make")
     )
-    done = fleet.run()
-    assert done.exit_code == 3
+    finished = fleet.run()
+    assert finished.exit_code == 3
     assert fleet.server.requests == []
-    assert fleet.environment()["OPENAI_API_KEY"] not in done.stdout + done.stderr
+    assert fleet.environment()["OPENAI_API_KEY"] not in finished.stdout + finished.stderr
 
 
 def test_causes_differ_in_more_than_numbers_and_folders(fleet) -> None:
@@ -159,11 +159,11 @@ def test_causes_differ_in_more_than_numbers_and_folders(fleet) -> None:
 def test_an_interval_holds_its_value(samples) -> None:
     rate, price = success_rate(samples), price_of_success(samples)
     assert (rate is None) == (not samples)
-    for each in (rate, price):
-        if each and each.low is not None:
-            assert each.low <= each.value * (1 + 1e-9)
-            assert each.value <= each.high * (1 + 1e-9) + 1e-12
-            assert math.isfinite(each.high)
+    for interval in (rate, price):
+        if interval and interval.low is not None:
+            assert interval.low <= interval.value * (1 + 1e-9)
+            assert interval.value <= interval.high * (1 + 1e-9) + 1e-12
+            assert math.isfinite(interval.high)
 
 
 @pytest.mark.parametrize("true_rate", [0.2, 0.5, 0.9])

@@ -31,11 +31,11 @@ def test_what_a_local_repository_lacks_is_said_before_anything_runs(fleet):
     fleet.git(two, "add", "--force", "agent-config")
     fleet.commit(two)
     fleet.write("one", "two")
-    done = fleet.run()
-    assert (done.exit_code, fleet.server.requests) == (3, [])
-    assert "fleet.toml:5: url: " in done.stderr
-    assert "/one has no build.sh in its commit; commit one, or set `build`" in done.stderr
-    assert "fleet.toml:8: url: git tracks agent-config in " in done.stderr
+    finished = fleet.run()
+    assert (finished.exit_code, fleet.server.requests) == (3, [])
+    assert "fleet.toml:5: url: " in finished.stderr
+    assert "/one has no build.sh in its commit; commit one, or set `build`" in finished.stderr
+    assert "fleet.toml:8: url: git tracks agent-config in " in finished.stderr
 
 
 def test_build_is_for_repositories_that_have_none_and_is_no_part_of_the_result(fleet):
@@ -52,9 +52,7 @@ def test_build_is_for_repositories_that_have_none_and_is_no_part_of_the_result(f
 
 
 def test_a_unit_that_could_not_begin_runs_again_once_it_can(fleet):
-    """A clone tells only when it is there that it has no build.sh; a call may cost more than a
-    unit.
-    """
+    """A clone without a build.sh is known only when it is there. A call may cost more than a unit."""
     one = without(fleet, "one", "build.sh")
     _, three = fleet.repositories("two", "three")
     (three / ".gitignore").unlink()
@@ -120,14 +118,15 @@ def test_programs_in_the_settings_of_a_repository_do_not_run(fleet):
         fleet.git(one, "config", key, f"touch {owned}/{key}")
     for key in ("filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv"):
         fleet.git(one, "config", key, f"touch {owned}/{key}; cat")
-    for each in owned.iterdir():  # by the test's own git
-        each.unlink()
+    for child in owned.iterdir():  # by the test's own git
+        child.unlink()
     fleet.write("one")
     fleet.server.script(fleet.good)
-    done = fleet.run()
-    assert (done.exit_code, "1 of 1 unit reached" in done.stdout + done.stderr) == (0, True), (
-        fleet.lines
-    )
-    done = fleet.command("export", "--branches")
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "1 branch")
+    finished = fleet.run()
+    assert (finished.exit_code, "1 of 1 unit reached" in finished.stdout + finished.stderr) == (
+        0,
+        True,
+    ), fleet.lines
+    finished = fleet.command("export", "--branches")
+    assert (finished.exit_code, finished.stdout.splitlines()[-1]) == (0, "1 branch")
     assert list(owned.iterdir()) == []

@@ -20,11 +20,11 @@ def test_three_repositories_are_changed(fleet):
     fleet.repositories("one", "two", "three")
     fleet.write("one", "two", "three")
     fleet.server.script(*[fleet.good] * 3)
-    done = fleet.run("--workers", "2")
-    assert done.exit_code == 0, done.stdout + done.stderr
-    assert next(event["kind"] for event in done.events) == "fleet.started"
-    assert done.events[-1]["kind"] == "fleet.finished"
-    assert done.events[-1]["data"]["outcome"] == "reached"
+    finished = fleet.run("--workers", "2")
+    assert finished.exit_code == 0, finished.stdout + finished.stderr
+    assert next(event["kind"] for event in finished.events) == "fleet.started"
+    assert finished.events[-1]["kind"] == "fleet.finished"
+    assert finished.events[-1]["data"]["outcome"] == "reached"
     assert fleet.outcomes() == {"one": "reached", "two": "reached", "three": "reached"}
     unit = fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"]
     assert "+new" in (unit / "change.patch").read_text()
@@ -69,10 +69,10 @@ def test_the_rest_waits_for_a_pilot_that_was_not_reached(fleet):
     fleet.repositories("one", "two", "three")
     fleet.write("one", "two", "three", head="pilot = 1")
     fleet.server.script(fleet.bad, fleet.good, fleet.good)
-    done = fleet.run()
-    assert done.exit_code == 1
+    finished = fleet.run()
+    assert finished.exit_code == 1
     assert fleet.outcomes() == {"one": "not_reached"}
-    assert "--go" in done.stderr
+    assert "--go" in finished.stderr
     assert fleet.run().exit_code == 1  # as before: nothing changed
     assert len(fleet.lines) == 1
     assert fleet.run("--go").exit_code == 1
@@ -113,9 +113,9 @@ def test_the_budget_of_the_fleet_stops_it(fleet):
     # $8 for a million of output.
     costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 20_000))
     fleet.server.script(costly, costly, costly)
-    done = fleet.run("--workers", "1")
-    assert done.exit_code == 6, done.stdout + done.stderr
-    assert done.events[-1]["data"]["outcome"] == "limit"
+    finished = fleet.run("--workers", "1")
+    assert finished.exit_code == 6, finished.stdout + finished.stderr
+    assert finished.events[-1]["data"]["outcome"] == "limit"
     assert [row["cost"] for row in fleet.lines] == [0.16, 0.16]  # a third could pass the limit
 
 
@@ -125,9 +125,9 @@ def test_a_second_run_beside_the_first_is_refused(fleet):
     (fleet.folder / "fleet.fleet").mkdir()
     with (fleet.folder / "fleet.fleet/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = fleet.run()
-    assert done.exit_code == 3
-    assert "another `fleet run`" in done.stderr
+        finished = fleet.run()
+    assert finished.exit_code == 3
+    assert "another `fleet run`" in finished.stderr
 
 
 def test_a_torn_last_line_does_no_harm(fleet):
@@ -207,10 +207,10 @@ def test_units_at_once_bounds_each_provider(fleet):
     fleet.repositories(*names)
     fleet.write(*names, head='models = ["gpt-4.1"]\nunits_at_once = { openai = 1 }')
     fleet.server.script(*[fleet.good] * 4)
-    done = fleet.run("--workers", "4")
-    assert done.exit_code == 0, fleet.lines
+    finished = fleet.run("--workers", "4")
+    assert finished.exit_code == 0, fleet.lines
     now, peak = 0, 0
-    for event in done.events:
+    for event in finished.events:
         now += {"unit.started": 1, "unit.finished": -1}.get(event["kind"], 0)
         peak = max(peak, now)
     assert peak == 1
@@ -250,8 +250,11 @@ def test_retry_status_show_and_export(fleet):
     assert shown.stdout == b"new\n"
     assert fleet.command("export", "--branches").exit_code == 0  # again does nothing
     fleet.git(fleet.folder / "two", "branch", "--force", "code-commit/fleet", "HEAD")
-    done = fleet.command("export", "--branches")
-    assert (done.exit_code, "the branch exists with different content" in done.stderr) == (1, True)
+    finished = fleet.command("export", "--branches")
+    assert (finished.exit_code, "the branch exists with different content" in finished.stderr) == (
+        1,
+        True,
+    )
 
 
 def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
@@ -265,8 +268,8 @@ def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
     fleet.write("one", "two")
     fleet.server.script(fleet.good, fleet.good)
     environ = {"OPENAI_API_KEY": "", "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM": str(keys)}
-    done = fleet.run("--workers", "1", **environ)
-    assert done.exit_code == 0, (done.stderr, fleet.lines)
+    finished = fleet.run("--workers", "1", **environ)
+    assert finished.exit_code == 0, (finished.stderr, fleet.lines)
     sent = [request.headers["authorization"] for request in fleet.server.requests]
     assert sent == ["Bearer sk-of-the-project-0123456789", "Bearer sk-of-the-worker-0123456789"]
     stored = b"".join(
@@ -291,10 +294,10 @@ def test_no_key_is_written_through_a_link_that_a_repository_has(fleet, link):
     (keys / "openai-key.txt").write_text("sk-of-the-worker-0123456789\n")
     (keys / "config.toml").write_text('[providers.openai.default]\nmodel = "gpt-4.1"\n')
     fleet.write(f"file://{one}")  # known to the worker alone
-    done = fleet.run(
+    finished = fleet.run(
         "--workers", "1", OPENAI_API_KEY="", CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM=str(keys)
     )
-    assert done.exit_code == 1, done.stderr
+    assert finished.exit_code == 1, finished.stderr
     assert fleet.outcomes() == {"one": "not_ready"}
     assert "git tracks agent-config" in fleet.lines[0]["error"]
     assert not outside.exists()

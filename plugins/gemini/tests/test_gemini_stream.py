@@ -54,6 +54,10 @@ def chunk(*parts: dict, **members: object) -> dict:
     }
 
 
+def piece(part: dict) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": [part]}}]}
+
+
 def recorded(name: str) -> list[object]:
     """Return the events of a case, which is as the service sends it."""
     lines = (CASES / name).read_text().splitlines()
@@ -72,30 +76,21 @@ def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any
         return
     last = reply["candidates"][0]
     for part in last.get("content", {}).get("parts", ()):
-        text, others = (
-            part.get("text", ""),
-            {name: value for name, value in part.items() if name != "text"},
-        )
-        signature = (
-            {"thoughtSignature": others.pop("thoughtSignature")}
-            if "thoughtSignature" in others
-            else {}
-        )
+        text = part.get("text", "")
+        bare = {name: part[name] for name in part if name not in {"text", "thoughtSignature"}}
+        signature = {name: part[name] for name in part if name == "thoughtSignature"}
         size = next(sizes)
         while text and size < len(text):
-            yield {
-                "candidates": [
-                    {"content": {"role": "model", "parts": [{**others, "text": text[:size]}]}}
-                ]
-            } | first
-            text, size = text[size:], next(sizes)
+            yield piece({**bare, "text": text[:size]}) | first
+            text = text[size:]
+            size = next(sizes)
         if signature and text and size % 2:  # the service sends it with the last piece, or after it
-            yield {
-                "candidates": [{"content": {"role": "model", "parts": [{**others, "text": text}]}}]
-            } | first
+            yield piece({**bare, "text": text}) | first
             text = ""
-        end = {**others, "text": text, **signature} if "text" in part else {**others, **signature}
-        yield {"candidates": [{"content": {"role": "model", "parts": [end]}}]} | first
+        end = {**bare, **signature}
+        if "text" in part:
+            end["text"] = text
+        yield piece(end) | first
     members = {name: value for name, value in last.items() if name != "content"}
     role = {"content": {"role": "model"}} if "content" in last else {}
     yield {"candidates": [members | role]} | head | usage
@@ -118,8 +113,9 @@ other_parts = st.one_of(
 
 @st.composite
 def replies(draw: st.DrawFn) -> dict[str, Any]:
-    """A whole reply: thoughts, text and calls in any order; neighbors of one kind would be one
-    part.
+    """A whole reply: thoughts, text and calls in any order.
+
+    It has no neighbors of one kind, which would be one part.
     """
     parts: list[dict[str, Any]] = []
     for _ in range(draw(st.integers(0, 5))):
@@ -253,9 +249,9 @@ def test_a_finish_may_be_followed_by_nothing_of_the_reply():
 
 
 def test_only_the_first_candidate_is_read():
-    other = {"content": {"parts": [{"text": "other"}]}, "index": 1, "finishReason": "STOP"}
+    second = {"content": {"parts": [{"text": "other"}]}, "index": 1, "finishReason": "STOP"}
     first = chunk({"text": "one"}, finishReason="STOP")
-    completion, deltas = streamed({"candidates": [*first["candidates"], other]})
+    completion, deltas = streamed({"candidates": [*first["candidates"], second]})
     assert (completion.text, deltas) == ("one", [Delta("text", "one")])
     assert len(completion.raw["candidates"]) == 2
 
@@ -303,12 +299,9 @@ def test_what_arrived_is_told():
         "usageMetadata": {"promptTokenCount": 3, "totalTokenCount": 9},
         "modelVersion": "g-1",
     }
-    for each in (
-        chunk({"text": "hm", "thought": True}),
-        chunk({"text": "so"}) | counted,
-        chunk({"text": " far"}),
-    ):
-        decoder.feed(event(each))
+    decoder.feed(event(chunk({"text": "hm", "thought": True})))
+    decoder.feed(event(chunk({"text": "so"}) | counted))
+    decoder.feed(event(chunk({"text": " far"})))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3, 6), "g-1")
     decoder.feed(event(chunk({"text": "!"}, finishReason="STOP")))
@@ -391,7 +384,7 @@ def test_no_event_crashes(value):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "chunk_of",
     [
         lambda number: chunk({"functionCall": {"name": "f"}}),
         lambda number: chunk({"text": "x", "thought": number % 2 == 0}),
@@ -402,9 +395,9 @@ def test_no_event_crashes(value):
         lambda number: {f"m{number}": 1},
     ],
 )
-def test_a_flood_of_parts_is_an_invalid_response(made):
+def test_a_flood_of_parts_is_an_invalid_response(chunk_of):
     with pytest.raises(ProviderError, match="too many parts") as caught:
-        streamed(*map(made, range(10_100)))
+        streamed(*map(chunk_of, range(10_100)))
     assert caught.value.kind == "invalid_response"
 
 
@@ -413,8 +406,8 @@ def test_small_pieces_need_no_memory_of_their_own():
     decoder = WIRE.stream()
     tracemalloc.start()
     for _ in range(20):
-        for each in pieces:
-            decoder.feed(each)
+        for piece in pieces:
+            decoder.feed(piece)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(decoder.partial().text) == 80_000

@@ -32,7 +32,10 @@ class Served:
     """A project with a scripted model, and a server for it."""
 
     def __init__(self, project: Project, model: ScriptedServer, plugins: Path, python: str) -> None:
-        self.project, self.model, self._plugins, self._python = project, model, plugins, python
+        self.project = project
+        self.model = model
+        self._plugins = plugins
+        self._python = python
 
     def __call__(self, use: Callable[[Client], Awaitable[Any]]) -> Any:
         """Connect a client, and return what `use` returns."""
@@ -240,10 +243,10 @@ def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("setpriv"), reason="needs setpriv")
 def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> None:
-    asked = threading.Event()
+    was_asked = threading.Event()
 
     def hang(_: object) -> Reply:
-        asked.set()
+        was_asked.set()
         return Reply(fault="hang")
 
     served.model.script(hang)
@@ -265,7 +268,7 @@ def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> N
         ):
             server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
             server.stdin.flush()
-        assert asked.wait(60)
+        assert was_asked.wait(60)
         server.kill()
     events = served.project.run_folder / "events.jsonl"
     deadline = time.monotonic() + 60
@@ -298,6 +301,7 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         process.send_signal(signal.SIGTERM)
         try:
             assert process.wait(60) == 130
+            assert process.stderr.read() == b"error: interrupted\n"  # it ended by itself
         finally:
             process.kill()
 

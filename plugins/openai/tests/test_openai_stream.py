@@ -41,8 +41,8 @@ def event(chunk: object) -> StreamEvent:
 def streamed(*events: object) -> tuple[Completion, list[Delta]]:
     decoder = WIRE.stream()
     deltas: list[Delta] = []
-    for each in events:
-        deltas += decoder.feed(each if isinstance(each, StreamEvent) else event(each))
+    for sent in events:
+        deltas += decoder.feed(sent if isinstance(sent, StreamEvent) else event(sent))
     return decoder.finish(), deltas
 
 
@@ -233,8 +233,8 @@ def test_calls_are_told_apart(deltas):
 
 
 def test_calls_without_ids_are_told_apart_by_their_names():
-    made = [piece(None, {"path": "a"}, name="read"), piece(None, {"path": "b"}, name="read")]
-    completion, _ = streamed(chunk({"tool_calls": made}, finish="stop"))
+    calls = [piece(None, {"path": "a"}, name="read"), piece(None, {"path": "b"}, name="read")]
+    completion, _ = streamed(chunk({"tool_calls": calls}, finish="stop"))
     first, second = completion.tool_calls
     assert [call.arguments for call in completion.tool_calls] == [{"path": "a"}, {"path": "b"}]
     assert first.id != second.id
@@ -382,12 +382,9 @@ def test_what_arrived_is_told():
         None,
     )
     counted = {"model": "m-1", "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
-    for each in (
-        chunk({"reasoning": "hm"}),
-        chunk({"content": "so"}) | counted,
-        chunk({"content": " far"}),
-    ):
-        decoder.feed(event(each))
+    decoder.feed(event(chunk({"reasoning": "hm"})))
+    decoder.feed(event(chunk({"content": "so"}) | counted))
+    decoder.feed(event(chunk({"content": " far"})))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3, 2), "m-1")
     decoder.feed(event(chunk({"content": "!"}, finish="stop")))
@@ -469,7 +466,7 @@ def test_no_event_crashes(value):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "chunk_of",
     [
         lambda number: chunk({"tool_calls": [{"index": number}]}),
         lambda number: chunk({"content": [{"type": f"t{number}"}]}),
@@ -482,9 +479,9 @@ def test_no_event_crashes(value):
         lambda number: {f"m{number}": 1},
     ],
 )
-def test_a_flood_of_parts_is_an_invalid_response(made):
+def test_a_flood_of_parts_is_an_invalid_response(chunk_of):
     with pytest.raises(ProviderError, match="too many parts") as caught:
-        streamed(*map(made, range(10_100)))
+        streamed(*map(chunk_of, range(10_100)))
     assert caught.value.kind == "invalid_response"
 
 
@@ -493,8 +490,8 @@ def test_small_pieces_need_no_memory_of_their_own():
     decoder = WIRE.stream()
     tracemalloc.start()
     for _ in range(20):
-        for each in events:
-            decoder.feed(each)
+        for sent in events:
+            decoder.feed(sent)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(decoder.partial().text) == 80_000

@@ -91,8 +91,8 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": draw(st.none() | words)}
     for name in draw(st.sets(st.sampled_from(["reasoning_content", "reasoning", "refusal"]))):
         message[name] = draw(words)
-    if made := draw(st.lists(calls, max_size=3)):
-        message["tool_calls"] = made
+    if tool_calls := draw(st.lists(calls, max_size=3)):
+        message["tool_calls"] = tool_calls
     reply: dict[str, Any] = {"object": "chat.completion"}
     reply["choices"] = [
         {"index": 0, "message": message, "finish_reason": draw(st.sampled_from(["stop", "length"]))}

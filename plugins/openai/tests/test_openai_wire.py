@@ -191,13 +191,13 @@ def test_calls_and_results():
             ToolResult("c2", "read", "two", is_error=True),
         ),
     )
-    _, assistant, *rest = wire().encode(Request((HELLO, calls, results))).body["messages"]
+    _, assistant, *messages = wire().encode(Request((HELLO, calls, results))).body["messages"]
     assert assistant["content"] is None
     assert [sent["function"]["arguments"] for sent in assistant["tool_calls"]] == [
         '{"a":1}',
         '{"malformed": "{"}',
     ]
-    assert rest == [
+    assert messages == [
         {"role": "tool", "tool_call_id": "c1", "content": "one"},
         {"role": "tool", "tool_call_id": "c2", "content": "Error: two"},
         {"role": "user", "content": "Well?"},

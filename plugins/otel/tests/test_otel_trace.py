@@ -310,10 +310,10 @@ class Receiver:
 
 @pytest.fixture
 def run(tmp_path):
-    info = tmp_path / "plugins" / "scripted-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(
+    dist_info = tmp_path / "plugins" / "scripted-1.dist-info"
+    dist_info.mkdir(parents=True)
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (dist_info / "entry_points.txt").write_text(
         "[code_commit]\nscripted = code_commit_testing.scripted_provider\n"
     )
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
@@ -349,10 +349,9 @@ def test_a_collector_receives_a_run(run):
             *("apply changes", "apply changes", "build", "build"),
         ]
     )
-    names = {
-        each.key: each.value.string_value for each in request.resource_spans[0].resource.attributes
-    }
-    assert (names["service.name"], names["team"]) == ("ours", "blue")
+    attributes = request.resource_spans[0].resource.attributes
+    texts = {attribute.key: attribute.value.string_value for attribute in attributes}
+    assert (texts["service.name"], texts["team"]) == ("ours", "blue")
     assert "good" not in str(request)
 
 

@@ -4,6 +4,8 @@ refused or put back.
 
 from __future__ import annotations
 
+import signal
+import time
 from typing import Any
 
 import pytest
@@ -51,6 +53,23 @@ def test_only_commands_write_new_requirements_and_todos_in_the_plan_folder(codeb
     assert not codebase.has("G3-Plan")
     assert codebase.read(NEW) == "the next ones\n"
     assert "which are restored" not in person.notices()
+
+
+def test_a_command_that_ctrl_c_ends_changes_nothing_in_the_plan_folder(codebase):
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    command = f"echo forged > {CURRENT}; touch changed; sleep 600"
+    cast.player = [cast.called("shell", command=command), *cast.player]
+    person = codebase.plan()
+    person.answers("", "yes")
+    while not codebase.has("changed"):
+        assert person.process.poll() is None
+        time.sleep(0.02)
+    assert codebase.read(CURRENT) == "forged\n"
+    person.process.send_signal(signal.SIGINT)
+    assert person.until("run.finished")["exit_code"] == 130
+    assert person.process.wait(60) == 130
+    assert codebase.read(CURRENT) == REQUIREMENTS
 
 
 COMMANDS = [

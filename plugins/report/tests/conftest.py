@@ -73,8 +73,9 @@ def answered(tmp_path: Path) -> Answered:
 
 @pytest.fixture(scope="module")
 def answered_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answered]:
-    """Return a function that makes a run in a project of its own, for tests that only read its
-    page.
+    """Return a function that makes a run in a project of its own.
+
+    It is for tests that only read its page.
     """
 
     @cache
@@ -90,10 +91,10 @@ def answered_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ans
 
 
 def answered_in(folder: Path) -> Answered:
-    info = folder / "plugins" / "scripted-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(
+    dist_info = folder / "plugins" / "scripted-1.dist-info"
+    dist_info.mkdir(parents=True)
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (dist_info / "entry_points.txt").write_text(
         "[code_commit]\nscripted = code_commit_testing.scripted_provider\n"
     )
     build = 'echo "checking <script>document.title = 1</script>"; echo "error: no good" >&2; grep -q good a.txt\n'
@@ -130,11 +131,11 @@ class Browser:
         copy.write_text(
             CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8"
         )
-        found = re.search(
+        match = re.search(
             r'data-measured="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags)
         )
-        assert found, "the script did not run"
-        return json.loads(html.unescape(found[1]))
+        assert match, "the script did not run"
+        return json.loads(html.unescape(match[1]))
 
     def _run(self, *arguments: str) -> str:
         profile = self.folder / "profile"
@@ -147,8 +148,10 @@ class Browser:
             *arguments,
         ]
         environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
-        done = subprocess.run(command, env=environ, capture_output=True, check=True, timeout=120)
-        return done.stdout.decode("utf-8", "replace")
+        completed = subprocess.run(
+            command, env=environ, capture_output=True, check=True, timeout=120
+        )
+        return completed.stdout.decode("utf-8", "replace")
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,12 @@ MEASURES = {
     ),
     "first link": "document.querySelector('a').className",
 }
-WIDE, NARROW, LIGHT, DARK = 1400, 500, 1, 0
+# Widths of windows.
+WIDE = 1400
+NARROW = 500
+# Color schemes.
+LIGHT = 1
+DARK = 0
 
 
 @pytest.fixture(scope="module")

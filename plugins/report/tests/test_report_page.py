@@ -218,9 +218,9 @@ def test_the_page_loads_no_external_resources(hostile):
     for text in (hostile.page, hostile.index):
         page = Parts(text)
         [policy] = [
-            each["content"]
-            for each in page.named("meta")
-            if each.get("http-equiv") == "Content-Security-Policy"
+            meta["content"]
+            for meta in page.named("meta")
+            if meta.get("http-equiv") == "Content-Security-Policy"
         ]
         assert policy.startswith("default-src 'none'; style-src 'sha256-")
         assert "unsafe" not in policy
@@ -392,14 +392,15 @@ def test_the_index_lists_every_run_with_its_outcome(answered):
 
 @contextmanager
 def moved_into(folder):
-    """Return a list; after the context it contains the names that files were renamed to in
-    `folder`.
-    """
+    """Return a list, which gets the new names of files that are renamed in `folder`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init"):
         pytest.skip("inotify needs Linux: the number of writes is not tested")
     # Watch both ends of a rename: the kernel merges equal events.
-    handle, moved_from, moved_to, names = libc.inotify_init(), 0x40, 0x80, []
+    moved_from = 0x40
+    moved_to = 0x80
+    handle = libc.inotify_init()
+    names: list[str] = []
     os.set_blocking(handle, False)
     assert libc.inotify_add_watch(handle, bytes(folder), moved_from | moved_to) >= 0
     try:
@@ -407,10 +408,10 @@ def moved_into(folder):
         with suppress(BlockingIOError):
             while data := os.read(handle, 65536):
                 while data:
-                    what, size = (
+                    mask, size = (
                         int.from_bytes(data[at : at + 4], sys.byteorder) for at in (4, 12)
                     )
-                    if what & moved_to:
+                    if mask & moved_to:
                         names.append(data[16 : 16 + size].rstrip(b"\0").decode())
                     data = data[16 + size :]
     finally:

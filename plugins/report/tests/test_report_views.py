@@ -17,15 +17,15 @@ from pygments.lexers import get_all_lexers, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 from code_commit.plugin_api import Record, printable
-from code_commit_report import run_view
+from code_commit_report.build_output import output_lines
 from code_commit_report.diff_view import file_diffs
 from code_commit_report.lexers import lexer_for
 from code_commit_report.page import report_page
-from code_commit_report.run_view import RunView
-from code_commit_report.text import output_lines, read_shown, visible, without_repetitions
+from code_commit_report.run_view import _KINDS, RunView
+from code_commit_report.text import read_shown, visible, without_repetitions
 from code_commit_report.timeline import WIDTH, bars
 
-KINDS = sorted(run_view._KINDS)
+KINDS = sorted(_KINDS)
 FIELDS = ("number", "label", "model", "request", "response", "diff", "written", "log", "argv", "seconds", "tampered", "data",
           "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text",
           "step", "steps", "title", "verifies", "passed", "reason")  # fmt: skip
@@ -130,11 +130,11 @@ def test_the_content_that_fits_a_hunk_gives_its_colors():
 def test_a_prompt_loses_only_what_the_one_before_has(lines, split):
     before = "".join(lines[:split])
     shown = without_repetitions("".join(lines), before, "q.txt")
-    kept = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
+    unchanged = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
     removed = sum(
         int(number) for number in re.findall(r"\[… (\d+) lines? as in q.txt …\]\n", shown)
     )
-    assert len(kept) + removed == len(lines)
+    assert len(unchanged) + removed == len(lines)
     assert without_repetitions("".join(lines), "", "q.txt") == "".join(lines)
 
 
@@ -212,9 +212,10 @@ def test_only_files_in_the_run_folder_are_read(tmp_path):
 def test_invisible_characters_are_escaped(text):
     escaped = str(visible(text))
     assert not [
-        each
-        for each in escaped
-        if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        character
+        for character in escaped
+        if character not in "\t\n"
+        and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
     ]
     assert escaped == visible(escaped)
 

@@ -61,9 +61,9 @@ class Work:
         return Work.returns({"title": "the whole", "steps": list(steps)})
 
     @staticmethod
-    def events_of(done: Finished, kind: str) -> list[dict[str, Any]]:
+    def events_of(finished: Finished, kind: str) -> list[dict[str, Any]]:
         """Return the data of all events of a kind."""
-        return [event["data"] for event in done.events if event["kind"] == kind]
+        return [event["data"] for event in finished.events if event["kind"] == kind]
 
     def __call__(
         self,
@@ -77,15 +77,12 @@ class Work:
             "CODE_COMMIT_MODEL": "loopback-1",
             **(environ or {}),
         }
-        given = (
-            arguments
-            if {"--task", "--task-file", "--resume"} & set(arguments)
-            else ("--task", "Do it.", *arguments)
-        )
-        if "--sandbox" not in given:
-            given = ("--sandbox", "off", *given)
+        if not {"--task", "--task-file", "--resume"} & set(arguments):
+            arguments = ("--task", "Do it.", *arguments)
+        if "--sandbox" not in arguments:
+            arguments = ("--sandbox", "off", *arguments)
         return self.project.command(
-            *given, environ=environ, plugins=[*more_plugins, self.plugins], **more
+            *arguments, environ=environ, plugins=[*more_plugins, self.plugins], **more
         )
 
     def configure(self, **settings: Any) -> None:
@@ -133,10 +130,10 @@ class Script:
     ) -> Any:
         """Return its result."""
 
-        def call(name: str, given: Any) -> CallAnswer:
+        def call(name: str, argument: Any) -> CallAnswer:
             if name == "list":
                 return CallAnswer('["a", "b"]')
-            return CallAnswer(f"{name} of {given}", is_error=name != "show")
+            return CallAnswer(f"{name} of {argument}", is_error=name != "show")
 
         lines = [] if printed is None else printed
         code = body if whole else cls.code(body)

@@ -78,19 +78,19 @@ def test_a_deep_schema_ends_in_an_unknown_type(around: Callable[[Any], Any], dee
 
 
 def test_a_declaration_has_the_parameters_and_their_descriptions() -> None:
-    made = tool(
+    function = tool(
         {"path": {"type": "string", "description": "Where."}, "limit": {"type": "integer"}},
         ["path"],
         "Looks.",
     )
-    assert declaration(Function(made)) == (
+    assert declaration(Function(function)) == (
         "/**\n * Looks.\n * @param path Where.\n */\ndeclare function f(path: string, limit?: number): Promise<string>;"
     )
 
 
 def test_an_optional_parameter_before_a_required_one_may_be_undefined() -> None:
-    made = tool({"a": {"type": "string"}, "b": {"type": "string"}}, ["b"])
-    assert "f(a: string | undefined, b: string)" in declaration(Function(made, "string[]"))
+    function = tool({"a": {"type": "string"}, "b": {"type": "string"}}, ["b"])
+    assert "f(a: string | undefined, b: string)" in declaration(Function(function, "string[]"))
 
 
 NAMES = st.text(max_size=8) | st.sampled_from(
@@ -121,7 +121,7 @@ SCHEMAS = st.recursive(
         st.builds(lambda items: {"type": "array", "items": items}, inner)
         | st.builds(lambda several: {"anyOf": several}, st.lists(inner, max_size=3))
         | st.builds(
-            lambda each: {"type": "object", "properties": each},
+            lambda schemas: {"type": "object", "properties": schemas},
             st.dictionaries(NAMES, inner, max_size=3),
         )
     ),
@@ -178,10 +178,12 @@ def test_tools_of_plugins_can_be_called(work, tmp_path) -> None:
             " await greet(1 as any).catch((e) => e.message)].join('\\n');"
         )
     )
-    done = work(more_plugins=[plugin])
-    assert done.stdout.startswith("hello a\nHELLO B\nhello c\nThe arguments of greet are invalid:")
+    finished = work(more_plugins=[plugin])
+    assert finished.stdout.startswith(
+        "hello a\nHELLO B\nhello c\nThe arguments of greet are invalid:"
+    )
     prompt = work.server.requests[0].json["messages"][0]["content"]
     assert "declare function greet(the_name: string, loud?: boolean): Promise<string>;" in prompt
     assert "declare function delete" not in prompt
-    assert "the tool delete is left out" in done.stderr
-    assert "the tool list is left out" in done.stderr
+    assert "the tool delete is left out" in finished.stderr
+    assert "the tool list is left out" in finished.stderr

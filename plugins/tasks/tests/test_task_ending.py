@@ -27,10 +27,10 @@ def write(name: str) -> str:
 def test_the_build_checks_the_result(work) -> None:
     work.project.write({"build.sh": "test -f new.txt\n"})
     work.server.script(work.code(WRITE))
-    done = work("--json")
-    assert done.exit_code == 0
-    assert done.events[-1]["data"]["summary"] == "the task is done, the build passes"
-    assert done.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
+    finished = work("--json")
+    assert finished.exit_code == 0
+    assert finished.events[-1]["data"]["summary"] == "the task is done, the build passes"
+    assert finished.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,11 @@ def test_the_build_checks_the_result(work) -> None:
 def test_a_red_build_fails_the_task(work, build, ending) -> None:
     work.project.write({"build.sh": build})
     work.server.script(*[work.code(WRITE)] * 3)
-    done = work("--sandbox", "off")
-    assert done.exit_code == 1
-    assert f"the task failed after 3 attempts: the build is red: build.sh {ending}" in done.stderr
+    finished = work("--sandbox", "off")
+    assert finished.exit_code == 1
+    assert (
+        f"the task failed after 3 attempts: the build is red: build.sh {ending}" in finished.stderr
+    )
 
 
 NEEDS_THREE = "test -f three.txt || { echo 'three is missing' >&2; exit 3; }\n"
@@ -59,14 +61,16 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
         [work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]
     )
     work.server.script(*first, work.code(write("three.txt")))
-    done = work("--json")
-    assert done.exit_code == 0
-    assert done.events[-1]["data"]["summary"] == "the task is done, the build passes"
-    told = work.prompts[-1]
-    assert "Do it." in told
-    assert "the build is red: build.sh ended with exit code 3" in told
-    assert "ended with exit code 3\n--- output ---\nthree is missing" in told
-    assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [
+    finished = work("--json")
+    assert finished.exit_code == 0
+    assert finished.events[-1]["data"]["summary"] == "the task is done, the build passes"
+    prompt = work.prompts[-1]
+    assert "Do it." in prompt
+    assert "the build is red: build.sh ended with exit code 3" in prompt
+    assert "ended with exit code 3\n--- output ---\nthree is missing" in prompt
+    assert [
+        row["passed"] for row in work.events_of(finished, "tasks.judged") if not row["step"]
+    ] == [
         False,
         True,
     ]
@@ -77,19 +81,16 @@ def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
 def test_resume_goes_on_after_a_red_build(work, listed) -> None:
     work.configure(attempts=1)
     work.project.write({"build.sh": NEEDS_THREE})
-    work.server.script(
-        *(
-            [work.listed(work.step("a")), work.returns("a is done")]
-            if listed
-            else [work.code(WRITE)]
-        )
-    )
+    if listed:
+        work.server.script(work.listed(work.step("a")), work.returns("a is done"))
+    else:
+        work.server.script(work.code(WRITE))
     assert work().exit_code == 1
     work.configure(attempts=2)
     work.server.script(work.code(write("three.txt")))
-    asked = len(work.server.requests)
-    done = work("--resume", "latest")
-    assert (done.exit_code, len(work.server.requests)) == (0, asked + 1)
+    before = len(work.server.requests)
+    finished = work("--resume", "latest")
+    assert (finished.exit_code, len(work.server.requests)) == (0, before + 1)
     assert "three is missing" in work.prompts[-1]
 
 
@@ -99,9 +100,9 @@ def test_resume_makes_no_call_if_the_build_was_mended_by_hand(work) -> None:
     work.server.script(work.code(WRITE))
     assert work().exit_code == 1
     work.project.write({"three.txt": "x"})
-    done = work("--resume", "latest")
-    assert (done.exit_code, len(work.server.requests)) == (0, 1)
-    assert "written" in done.stdout
+    finished = work("--resume", "latest")
+    assert (finished.exit_code, len(work.server.requests)) == (0, 1)
+    assert "written" in finished.stdout
 
 
 @pytest.mark.parametrize("arguments", [("--no-build",), ()])
@@ -110,17 +111,17 @@ def test_a_task_succeeds_without_a_build(work, arguments) -> None:
     if not arguments:
         (work.project.root / "build.sh").unlink()
     work.server.script(work.code(WRITE))
-    done = work("--json", *arguments)
-    assert done.exit_code == 0
-    assert work.events_of(done, "process.started") == []
+    finished = work("--json", *arguments)
+    assert finished.exit_code == 0
+    assert work.events_of(finished, "process.started") == []
 
 
 def test_a_build_that_changes_itself_fails_the_task(work) -> None:
     work.project.write({"build.sh": "echo exit 0 > build.sh\n"})
     work.server.script(work.code(WRITE))
-    done = work("--json")
-    assert done.exit_code == 1
-    assert done.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
+    finished = work("--json")
+    assert finished.exit_code == 1
+    assert finished.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
 
 
 # --- the restored project ------------------------------------------------------------------------------------------
@@ -166,16 +167,16 @@ def test_resume_continues_after_the_last_step_that_passed(work) -> None:
         work.returns("not yet"),
     )
     assert work().exit_code == 1
-    asked = len(work.server.requests)
+    before = len(work.server.requests)
 
     work.server.script(work.code(write("d.txt")), work.returns("all done"))
-    done = work("--resume", "latest", "--json")
-    assert done.exit_code == 0, done.stderr
-    again = work.prompts[asked:]
+    finished = work("--resume", "latest", "--json")
+    assert finished.exit_code == 0, finished.stderr
+    again = work.prompts[before:]
     assert ["Title: b two" in again[0], "Title: c" in again[1], len(again)] == [True, True, 2]
     assert "a.txt is written" in again[1]
     assert "2.2 b two\nd.txt is written" in again[1]
-    ended = [(each["step"], each["earlier"]) for each in work.events_of(done, "tasks.ended")]
+    ended = [(event["step"], event["earlier"]) for event in work.events_of(finished, "tasks.ended")]
     assert ended == [
         ("1", True),
         ("2.1", True),
@@ -196,8 +197,8 @@ def test_resume_repeats_a_step_that_no_longer_passes(work) -> None:
     assert work("--on-failure", "restore").exit_code == 1
     assert not (work.project.root / "a.txt").exists()
     work.server.script(work.code(write("a.txt")), work.code(write("b.txt")))
-    done = work("--resume", work.project.run_folder.name)
-    assert done.exit_code == 0, done.stderr
+    finished = work("--resume", work.project.run_folder.name)
+    assert finished.exit_code == 0, finished.stderr
     assert work.project.git("status", "--porcelain") == "?? a.txt\n?? b.txt\n"
 
 
@@ -211,9 +212,9 @@ def test_syntax_check_includes_the_files_of_the_earlier_run(work) -> None:
     )
     assert work().exit_code == 1
     work.server.script(work.returns("still fine"))
-    done = work("--resume", work.project.run_folder.name, "--json")
-    assert done.exit_code == 1
-    assert "a.py:1:" in work.events_of(done, "tasks.judged")[0]["reason"]
+    finished = work("--resume", work.project.run_folder.name, "--json")
+    assert finished.exit_code == 1
+    assert "a.py:1:" in work.events_of(finished, "tasks.judged")[0]["reason"]
 
 
 def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
@@ -222,17 +223,18 @@ def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
     work.server.script(work.listed(work.step("a")), work.returns("a is done"))
     assert work().exit_code == 1
     work.project.write({"by-hand.txt": "x"})
-    asked = len(work.server.requests)
+    before = len(work.server.requests)
     earlier = work.project.run_folder.name
-    done = work("--resume", earlier)
-    assert (done.exit_code, len(work.server.requests)) == (0, asked)
-    assert f"continuing {earlier}" in done.stderr
-    assert "a is done" in done.stdout
+    finished = work("--resume", earlier)
+    assert (finished.exit_code, len(work.server.requests)) == (0, before)
+    assert f"continuing {earlier}" in finished.stderr
+    assert "a is done" in finished.stdout
 
 
 def run_and_signal(work, number: int, *, step: str) -> tuple[int, list[dict]]:
-    """Start a task and send it a signal while the code of `step` runs; return its exit code and
-    events.
+    """Start a task and send it a signal while the code of `step` runs.
+
+    Return its exit code and events.
     """
     command = [
         sys.executable,
@@ -274,7 +276,7 @@ def test_an_interrupted_task_has_the_outcome_interrupted(work, number: int) -> N
     exit_code, events = run_and_signal(work, number, step="")
     assert exit_code == 130
     assert events[-1]["data"]["outcome"] == "interrupted"
-    assert "task-tree.txt" in {each.name for each in work.project.run_folder.iterdir()}
+    assert "task-tree.txt" in {path.name for path in work.project.run_folder.iterdir()}
 
 
 def test_a_killed_task_can_be_resumed(work) -> None:
@@ -286,27 +288,27 @@ def test_a_killed_task_can_be_resumed(work) -> None:
     exit_code, _ = run_and_signal(work, signal.SIGKILL, step="2")
     assert exit_code == -signal.SIGKILL
     work.server.script(work.returns("b is done"))
-    done = work("--resume", work.project.run_folder.name)
-    assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
+    finished = work("--resume", work.project.run_folder.name)
+    assert (finished.exit_code, finished.stdout.strip().splitlines()[-1]) == (0, "b is done")
 
 
 def test_a_task_that_was_killed_after_its_last_step_can_be_resumed(work) -> None:
     work.server.script(work.listed(work.step("a")), work.returns("a is done"))
     assert work().exit_code == 0
-    [kept] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
-    kept.write_text(kept.read_text("utf-8").replace('"done":true', '"done":false'), "utf-8")
-    asked = len(work.server.requests)
-    done = work("--resume", "latest")
-    assert (done.exit_code, len(work.server.requests)) == (0, asked)
-    assert "a is done" in done.stdout
+    [saved] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
+    saved.write_text(saved.read_text("utf-8").replace('"done":true', '"done":false'), "utf-8")
+    before = len(work.server.requests)
+    finished = work("--resume", "latest")
+    assert (finished.exit_code, len(work.server.requests)) == (0, before)
+    assert "a is done" in finished.stdout
 
 
 def test_a_finished_task_cannot_be_resumed(work) -> None:
     work.server.script(work.returns("done"))
     assert work().exit_code == 0
-    done = work("--resume", "latest")
-    assert (done.exit_code, len(work.server.requests)) == (3, 1)
-    assert "is done" in done.stderr
+    finished = work("--resume", "latest")
+    assert (finished.exit_code, len(work.server.requests)) == (3, 1)
+    assert "is done" in finished.stderr
 
 
 @pytest.mark.fast_rows(3)
@@ -325,13 +327,13 @@ def test_an_invalid_saved_task_cannot_be_resumed(work, old: str, new: str) -> No
         work.listed(work.step("one", {"type": "pattern", "pattern": "ok"})), work.returns("no")
     )
     assert work().exit_code == 1
-    [kept] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
-    text = kept.read_text("utf-8")
+    [saved] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
+    text = saved.read_text("utf-8")
     assert old in text
-    kept.write_text(text.replace(old, new), "utf-8")
-    done = work("--resume", "latest")
-    assert (done.exit_code, len(work.server.requests)) == (3, 2)
-    assert "cannot read" in done.stderr
+    saved.write_text(text.replace(old, new), "utf-8")
+    finished = work("--resume", "latest")
+    assert (finished.exit_code, len(work.server.requests)) == (3, 2)
+    assert "cannot read" in finished.stderr
 
 
 def test_a_key_in_the_task_is_not_saved(work) -> None:
@@ -349,16 +351,16 @@ def test_a_key_in_the_task_is_not_saved(work) -> None:
 def test_latest_is_the_task_saved_last(work) -> None:
     work.configure(attempts=1)
     folder = work.project.root / "agent-config/.code-commit/state"
-    kept = []
+    files = []
     for name in ("first", "second"):
         work.server.script(
             work.listed(work.step(name, {"type": "pattern", "pattern": "ok"})), work.returns("no")
         )
         assert work().exit_code == 1
-        kept.append(max(folder.rglob("*-task*.json"), key=lambda file: file.stat().st_mtime_ns))
+        files.append(max(folder.rglob("*-task*.json"), key=lambda file: file.stat().st_mtime_ns))
     # Names of two runs in one second: the second sorts before the first.
-    kept[0].rename(kept[0].with_name("2026-01-01-00-00-00-task.json"))
-    kept[1].rename(kept[1].with_name("2026-01-01-00-00-00-task-2.json"))
+    files[0].rename(files[0].with_name("2026-01-01-00-00-00-task.json"))
+    files[1].rename(files[1].with_name("2026-01-01-00-00-00-task-2.json"))
     work.server.script(work.returns("ok"))
     assert "second" in work("--resume", "latest").stderr
 
@@ -383,18 +385,18 @@ def test_the_steps_of_the_earlier_run_count(work) -> None:
     ],
 )
 def test_a_missing_run_cannot_be_resumed(work, name: str, message: str) -> None:
-    done = work("--resume", name)
-    assert done.exit_code == 3
-    assert message in done.stderr
+    finished = work("--resume", name)
+    assert finished.exit_code == 3
+    assert message in finished.stderr
 
 
 def test_a_run_that_was_not_a_task_cannot_be_resumed(work) -> None:
     work.server.script("^^^a.txt\nx\n^^^end\n")
     environ = {"LOOPBACK_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
     assert work.project.command(environ=environ, plugins=[work.plugins]).exit_code == 0
-    done = work("--resume", work.project.run_folder.name)
-    assert done.exit_code == 3
-    assert "not a task that can be resumed" in done.stderr
+    finished = work("--resume", work.project.run_folder.name)
+    assert finished.exit_code == 3
+    assert "not a task that can be resumed" in finished.stderr
 
 
 # --- requirements --------------------------------------------------------------------------------------------------
@@ -428,9 +430,9 @@ def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
 def test_invalid_options_are_rejected(work, arguments, exit_code: int, message: str) -> None:
     (work.project.root / "latin.txt").write_bytes(b"caf\xe9")
     (work.project.root / "link.txt").symlink_to("/etc/hostname")
-    done = work(*arguments)
-    assert done.exit_code == exit_code
-    assert message in done.stderr
+    finished = work(*arguments)
+    assert finished.exit_code == exit_code
+    assert message in finished.stderr
     assert work.server.requests == []
 
 
@@ -442,6 +444,6 @@ def test_the_help_lists_the_flags(work) -> None:
 
 def test_an_invalid_setting_is_rejected(work) -> None:
     work.configure(attempts=0)
-    done = work()
-    assert done.exit_code == 3
-    assert "attempts" in done.stderr
+    finished = work()
+    assert finished.exit_code == 3
+    assert "attempts" in finished.stderr

@@ -34,8 +34,8 @@ def test_every_function_in_the_prompt_exists(work) -> None:
     work.server.script(
         work.code("return [typeof list, typeof show, typeof read_file, typeof shell].join()")
     )
-    done = work()
-    assert done.stdout == "function,function,function,function\n"
+    finished = work()
+    assert finished.stdout == "function,function,function,function\n"
     declared = {
         name: (parameters, result) for name, parameters, result in DECLARED.findall(asked(work))
     }
@@ -59,14 +59,14 @@ def test_code_can_call_every_declared_function(work) -> None:
 
 def test_example_1_returns_a_string(work) -> None:
     work.server.script(EXAMPLES[0])
-    done = work()
-    assert (done.exit_code, done.stdout) == (0, "2 + 2 = 4\n")
+    finished = work()
+    assert (finished.exit_code, finished.stdout) == (0, "2 + 2 = 4\n")
 
 
 def test_example_2_calls_a_tool(work) -> None:
     work.server.script(EXAMPLES[1])
-    done = work()
-    assert (done.exit_code, done.stdout) == (0, "README has 3 lines\n")
+    finished = work()
+    assert (finished.exit_code, finished.stdout) == (0, "README has 3 lines\n")
 
 
 def test_example_3_returns_steps(work, tmp_path) -> None:
@@ -82,10 +82,12 @@ def test_example_3_returns_steps(work, tmp_path) -> None:
         work.code('await write_file("src/main.rs", "fn main() {}\\n"); return "written";'),
         work.code('return await shell("cargo check");'),
     )
-    done = work("--json", environ={"PATH": f"{cargo.parent}{os.pathsep}{os.environ['PATH']}"})
-    assert done.exit_code == 0, done.stderr
+    finished = work("--json", environ={"PATH": f"{cargo.parent}{os.pathsep}{os.environ['PATH']}"})
+    assert finished.exit_code == 0, finished.stderr
     assert work.project.read("src/main.rs") == "fn main() {}\n"
-    assert [(each["step"], each["passed"]) for each in work.events_of(done, "tasks.ended")] == [
+    assert [
+        (event["step"], event["passed"]) for event in work.events_of(finished, "tasks.ended")
+    ] == [
         *(("1", True), ("2", True), ("3", True), ("", True)),
     ]
     first, second, third = work.prompts[1:]
@@ -106,9 +108,9 @@ def test_a_task_without_deno_makes_no_call(work, tmp_path) -> None:
     (broken / "deno.py").write_text(
         "def find_deno_bin():\n    raise FileNotFoundError('no binary')\n"
     )
-    done = work(more_plugins=[broken])
-    assert done.exit_code == 3
-    assert "pip install deno" in done.stderr
+    finished = work(more_plugins=[broken])
+    assert finished.exit_code == 3
+    assert "pip install deno" in finished.stderr
     assert work.server.requests == []
 
 
@@ -120,6 +122,6 @@ def test_a_deno_that_does_not_start_ends_the_task(work, tmp_path) -> None:
     program.chmod(0o755)
     (broken / "deno.py").write_text(f"def find_deno_bin():\n    return {str(program)!r}\n")
     work.server.script(*[work.returns("x")] * 3)
-    done = work(more_plugins=[broken])
-    assert (done.exit_code, len(work.server.requests)) == (3, 1)
-    assert "Deno ended with exit code 127 before it started: no such library" in done.stderr
+    finished = work(more_plugins=[broken])
+    assert (finished.exit_code, len(work.server.requests)) == (3, 1)
+    assert "Deno ended with exit code 127 before it started: no such library" in finished.stderr

@@ -57,8 +57,8 @@ VALID_TYPES = {
 def replaced(place: tuple[int | str, ...], value: Any) -> dict[str, Any]:
     whole = copy.deepcopy(LIST)
     spot: Any = whole
-    for each in place[:-1]:
-        spot = spot[each]
+    for part in place[:-1]:
+        spot = spot[part]
     spot[place[-1]] = value
     return whole
 
@@ -67,11 +67,9 @@ def is_valid(place: tuple[int | str, ...], value: Any) -> bool:
     name = place[-1]
     if place[-2:] == ("context", "files") or name == "previous_steps":
         return value == []
-    return (
-        isinstance(value, VALID_TYPES[name])
-        if name in VALID_TYPES
-        else (name == "context" and value == {})
-    )
+    if name in VALID_TYPES:
+        return isinstance(value, VALID_TYPES[name])
+    return name == "context" and value == {}
 
 
 @pytest.mark.parametrize(
@@ -108,8 +106,8 @@ def test_a_wrong_type_in_any_field_is_an_error(place: tuple[int | str, ...], val
 def test_a_missing_required_field_is_an_error(place: tuple[int | str, ...]) -> None:
     whole = replaced(place, None)
     spot: Any = whole
-    for each in place[:-1]:
-        spot = spot[each]
+    for part in place[:-1]:
+        spot = spot[part]
     del spot[place[-1]]
     if place[-1] in {"context", "files", "previous_steps", "explicit_content", "recursive"}:
         task_list(whole)
@@ -164,8 +162,8 @@ def test_the_error_names_the_place(place: tuple[int | str, ...], value: Any, mes
 
 def test_a_step_cannot_get_its_own_result() -> None:
     """The template in the prompt has a first step with `previous_steps: [0]`."""
-    found, note = task_list(replaced(("steps", 0, "context"), {"previous_steps": [0]}))
-    assert (found.steps[0].context.previous_steps, note) == (
+    parsed, note = task_list(replaced(("steps", 0, "context"), {"previous_steps": [0]}))
+    assert (parsed.steps[0].context.previous_steps, note) == (
         [],
         "steps[0]: a step cannot get its own result; ignored",
     )

@@ -12,17 +12,17 @@ def test_a_build_that_is_no_file_ends_the_run(work) -> None:
     (work.project.root / "build.sh").unlink()
     (work.project.root / "build.sh").mkdir()
     work.server.script(work.returns("x"))
-    done = work()
-    assert done.exit_code == 3
-    assert "build.sh is not a readable regular file" in done.stderr
+    finished = work()
+    assert finished.exit_code == 3
+    assert "build.sh is not a readable regular file" in finished.stderr
 
 
 def test_a_build_that_cannot_run_ends_before_a_call(work) -> None:
     work.project.write({"build.sh": "#!/bin/bash -e\r\nfalse\r\n"})
     work.server.script(work.returns("x"))
-    done = work()
-    assert (done.exit_code, work.server.requests) == (3, [])
-    assert "line 1 of build.sh has a carriage return" in done.stderr
+    finished = work()
+    assert (finished.exit_code, work.server.requests) == (3, [])
+    assert "line 1 of build.sh has a carriage return" in finished.stderr
     assert work("--no-build").exit_code == 0
 
 
@@ -34,13 +34,13 @@ def test_a_task_that_cannot_be_saved_ends_the_run(work) -> None:
         return work.returns("x")
 
     work.server.script(lose_state)
-    done = work()
-    assert done.exit_code == 3
-    assert f"cannot write {state}" in done.stderr
+    finished = work()
+    assert finished.exit_code == 3
+    assert f"cannot write {state}" in finished.stderr
 
 
 def test_a_deno_that_cannot_start_is_not_ready(script, monkeypatch) -> None:
     monkeypatch.setattr(process, "deno_command", lambda *_, **__: ["/nowhere/deno"])
-    with pytest.raises(NotReady, match=r"cannot start Deno: .*No such file") as told:
+    with pytest.raises(NotReady, match=r"cannot start Deno: .*No such file") as caught:
         script.run("return 1;")
-    assert told.value.hint == "reinstall it: pip install --force-reinstall deno"
+    assert caught.value.hint == "reinstall it: pip install --force-reinstall deno"

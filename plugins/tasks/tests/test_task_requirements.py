@@ -133,8 +133,10 @@ def test_a_met_requirement_passes(ready) -> None:
     ready.server.script(
         ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()]
     )
-    done = ready("--json")
-    assert [(each["title"], each["passed"]) for each in ready.events_of(done, "tasks.ended")] == [
+    finished = ready("--json")
+    assert [
+        (event["title"], event["passed"]) for event in ready.events_of(finished, "tasks.ended")
+    ] == [
         *((title, True) for title in MET),
         ("task", True),
     ]
@@ -146,9 +148,9 @@ def test_an_unmet_requirement_fails(ready, case: str) -> None:
     if "longer than" in reason:
         ready.configure(attempts=1, pattern_seconds=0.3)
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
-    done = ready("--json")
-    assert done.exit_code == 1
-    assert reason in ready.events_of(done, "tasks.judged")[0]["reason"]
+    finished = ready("--json")
+    assert finished.exit_code == 1
+    assert reason in ready.events_of(finished, "tasks.judged")[0]["reason"]
 
 
 @pytest.mark.parametrize("word", ["error:", "panic:", "fatal:", "exception:", "failed:"])
@@ -179,16 +181,16 @@ def test_a_command_runs_in_a_shell_if_it_needs_one(command: str, words: list[str
 def test_a_check_that_changes_the_build_ends_the_task(ready) -> None:
     requirement = callback("command_succeeds", cmd="echo 'exit 3' > build.sh")
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns("x"))
-    done = ready("--json")
-    assert done.exit_code == 1
-    assert done.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
+    finished = ready("--json")
+    assert finished.exit_code == 1
+    assert finished.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
 
 
 def test_a_tool_that_changes_the_build_ends_the_task(ready) -> None:
     ready.server.script(ready.code("await shell(\"echo 'exit 3' > build.sh\"); return 'x';"))
-    done = ready("--json")
-    assert done.exit_code == 1
-    assert done.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
+    finished = ready("--json")
+    assert finished.exit_code == 1
+    assert finished.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
 
 
 def test_tools_are_subject_to_the_path_rules(ready) -> None:
@@ -200,8 +202,8 @@ def test_tools_are_subject_to_the_path_rules(ready) -> None:
             " { try { said.push(await f()); } catch (e) { said.push('refused'); } } return said.join();"
         )
     )
-    done = ready()
-    assert done.stdout == "refused,refused,refused,refused,refused\n"
+    finished = ready()
+    assert finished.stdout == "refused,refused,refused,refused,refused\n"
 
 
 # --- syntax_check --------------------------------------------------------------------------------------------------
@@ -233,9 +235,11 @@ def test_syntax_check_parses_the_changed_files(
         work.code(f"await write_file({json.dumps(path)}, {json.dumps(bad)}); return 'bad';"),
         work.code(f"await write_file({json.dumps(path)}, {json.dumps(good)}); return 'good';"),
     )
-    done = work("--json", "--no-build")
-    assert done.exit_code == 0, done.stderr
-    first, second = [each for each in work.events_of(done, "tasks.judged") if each["step"] == "1"]
+    finished = work("--json", "--no-build")
+    assert finished.exit_code == 0, finished.stderr
+    first, second = [
+        event for event in work.events_of(finished, "tasks.judged") if event["step"] == "1"
+    ]
     assert place in first["reason"]
     assert "broken_before" not in first["reason"]
     assert second["passed"]
@@ -257,9 +261,9 @@ def test_syntax_check_parses_the_changed_files(
 def test_syntax_check_fails_if_it_checks_nothing(work, body: str, reason: str) -> None:
     work.configure(attempts=1)
     work.server.script(work.listed(work.step("one", SYNTAX)), work.code(body))
-    done = work("--json")
-    assert done.exit_code == 1
-    assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
+    finished = work("--json")
+    assert finished.exit_code == 1
+    assert reason in work.events_of(finished, "tasks.judged")[0]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -329,10 +333,10 @@ def test_plugins_add_validators(work, polite) -> None:
         work.returns("now, please"),
         work.code("await write_file('a.txt', 'x'); return '';"),
     )
-    done = work("--json", more_plugins=[polite])
-    assert done.exit_code == 0, done.stderr
-    assert "say please" in work.events_of(done, "tasks.judged")[0]["reason"]
-    errors = [each["error"] for each in work.events_of(done, "plugin.failed")]
+    finished = work("--json", more_plugins=[polite])
+    assert finished.exit_code == 0, finished.stderr
+    assert "say please" in work.events_of(finished, "tasks.judged")[0]["reason"]
+    errors = [event["error"] for event in work.events_of(finished, "plugin.failed")]
     assert any("syntax_check" in error for error in errors)
     assert any("not a str" in error for error in errors)
 
@@ -351,9 +355,9 @@ def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) 
     work.configure(attempts=1, validator_seconds=0.1 if name == "stuck" else 60)
     requirement = {"type": "validation", "validator": name}
     work.server.script(work.listed(work.step("one", requirement)), work.returns("x"))
-    done = work("--json", more_plugins=[polite])
-    assert done.exit_code == 1
-    assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
+    finished = work("--json", more_plugins=[polite])
+    assert finished.exit_code == 1
+    assert reason in work.events_of(finished, "tasks.judged")[0]["reason"]
 
 
 def test_a_validator_that_cannot_work_ends_the_run(work, polite) -> None:
@@ -361,9 +365,9 @@ def test_a_validator_that_cannot_work_ends_the_run(work, polite) -> None:
         work.listed(work.step("one", {"type": "validation", "validator": "unready"})),
         work.returns("x"),
     )
-    done = work(more_plugins=[polite])
-    assert done.exit_code == 3
-    assert "the checker is not installed" in done.stderr
+    finished = work(more_plugins=[polite])
+    assert finished.exit_code == 3
+    assert "the checker is not installed" in finished.stderr
 
 
 def test_a_validator_that_is_gone_does_not_pass(work, polite) -> None:
@@ -376,9 +380,9 @@ def test_a_validator_that_is_gone_does_not_pass(work, polite) -> None:
     )
     assert work(more_plugins=[polite]).exit_code == 1
     work.server.script(work.returns("please"))
-    done = work("--resume", "latest", "--json")
-    assert done.exit_code == 1
-    [judged, *_] = work.events_of(done, "tasks.judged")
+    finished = work("--resume", "latest", "--json")
+    assert finished.exit_code == 1
+    [judged, *_] = work.events_of(finished, "tasks.judged")
     assert "There is no validator 'polite'; there are: syntax_check." in judged["reason"]
 
 
@@ -392,9 +396,9 @@ def test_commands_run_in_the_sandbox_of_builds(work) -> None:
         work.listed(work.step("one", hidden)),
         work.code("return await shell('cat agent-config/query.txt || echo nothing there');"),
     )
-    done = work("--sandbox", "require")
-    assert done.exit_code == 0, done.stderr
-    assert "nothing there" in done.stdout
+    finished = work("--sandbox", "require")
+    assert finished.exit_code == 0, finished.stderr
+    assert "nothing there" in finished.stdout
 
 
 def test_no_command_runs_without_a_sandbox(work, tmp_path) -> None:
@@ -407,7 +411,7 @@ def test_no_command_runs_without_a_sandbox(work, tmp_path) -> None:
         work.listed(work.step("one", check)),
         work.code("return await shell('touch proof.txt').catch((e) => 'refused');"),
     )
-    done = work("--sandbox", "auto", environ={"PATH": str(bare)})
-    assert done.exit_code == 3
-    assert "--sandbox off" in done.stderr
+    finished = work("--sandbox", "auto", environ={"PATH": str(bare)})
+    assert finished.exit_code == 3
+    assert "--sandbox off" in finished.stderr
     assert not (work.project.root / "proof.txt").exists()

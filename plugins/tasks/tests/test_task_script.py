@@ -204,8 +204,8 @@ def test_unread_answers_do_not_accumulate(script, monkeypatch) -> None:
 def test_a_forged_call_is_checked_like_any_other(script) -> None:
     calls: list[Any] = []
 
-    def call(name: str, given: Any) -> CallAnswer:
-        calls.append((name, given))
+    def call(name: str, argument: Any) -> CallAnswer:
+        calls.append((name, argument))
         return CallAnswer("refused", is_error=True)
 
     line = '{"kind": "call", "id": 99, "tool": "no_such_tool", "given": "words"}'

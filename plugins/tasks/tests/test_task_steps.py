@@ -11,10 +11,10 @@ from code_commit_testing import Reply
 ECHO = {"type": "pattern", "pattern": "^ok"}
 
 
-def ended(work, done) -> list[tuple[str, bool, int]]:
+def ended(work, finished) -> list[tuple[str, bool, int]]:
     return [
-        (each["step"], each["passed"], each["attempts"])
-        for each in work.events_of(done, "tasks.ended")
+        (event["step"], event["passed"], event["attempts"])
+        for event in work.events_of(finished, "tasks.ended")
     ]
 
 
@@ -51,8 +51,8 @@ def test_a_step_gets_only_the_requested_context(work) -> None:
     work.server.script(
         work.listed(*steps), *map(work.returns, ["first", "second", "third", "fourth"])
     )
-    done = work()
-    assert done.exit_code == 0, done.stderr
+    finished = work()
+    assert finished.exit_code == 0, finished.stderr
     _, one, two, three, four = work.prompts
     for text in ("src/a.rs:\n--- ", "AAA", "BBB", "CCC", "[context]\nMind the gap.\n", "second"):
         assert text in three
@@ -94,9 +94,9 @@ def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
         work.code("throw new Error('boom');"),
         work.returns("ok, this"),
     )
-    done = work("--json")
-    assert done.exit_code == 0
-    assert ended(work, done) == [("1", True, 3), ("", True, 1)]
+    finished = work("--json")
+    assert finished.exit_code == 0
+    assert ended(work, finished) == [("1", True, 3), ("", True, 1)]
     _, first, second, third = work.prompts
     assert "[the last attempt failed]" not in first
     for text in (
@@ -110,7 +110,7 @@ def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
     assert "Error: boom" in third
     assert "agent_code.ts:2:7" in third
     reasons = [
-        each["reason"] for each in work.events_of(done, "tasks.judged") if not each["passed"]
+        event["reason"] for event in work.events_of(finished, "tasks.judged") if not event["passed"]
     ]
     assert [reason.partition("\n")[0][:24] for reason in reasons] == [
         "The exit requirement is ",
@@ -122,11 +122,11 @@ def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
     work.server.script(
         work.listed(work.step("one", ECHO), work.step("two")), *[work.returns("no")] * 3
     )
-    done = work("--json")
-    assert done.exit_code == 1
+    finished = work("--json")
+    assert finished.exit_code == 1
     assert len(work.server.requests) == 4
-    assert done.events[-1]["data"]["outcome"] == "not_reached"
-    assert done.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
+    assert finished.events[-1]["data"]["outcome"] == "not_reached"
+    assert finished.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
     tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
     assert [line for line in tree.splitlines() if "attempt" not in line] == [
         "task: failed",
@@ -158,8 +158,8 @@ def test_the_number_of_attempts_is_a_setting(work) -> None:
 )
 def test_a_malformed_answer_is_sent_back_with_the_reason(work, reply, reason: str) -> None:
     work.server.script(reply, work.returns("good"))
-    done = work()
-    assert (done.exit_code, done.stdout) == (0, "good\n")
+    finished = work()
+    assert (finished.exit_code, finished.stdout) == (0, "good\n")
     assert reason in work.prompts[1]
 
 
@@ -182,9 +182,9 @@ def test_a_malformed_answer_is_sent_back_with_the_reason(work, reply, reason: st
 def test_a_value_that_is_neither_a_string_nor_a_list_fails(work, value) -> None:
     work.configure(attempts=1)
     work.server.script(work.returns(value))
-    done = work()
-    assert done.exit_code == 5
-    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    finished = work()
+    assert finished.exit_code == 5
+    (error,) = [line for line in finished.stderr.splitlines() if line.startswith("error: ")]
     assert not error.endswith(":")
 
 
@@ -208,19 +208,19 @@ def test_a_list_that_can_never_pass_is_sent_back(work) -> None:
 def test_a_temporary_failure_of_the_service_counts_as_an_attempt(work) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
     work.server.script(work.listed(work.step("one")), Reply.error(503), work.returns("there"))
-    done = work("--json")
-    assert done.exit_code == 0, done.stderr
-    assert ended(work, done)[0] == ("1", True, 2)
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    assert ended(work, finished)[0] == ("1", True, 2)
 
 
 def test_a_service_that_keeps_failing_ends_the_task(work) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
     work.server.script(*[Reply.error(503, "overloaded")] * 3)
-    done = work()
-    assert done.exit_code == 4
+    finished = work()
+    assert finished.exit_code == 4
     assert len(work.server.requests) == 3
-    assert done.stderr.count("attempt 3 failed: the model could not be reached\n") == 1
-    assert done.stderr.count("overloaded") == 3  # once for each attempt
+    assert finished.stderr.count("attempt 3 failed: the model could not be reached\n") == 1
+    assert finished.stderr.count("overloaded") == 3  # once for each attempt
 
 
 def test_a_rejected_key_is_not_retried(work) -> None:
@@ -241,9 +241,9 @@ def test_a_step_can_be_divided(work) -> None:
         work.returns("B"),
         work.returns("C"),
     )
-    done = work("--json")
-    assert done.exit_code == 0, done.stderr
-    assert ended(work, done) == [
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    assert ended(work, finished) == [
         ("1.1", True, 1),
         ("1.2", True, 1),
         ("1", True, 1),
@@ -264,9 +264,9 @@ def test_a_step_with_a_failed_list_is_repeated(work) -> None:
         *[work.returns("no")] * 3,
         work.returns("done at once"),
     )
-    done = work("--json")
-    assert done.exit_code == 0
-    assert ended(work, done) == [("1.1", False, 3), ("1", True, 2), ("", True, 1)]
+    finished = work("--json")
+    assert finished.exit_code == 0
+    assert ended(work, finished) == [("1.1", False, 3), ("1", True, 2), ("", True, 1)]
     assert "Step 1.1 (inner) failed" in work.prompts[5]
 
 
@@ -275,9 +275,9 @@ def test_each_attempt_has_files_of_its_own(work) -> None:
     again = [work.listed(work.step("inner", ECHO)), *[work.returns("no")] * 2, work.returns("ok")]
     work.configure(attempts=2)
     work.server.script(work.listed(work.step("outer")), *again[:3], again[0], again[3])
-    done = work("--json")
-    assert done.exit_code == 0, done.stderr
-    codes = [each["code"] for each in work.events_of(done, "tasks.code")]
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    codes = [event["code"] for event in work.events_of(finished, "tasks.code")]
     first = ["step-1.1-attempt-1.1.ts", "step-1.1-attempt-1.2.ts"]
     second = ["step-1-attempt-2.ts", "step-1.1-attempt-2.1.ts"]
     assert codes == ["task-attempt-1.ts", "step-1-attempt-1.ts", *first, *second]
@@ -287,20 +287,20 @@ def test_a_step_that_requests_its_own_result_is_noted(work) -> None:
     work.server.script(
         work.listed(work.step("one", context={"previous_steps": [0]})), work.returns("fine")
     )
-    done = work("--json")
-    assert done.exit_code == 0, done.stderr
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
     assert len(work.server.requests) == 2
-    texts = [each["text"] for each in work.events_of(done, "message")]
+    texts = [event["text"] for event in work.events_of(finished, "message")]
     assert any("steps[0]: a step cannot get its own result; ignored" in text for text in texts)
 
 
 def test_the_nesting_of_lists_is_limited(work) -> None:
     work.server.script(*[work.listed(work.step("deeper"))] * 20)
-    done = work("--json")
-    assert done.exit_code == 6
+    finished = work("--json")
+    assert finished.exit_code == 6
     assert len(work.server.requests) == 13  # ten lists, and three attempts at the eleventh
     assert "nested 10 deep" in work.prompts[-1]
-    assert work.events_of(done, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
+    assert work.events_of(finished, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
 
 
 def test_the_number_of_steps_is_limited(work) -> None:
@@ -308,8 +308,8 @@ def test_the_number_of_steps_is_limited(work) -> None:
         f"const step = {json.dumps(work.step())}; return {{ title: 't', steps: Array.from({{ length: 1000 }}, () => step) }};"
     )
     work.server.script(many, many, many)
-    done = work()
-    assert done.exit_code == 6
+    finished = work()
+    assert finished.exit_code == 6
     assert len(work.server.requests) == 3
     assert "of the 100 steps of this task, 100 are left" in work.prompts[1]
 
@@ -325,11 +325,12 @@ def test_the_steps_of_all_lists_count(work) -> None:
 def test_the_time_of_a_task_is_limited(work) -> None:
     work.configure(max_seconds=0.5, attempts=1)
     work.server.script(work.code("for (;;) {}"))
-    done = work()
-    assert done.exit_code == 6
-    assert ("the task has taken 0.5 s" in done.stderr, "failed" in done.stderr) == (True, False), (
-        done.stderr
-    )
+    finished = work()
+    assert finished.exit_code == 6
+    assert ("the task has taken 0.5 s" in finished.stderr, "failed" in finished.stderr) == (
+        True,
+        False,
+    ), finished.stderr
 
 
 def test_the_time_limit_of_a_task_includes_its_checks(work) -> None:
@@ -339,18 +340,19 @@ def test_the_time_limit_of_a_task_includes_its_checks(work) -> None:
         {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}},
     )
     work.server.script(work.listed(slow), work.returns("x"))
-    done = work()
-    assert (done.exit_code, "`sleep 20` ran into its time limit of " in done.stderr) == (6, True), (
-        done.stderr
-    )
+    finished = work()
+    assert (finished.exit_code, "`sleep 20` ran into its time limit of " in finished.stderr) == (
+        6,
+        True,
+    ), finished.stderr
 
 
 def test_the_length_of_a_list_is_limited(work) -> None:
     work.configure(attempts=1, result_limit=1024)
     work.server.script(work.listed(work.step(context={"explicit_content": "x" * 1024})))
-    done = work()
-    assert done.exit_code == 5
-    assert "the limit is 1,024" in done.stderr
+    finished = work()
+    assert finished.exit_code == 5
+    assert "the limit is 1,024" in finished.stderr
 
 
 def test_the_results_of_a_list_are_limited_together(work) -> None:
@@ -360,9 +362,9 @@ def test_the_results_of_a_list_are_limited_together(work) -> None:
         work.code("return 'a'.repeat(1000);"),
         work.code("return 'b'.repeat(1000);"),
     )
-    done = work()
-    assert done.exit_code == 0
-    assert "characters left out" in done.stdout
+    finished = work()
+    assert finished.exit_code == 0
+    assert "characters left out" in finished.stdout
 
 
 def test_a_title_is_one_line(work) -> None:
@@ -386,8 +388,8 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
         work.code("console.log('hello'); return await show('README.md');"),
         work.returns("ok"),
     )
-    done = work("--json")
-    assert done.exit_code == 0
+    finished = work("--json")
+    assert finished.exit_code == 0
     folder = work.project.run_folder
     assert {
         "1-task.txt",
@@ -395,7 +397,7 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
         "3-step-1.txt",
         "task-attempt-1.ts",
         "step-1-attempt-2.ts",
-    } <= {each.name for each in folder.iterdir()}
+    } <= {path.name for path in folder.iterdir()}
     logged = [
         json.loads(line)
         for line in (folder / "step-1-attempt-1.jsonl").read_text("utf-8").splitlines()
@@ -404,16 +406,16 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
         {"printed": "hello"},
         {"call": "show", "given": {"path": "README.md"}, "answer": "one\ntwo\n", "is_error": False},
     ]
-    [called] = work.events_of(done, "tasks.called")
+    [called] = work.events_of(finished, "tasks.called")
     assert (called["step"], called["attempt"], called["tool"], called["call"]) == (
         "1",
         1,
         "show",
         "show(path='README.md')",
     )
-    files = [(each["code"], each["log"]) for each in work.events_of(done, "tasks.code")]
+    files = [(event["code"], event["log"]) for event in work.events_of(finished, "tasks.code")]
     assert files[1] == ("step-1-attempt-1.ts", "step-1-attempt-1.jsonl")
-    assert [each["step"] for each in work.events_of(done, "tasks.listed")] == [""]
+    assert [event["step"] for event in work.events_of(finished, "tasks.listed")] == [""]
 
 
 def test_progress_is_shown_as_a_tree(work) -> None:
@@ -442,7 +444,7 @@ def test_keys_in_the_output_are_censored(work) -> None:
             "console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';"
         )
     )
-    done = work()
-    assert "k-0123456789abcdef" not in done.stdout + done.stderr
-    for each in work.project.run_folder.iterdir():
-        assert b"k-0123456789abcdef" not in each.read_bytes()
+    finished = work()
+    assert "k-0123456789abcdef" not in finished.stdout + finished.stderr
+    for path in work.project.run_folder.iterdir():
+        assert b"k-0123456789abcdef" not in path.read_bytes()

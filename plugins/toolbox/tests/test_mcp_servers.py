@@ -363,9 +363,9 @@ def test_a_server_is_reached_by_http(bench, serve) -> None:
         try:
             assert server.stderr
             [address] = next(
-                found
+                addresses
                 for line in server.stderr
-                if (found := re.findall(r"running on (http://\S+)", line))
+                if (addresses := re.findall(r"running on (http://\S+)", line))
             )
             serve(command=[], url=f"{address}/mcp")
             worked = bench.use("office_add", {"a": 40, "b": 2})

@@ -117,8 +117,8 @@ def test_an_endless_loop_of_the_same_call_is_ended(bench):
 
 
 def test_equal_calls_with_others_between_are_not_a_loop(bench):
-    other = ["read_file", {"path": "src/main.py"}]
-    replies = [{"calls": [call]} for call in (READ, READ, other, READ, READ)]
+    read_main = ["read_file", {"path": "src/main.py"}]
+    replies = [{"calls": [call]} for call in (READ, READ, read_main, READ, READ)]
     assert bench.work(*replies, {"text": "done"}).end == "FINISHED"
 
 
@@ -243,8 +243,10 @@ def test_a_context_that_cannot_be_shortened_ends_the_loop(bench):
 
 
 def test_the_prefix_is_marked_for_caching(bench):
-    other = ["read_file", {"path": "src/main.py"}]
-    worked = bench.work({"calls": [READ]}, {"calls": [other]}, {"calls": [READ]}, {"text": "done"})
+    read_main = ["read_file", {"path": "src/main.py"}]
+    worked = bench.work(
+        {"calls": [READ]}, {"calls": [read_main]}, {"calls": [READ]}, {"text": "done"}
+    )
     marked = [[message["marked"] for message in asked["messages"]] for asked in worked.asked]
     assert marked[0] == [True]
     assert marked[3] == [True, False, False, False, True, False, True]

@@ -126,11 +126,12 @@ def conversations(draw) -> list[Message]:
         called = (
             Opaque("x", {"t": "thinking"}),
             Text("w" * turn),
-            *(ToolCall(each, "tool", {"a": 1}, "{}") for each in ids),
+            *(ToolCall(call_id, "tool", {"a": 1}, "{}") for call_id in ids),
         )
         messages.append(Message("assistant", called))
         results = tuple(
-            ToolResult(each, "tool", "r" * size) for each, size in zip(ids, calls, strict=True)
+            ToolResult(call_id, "tool", "r" * size)
+            for call_id, size in zip(ids, calls, strict=True)
         )
         messages.append(Message("user", results))
     return messages
@@ -206,7 +207,7 @@ def test_a_request_contains_the_whole_conversation(messages):
     doubled = [*messages, Message("user", (Text("and"),)), Message("user", (Text("more"),))]
     sent = sendable(doubled)
     roles = [message.role for message in sent]
-    assert all(one != other for one, other in pairwise(roles))
+    assert all(one != following for one, following in pairwise(roles))
     assert unmarked(sent) == unmarked(doubled)
     assert (
         sum(

@@ -45,9 +45,9 @@ def test_much_output_is_cut_and_logged(bench):
     assert text.endswith("y\nlast")
     assert len(text) < 40_000
     [log] = re.findall(r"characters left out; see (logs/\S+) \.\.\.", text)
-    kept = bench.project.root / log
-    assert kept.parent == bench.project.run_folder
-    assert kept.stat().st_size > 10**6
+    file = bench.project.root / log
+    assert file.parent == bench.project.run_folder
+    assert file.stat().st_size > 10**6
 
 
 def test_invalid_utf8_in_the_output_is_replaced(bench):

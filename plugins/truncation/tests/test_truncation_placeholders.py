@@ -71,15 +71,15 @@ WORDS = st.lists(
 
 @given(st.text(alphabet="./#*-<>!'{}() \tarest…\n", max_size=300) | WORDS.map(" ".join))
 def test_a_placeholder_found_in_any_text_is_in_its_line(text: str) -> None:
-    found = first_placeholder("a.js", None, text.encode())
-    if found is not None:
-        assert text.split("\n")[found.line - 1].strip() == found.text
+    placeholder = first_placeholder("a.js", None, text.encode())
+    if placeholder is not None:
+        assert text.split("\n")[placeholder.line - 1].strip() == placeholder.text
 
 
 @given(st.text(max_size=200), st.sampled_from(PLACEHOLDERS), st.text(max_size=200))
 def test_a_placeholder_is_found_at_any_position(before: str, line: str, after: str) -> None:
     # The line above is code: a comment may continue over several lines.
     text = f"{before}\nx = 1\n{line}\n{after}"
-    found = first_placeholder("a.py", None, text.encode("utf-8", "replace"))
-    assert found is not None
-    assert found.line <= text.count("\n", 0, text.index("x = 1\n" + line)) + 2
+    placeholder = first_placeholder("a.py", None, text.encode("utf-8", "replace"))
+    assert placeholder is not None
+    assert placeholder.line <= text.count("\n", 0, text.index("x = 1\n" + line)) + 2

@@ -88,9 +88,9 @@ def test_a_placeholder_is_sent_back_each_time() -> None:
     rule = Truncation(TruncationSettings())
     tree = cast("Tree", Files({"a.py": LONG.encode()}))
     for _ in range(2):
-        assert [each.then for each in rule.judge([Change("a.py", HOLLOW.encode())], tree)] == [
-            "repair"
-        ]
+        assert [
+            refusal.then for refusal in rule.judge([Change("a.py", HOLLOW.encode())], tree)
+        ] == ["repair"]
 
 
 def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
@@ -207,8 +207,9 @@ def test_invalid_settings_are_rejected(settings) -> None:
 
 @pytest.fixture
 def commit(tmp_path: Path):
-    """Return a function that runs a commit with these replacements of a.py, and returns the result
-    and the project.
+    """Return a function that runs a commit with these replacements of a.py.
+
+    It returns the result and the project.
     """
     plugins = install_plugin(
         tmp_path / "plugins",

@@ -24,10 +24,9 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .interruption import call_on_interruption as call_on_interruption
-from .interruption import uninterrupted as uninterrupted
+from .interruption import STOP as STOP
+from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
-from .opening import Repository as Repository
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
@@ -39,9 +38,6 @@ from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
-from .signals import forget_partial_imports as forget_partial_imports
-from .signals import raise_on_signals as raise_on_signals
-from .signals import signaled as signaled
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -1,103 +1,328 @@
-"""Protect critical sections from Ctrl-C, SIGTERM and SIGHUP, and react to these signals at once."""
+"""End the work of the process after SIGINT, SIGTERM or SIGHUP, where that is safe.
+
+A signal sets `STOP`, for good, and does nothing else. Code that waits or loops asks `STOP.check()`,
+which raises `Interrupted`. Code that must finish runs inside `STOP.hold()`. No exception comes from
+outside, so there is no other place where the work can end.
+
+A thread watches. It ends waits (`calling`), and it ends the process if nothing asks for too long.
+That is as safe as a kill: the journal restores a half-applied change, and supervisors end
+processes.
+"""
 
 from __future__ import annotations
 
+import atexit
+import math
 import os
 import select
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from types import FrameType
+from typing import Any, NoReturn, TypeVar
 
-from code_commit_workspace.signals import SIGNALS, note_signal
+from code_commit_workspace.errors import Interrupted
 
-_NUDGE = signal.SIGURG  # does nothing but interrupt a wait
-_NUDGES, _PAUSE = 10, 0.2  # seconds before each
-_POLL = 0.2  # seconds; limits each wait: a signal just before it is only noticed after it
+T = TypeVar("T")
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WHILE_STARTING = 0.2  # seconds of patience until work starts
+_AT_WORK = 3.0
+_AGAIN = 0.5  # seconds between the first signal and one that means "now"
+_HELD_AGAIN = 3.0  # seconds that a hold may take after such a signal
+_LAST_WORDS = 1.0  # seconds
+_TICK = 0.02  # seconds between two looks, once a signal came
+_READ, _PIECE = 512, 1 << 16  # bytes
+# What the pipe holds: the numbers of signals, and these.
+_LOOK = 0
+_HANDLED = 255  # Python's handler ran: for a signal that the pipe may already have told
+_STOPPED: Any = object()  # ends a wait for a queue
 
 
-@contextmanager
-def uninterrupted(*, last: bool = False) -> Iterator[None]:
-    """Delay the signals until the end of the block.
+class Stop:
+    """Whether a signal came that ends the process, and what may delay the end.
 
-    An ignored signal, as in a background job, stays ignored.
-
-    With `last`, drop them: the block is the end of what they would interrupt. A signal mask is not
-    enough: another thread may take the signal, and Python still raises in the main thread.
+    `is_set` never goes back to False. `words` is what `check` raises. `exit_code` is that of a hard
+    end, before which `last_words` is called; it has one second. It gets the place where the main
+    thread was, or "" before work started.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread handles signals
-        return
-    arrived: list[int] = []
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        arrived.append(number)
-        if not last:
-            note_signal()  # so that a process that hangs does not make the block endless
+    def __init__(self) -> None:
+        self.is_set = False
+        self.exit_code = 130
+        self.last_words: Callable[[str], object] = str
+        self._patience = _WHILE_STARTING
+        self.words = Interrupted("interrupted")
+        self._holds = 0
+        self._over = False
+        self._endings: dict[object, Callable[[], object]] = {}
+        self._lock = threading.Lock()
+        # Not in `_lock`: one that waits for the end of a block must not block `hold`.
+        self._ending = threading.Lock()
+        self._wake_end: int | None = None
+        self._set_reader: int | None = None  # readable once the stop is set
+        self._set_writer: int | None = None
+        self._exit: Callable[[int], NoReturn] = os._exit
 
-    heard = (number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
-    before = {int(number): signal.signal(number, note) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in arrived[: not last]:
-            if callable(handler := before[number]):
-                handler(number, None)  # without a frame, it raises at once
-            else:
-                signal.raise_signal(number)
+    # --- for code that waits, loops or must finish ------------------------------------------------
 
+    def check(self) -> None:
+        """Ask whether to go on. Call it before and after a wait, and between steps of a loop.
 
-@contextmanager
-def call_on_interruption(end: Callable[[], object] = bool) -> Iterator[None]:
-    """On one of the signals, call `end` in another thread, and end any wait of this thread: the
-    exception follows.
+        Raises:
+            Interrupted: a signal came, and nothing holds.
+        """
+        if self.is_set and not self._holds:
+            raise Interrupted(self.words.message, hint=self.words.hint)
 
-    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called
-    more than once.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread handles signals
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    nudge = signal.signal(_NUDGE, lambda *_: None)
-    # Python writes to it before any handler runs. An ignored signal is not written.
-    outer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    watch = threading.Thread(
-        target=_watch, args=(reader, end, outer), name="code-commit interruption", daemon=True
-    )
-    try:
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Finish the block: until its end, `check` raises in no thread, and no wait is ended."""
+        with self._lock:
+            self._holds += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holds -= 1
+            if self.is_set:
+                self._look()
+
+    @contextmanager
+    def calling(self, end: Callable[[], object]) -> Iterator[None]:
+        """When a signal comes, call `end` in another thread, which ends the wait of the block.
+
+        `end` must not block: it only starts an ending. It is called at most once, and never after
+        the block. If a signal came before, it is called at once, unless something holds.
+        """
+        key = object()
+        with self._lock:
+            self._endings[key] = end
+        try:
+            if self.is_set:
+                self._look()
+            yield
+        finally:
+            with self._ending, self._lock:
+                self._endings.pop(key, None)
+
+    @contextmanager
+    def saying(self, error: Interrupted) -> Iterator[None]:
+        """Report an interruption of the block as `error`."""
+        before, self.words = self.words, error
+        try:
+            yield
+        finally:
+            self.words = before
+
+    def get(self, queue: SimpleQueue[T], timeout: float | None = None) -> T:
+        """Return the next item of `queue`.
+
+        Raises:
+            Interrupted: a signal came.
+            queue.Empty: nothing came within `timeout` seconds.
+        """
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self.check()
+            left = min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
+            with self.calling(lambda: queue.put(_STOPPED)):
+                item = queue.get(timeout=left)
+            if item is not _STOPPED:
+                return item
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for `seconds`.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        self.check()
+        woken = threading.Event()
+        with self.calling(woken.set):
+            woken.wait(seconds)
+        self.check()
+
+    def join(self, thread: threading.Thread) -> None:
+        """Wait for the end of `thread`.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        while thread.is_alive():
+            self.check()
+            thread.join(_TICK)
+
+    def wait_for_input(self, handle: int) -> None:
+        """Wait until the descriptor `handle` is readable.
+
+        Read it without a buffer: what a buffer holds is not seen here.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        self.check()
+        while True:
+            ends = [] if self._set_reader is None or self._holds else [self._set_reader]
+            ready, _, _ = select.select([handle, *ends], [], [])
+            self.check()
+            if handle in ready:
+                return
+
+    def pieces(self, handle: int) -> Iterator[bytes]:
+        """Read the descriptor `handle` to its end, piece by piece.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        while True:
+            self.wait_for_input(handle)
+            if not (piece := os.read(handle, _PIECE)):
+                return
+            yield piece
+
+    # --- for the program --------------------------------------------------------------------------
+
+    def listen(self, exit_process: Callable[[int], NoReturn]) -> None:
+        """From now on, the signals set this. An ignored signal stays ignored.
+
+        Call it once, in the main thread, after any fork. `exit_process` ends the process hard.
+        """
+        self._exit = exit_process
+        reader, self._wake_end = os.pipe()
+        self._set_reader, self._set_writer = os.pipe()
+        for writer in (self._wake_end, self._set_writer):
+            os.set_blocking(writer, False)
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle)
+                # Later, Python restores the default.
+                atexit.register(signal.signal, number, signal.SIG_IGN)
+        watch = threading.Thread(
+            target=self._watch, args=(reader,), name="code-commit stop", daemon=True
+        )
         watch.start()
-        yield
-    finally:
-        signal.set_wakeup_fd(outer)
-        signal.signal(_NUDGE, nudge)
-        os.close(writer)
+
+    def begin_work(self) -> None:
+        """Be more patient from now on: the work has started, and asks."""
+        self._patience = _AT_WORK
+
+    def decide(self, exit_code: int) -> None:
+        """Keep `exit_code`: a hard end has no last words, and exits with it."""
+        self.exit_code, self.last_words = exit_code, str
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """After the block, forget what it decided: it was a part of the work."""
+        before = self.exit_code, self.last_words
+        try:
+            yield
+        finally:
+            self.exit_code, self.last_words = before
+
+    def finish(self, exit_code: int) -> None:
+        """From now on, a signal ends the process at once with `exit_code`."""
+        self.decide(exit_code)
+        self._over = True
+
+    def set(self) -> None:
+        """Do what a signal does."""
+        self._mark()
+        if self._wake_end is None:
+            self._end_waits()
+        else:
+            self._look()
+
+    def end_waits(self) -> None:
+        """Call what `calling` knows, before an exit without Python's shutdown."""
+        self._end_waits(held_too=True)
+
+    # --- the watching thread ----------------------------------------------------------------------
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self._mark()
+        self._look(_HANDLED)  # another library may have replaced our wakeup descriptor
+
+    def _mark(self) -> None:
+        self.is_set = True
+        if self._set_writer is not None:
+            with suppress(BlockingIOError):
+                os.write(self._set_writer, b"!")
+
+    def _look(self, what: int = _LOOK) -> None:
+        if self._wake_end is None:
+            if not self._holds:
+                self._end_waits()
+            return
+        with suppress(BlockingIOError):  # it is full, so the thread will look
+            os.write(self._wake_end, bytes([what]))
+
+    def _watch(self, reader: int) -> None:
+        first = math.inf  # when the first signal came
+        waited = held = 0.0  # seconds since then without a hold; with one, since the second signal
+        insisted = False
+        while True:
+            before = time.monotonic()
+            pause = _TICK if self.is_set else None
+            told = os.read(reader, _READ) if select.select([reader], [], [], pause)[0] else b""
+            now = time.monotonic()
+            signaled = any(byte in SIGNALS for byte in told)
+            if signaled or _HANDLED in told:
+                self._mark()
+                first = min(first, now)
+            if not self.is_set:
+                continue
+            if self._over:
+                self._exit(self.exit_code)
+            insisted = insisted or (signaled and now - first >= _AGAIN)
+            passed = min(now - before, 2 * _TICK)  # a machine that stands still costs no more
+            if not self._holds:
+                self._end_waits()
+                waited += passed
+                if insisted or waited >= self._patience:
+                    self._end_hard()
+            elif insisted:
+                held += passed
+                if held >= _HELD_AGAIN:
+                    self._end_hard()
+
+    def _end_waits(self, *, held_too: bool = False) -> None:
+        while True:
+            with self._ending:
+                with self._lock:
+                    if not self._endings or (self._holds and not held_too):
+                        return
+                    end = self._endings.pop(next(iter(self._endings)))
+                with suppress(Exception):
+                    end()
+
+    def _end_hard(self) -> None:
+        place = _main_thread_place() if self._patience == _AT_WORK else ""
+        self.end_waits()
+
+        def speak() -> None:
+            with suppress(BaseException):
+                self.last_words(place)
+
+        speaker = threading.Thread(target=speak, name="last words", daemon=True)
+        speaker.start()
+        speaker.join(_LAST_WORDS)
+        self._exit(self.exit_code)
 
 
-def _watch(reader: int, end: Callable[[], object], outer: int) -> None:
-    """Call `end`, and end waits of the main thread, which notices a signal just before a wait only
-    after the wait.
-    """
-    nudges = 0
-    while True:
-        if not select.select([reader], [], [], _PAUSE if nudges else None)[0]:
-            nudges -= 1
-            signal.pthread_kill(threading.main_thread().ident or 0, _NUDGE)
-        elif not (number := os.read(reader, 1)):
-            break
-        elif number[0] in SIGNALS:
-            nudges = _NUDGES
-            if outer >= 0:
-                os.write(outer, number)  # of an outer block
-            end()
-    os.close(reader)
+def _main_thread_place() -> str:
+    """Return where the main thread is: the file, the line and the function."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - no public way
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    return f"{os.path.basename(code.co_filename)}, line {frame.f_lineno}, in {code.co_name}"  # noqa: PTH119 - pathlib costs
 
 
-def wait_for(thread: threading.Thread) -> None:
-    """Wait for the end of `thread`. Ctrl-C ends the wait."""
-    while thread.is_alive():
-        thread.join(_POLL)
+STOP = Stop()
+"""The stop of this process."""

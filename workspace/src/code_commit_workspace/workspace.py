@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
-from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.opening import (
     Repository,
@@ -109,6 +109,7 @@ class Workspace:
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
         """
+        STOP.check()
         home = home_of(root, private_folder, state_folder)
         require_open_files()
         with ExitStack() as held:
@@ -121,7 +122,8 @@ class Workspace:
             lock = held.enter_context(ProjectLock(home)) if writes else None
             if private:
                 git = private_git(root, home, replace=writes, writable=git.writable)
-            recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
+            with STOP.hold():
+                recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
             return cls(
                 root=root,
                 writes=writes,
@@ -148,7 +150,7 @@ class Workspace:
 
     def close(self) -> None:
         """End running processes, release the lock, and close the folder."""
-        with self._held:  # releases the lock even if a process cannot be ended
+        with STOP.hold(), self._held:  # releases the lock even if a process cannot be ended
             self.end_processes()
             if self.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
                 self._runner.remove_private_folders()
@@ -253,7 +255,7 @@ class Workspace:
     ) -> None:
         """Check `changes` again, then put all of them on disk, or none.
 
-        Ctrl-C takes effect after that.
+        A signal takes effect before or after that.
 
         The context `around` begins between the check and the first write.
 
@@ -266,7 +268,8 @@ class Workspace:
 
         if refusals := self.check(changes, rules):
             raise ChangeSetRefused(refusals)
-        with around or nullcontext(), uninterrupted():
+        STOP.check()
+        with around or nullcontext(), STOP.hold():
             apply(self.project, self.state_folder, changes)
 
     def diff(self, changes: Sequence[Change], *, most: int | None = None) -> str:

@@ -24,7 +24,7 @@ from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.conversation import Finish
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.sync_result import require_sync
@@ -120,7 +120,7 @@ def _run(
                 checked_result(check, Check, state=str, text=str, hint=str)
                 # A plugin may give anything.
                 checks.append(replace(check, data=json.loads(json.dumps(check.data))))
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except CodeCommitError as error:
         checks.append(_problem(error.message, error.hint, before))

@@ -25,6 +25,7 @@ from code_commit.plugins.code import collect_objects, import_code, naming, notin
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit_workspace import STOP
 from code_commit_workspace.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
+    from code_commit.plugin_api.host import Repository
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import CheckpointLimits, Redactor, Repository, Workspace
+    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
 
 _HIGHEST_CODE = 255  # that a process can return
 
@@ -219,7 +221,8 @@ class CommandHost:
         plan = plan_run(invocation, self.registry, self.environ, root, mute=True)
         if plan is None:
             raise Interrupted("quit before the run began")
-        return run_session(plan, self.registry)
+        with STOP.nested():
+            return run_session(plan, self.registry)
 
     def run(self, invocation: Invocation) -> int:
         """Run a workflow as its own command line does; return the exit code."""
@@ -268,6 +271,7 @@ def run_named(
             parser.error(f"unexpected argument {unknown[0]}{close}")
         with naming(plugin, definition):
             run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
+        STOP.begin_work()
         host = CommandHost(environ, disabled=disabled, plugin=plugin, out=out)
         return _exit_code(run(host, arguments))
 

@@ -11,7 +11,7 @@ from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
 from code_commit.terminal.streams import write_stdout
-from code_commit_workspace import forget_partial_imports
+from code_commit_workspace import STOP
 from code_commit_workspace.words import traceback_of
 
 
@@ -19,6 +19,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
     out = CommandOutput()
     try:
+        STOP.check()
         code = _select(argv, out)()
         write_stdout(sys.stdout, "")
     except BrokenPipeError:
@@ -27,9 +28,8 @@ def run_command(argv: Sequence[str]) -> int:
         discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
         return ExitCode.NOT_REACHED
     except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-        if out.ended is not None and isinstance(error, KeyboardInterrupt):
-            return out.ended  # the run has ended: a signal changes its exit code no more
-        return report(error, argv, out)
+        with STOP.hold():
+            return report(error, argv, out)
     return code
 
 
@@ -67,7 +67,6 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    forget_partial_imports()
     folder_gone = _folder_gone() if isinstance(error, OSError) else None
     shown = as_reported(folder_gone or error)
     code = exit_code_of(shown)

@@ -25,13 +25,11 @@ class CommandOutput:
 
     A result that cannot be written is an error; a note is not.
 
-    `registries` are the plugins loaded so far: the secrets that they declare are redacted. `ended`
-    is the exit code of the run that has ended, if any.
+    `registries` are the plugins loaded so far: the secrets that they declare are redacted.
     """
 
     def __init__(self) -> None:
         self.registries: list[Registry] = []
-        self.ended: int | None = None
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""

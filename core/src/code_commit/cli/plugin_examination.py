@@ -30,6 +30,7 @@ from code_commit.plugin_api import (
     CodeCommitError,
     CommandDefinition,
     Event,
+    Interrupted,
     ProviderDefinition,
     UsageError,
     WorkflowDefinition,
@@ -88,7 +89,7 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             rows = list(check)
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         rows = [("examination", describe(error))]

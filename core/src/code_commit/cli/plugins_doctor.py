@@ -25,6 +25,7 @@ from code_commit.plugins.distributions import (
     wrong_groups,
 )
 from code_commit.plugins.host import interrupted_while_loading
+from code_commit_workspace import STOP
 
 
 def plugins_doctor_arguments(parser: ArgumentParser) -> None:
@@ -112,12 +113,14 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
     with stdout_aside():
         for source in sources:
             began = time.perf_counter()
-            try:
-                import_object(source.value)
-            except KeyboardInterrupt:
-                raise interrupted_while_loading(source) from None
-            except BaseException:  # noqa: BLE001, S110 - the plugin host tries again and reports it
-                pass
+            with STOP.saying(interrupted_while_loading(source)):
+                try:
+                    import_object(source.value)
+                except KeyboardInterrupt:
+                    raise interrupted_while_loading(source) from None
+                except BaseException:  # noqa: BLE001, S110 - the plugin host tries again and reports it
+                    pass
+                STOP.check()
             seconds[source] = time.perf_counter() - began
     return seconds
 

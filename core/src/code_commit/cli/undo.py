@@ -16,7 +16,7 @@ from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
-from code_commit_workspace import uninterrupted
+from code_commit_workspace import STOP
 from code_commit_workspace.words import count_by_folder, count_of, printable
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         for text in take_killed_trials(workspace):
             host.out.note(f"warning: {text}")
         for _ in range(int(several["count"]) if several else 1):
+            STOP.check()
             run = _run_to_undo(host, None if several else name, workspace.checkpoints)
             try:
-                with uninterrupted():
+                with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
             except NotReady as error:
                 if not undone:
@@ -110,7 +111,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
         NotReady: nothing was put back, or the files were changed since.
     """
     name = arguments.run and find_run(host.root, arguments.run).name
-    with host.workspace(writes=True, repository="existing") as workspace, uninterrupted():
+    with host.workspace(writes=True, repository="existing") as workspace, STOP.hold():
         run, brought_back = workspace.checkpoints.redo(name)
         trial_marker(workspace, run).unlink(missing_ok=True)
     if arguments.json:

@@ -13,7 +13,6 @@ from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugins.registry import Registry
 from code_commit.run.session import RunEnding, run_session
 from code_commit.terminal.streams import SafeStream
-from code_commit_workspace import uninterrupted
 
 
 def run_invocation(
@@ -30,11 +29,9 @@ def run_invocation(
             out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, registry)
-    out.ended = ending.exit_code
     if invocation.debug and registry.plugin_host.traces:
         SafeStream(sys.stderr).print(out.redacted("".join(registry.plugin_host.traces)).rstrip())
-    with uninterrupted(last=True):  # the run has ended: a signal changes its exit code no more
-        _report(ending, invocation, out)
+    _report(ending, invocation, out)
     return ending.exit_code
 
 

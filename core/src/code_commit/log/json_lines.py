@@ -56,7 +56,6 @@ class JsonLines:
         Raises:
             OSError: it cannot be written, and the pipe is not closed.
         """
-        # Once, also if Ctrl-C makes the log repeat it.
         self._stream.print(as_line(record), number=record.seq)
         if self._stream.failure is not None:
             raise self._stream.failure

@@ -6,7 +6,6 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from contextvars import copy_context
 
 from code_commit.log.event_redaction import EventRedactor
@@ -80,8 +79,6 @@ class KeptStream:
         self._ended.set()
         self._arrived.put(None)
         if self._thread is not None:
-            with suppress(RuntimeError):  # already started, unless Ctrl-C came before that
-                self._thread.start()
             self._thread.join()
         if self._error is not None:
             raise self._error

@@ -29,7 +29,7 @@ from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json
 from code_commit.run_folder.output_folder import OutputFolder, counted
-from code_commit_workspace import Redactor, uninterrupted
+from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
@@ -114,7 +114,7 @@ class RunLog:
         self.document = RunDocument()
         self._sinks = Sinks(self._report)
         self.sink_traces = self._sinks.traces
-        self._lock = threading.RLock()  # a signal handler may emit while this thread does
+        self._lock = threading.RLock()  # a file that cannot be written is an event of its own
         self.sender: ContextVar[tuple[str, str]] = ContextVar("sender", default=("", ""))
         self._span = ContextVar("span", default=_ROOT_SPAN)
         self._spans = 1
@@ -227,7 +227,7 @@ class RunLog:
 
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
         span, parent = self._span.get()
-        with self._lock, uninterrupted():  # the file, `run.json` and the sinks all get it, or none
+        with self._lock:
             if self._has_ended:
                 return
             self._has_begun |= kind not in BEFORE_WORK
@@ -352,10 +352,9 @@ class RunLog:
     ) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing, unless the first was interrupted. A run that could not begin
-        leaves no folder.
+        A second call does nothing. A run that could not begin leaves no folder.
         """
-        with self._lock, uninterrupted():
+        with self._lock:
             self._span.set(_ROOT_SPAN)
             self._files.free_room()
             if not self._has_ended:

@@ -20,6 +20,8 @@ from code_commit_workspace.words import describe, traceback_of
 
 _RECEIVE_SECONDS = 15.0  # for one call of a plugin's sink
 _CLOSE_SECONDS = 90.0
+_RECEIVE_AFTER_SIGNAL = 1.0  # for one that begins after a signal
+_CLOSE_AFTER_SIGNAL = 5.0
 _BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
 
 
@@ -57,10 +59,7 @@ class Sinks:
             self._drain(outlet, timeout=0)
 
     def close(self) -> None:
-        """Deliver the remaining records and close every sink.
-
-        After an interruption, a second call continues.
-        """
+        """Deliver the remaining records and close every sink."""
         for outlet in self._outlets:
             self._drain(outlet, timeout=_BUSY_SECONDS)
             if outlet.closed:
@@ -92,8 +91,11 @@ class Sinks:
             return self._run_safely(outlet, method)
         if outlet.hangs:
             return ""
+        call = partial(self._run_safely, outlet, method)
+        closes = method == "close"
+        after_signal = _CLOSE_AFTER_SIGNAL if closes else _RECEIVE_AFTER_SIGNAL
         try:
-            return outlet.worker.call(partial(self._run_safely, outlet, method), seconds=seconds)
+            return outlet.worker.call(call, seconds=seconds, after_signal=after_signal)
         except TimeoutError as error:
             outlet.hangs = True
             return str(error)
@@ -112,12 +114,7 @@ class Sinks:
                 require_sync(outlet.sink.close())
             elif outlet.pending and not outlet.closed:
                 require_sync(outlet.sink.receive(outlet.pending[0]))
-                # Only now: Ctrl-C in a sink of the host would lose the record.
                 outlet.pending.popleft()
-        except KeyboardInterrupt:
-            if threading.current_thread() is threading.main_thread():
-                raise  # Ctrl-C
-            return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             self.traces.append(traceback_of(error))
             return describe(error, with_hint=True)
@@ -139,7 +136,6 @@ class _Outlet:
     sink: Any  # a `LogSink`, if the plugin is right
     pending: deque[Record]
     worker: Worker | None  # None for a sink of the host
-    # Not a `Lock`: Ctrl-C may leave it locked by the main thread.
-    busy: Any = field(default_factory=threading.RLock)
+    busy: threading.Lock = field(default_factory=threading.Lock)
     closed: bool = False
     hangs: bool = False  # in a call that was reported

@@ -32,7 +32,7 @@ from code_commit.plugin_api.conversation import (
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
-from code_commit_workspace import Redactor
+from code_commit_workspace import STOP, Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,11 @@ class Models:
         """Wait for `seconds`.
 
         Raises:
-            Interrupted: the run ended.
+            Interrupted: the run ended, or a signal came.
         """
-        if self.ended.wait(seconds):
+        ended = self.ended.wait(seconds)
+        STOP.check()
+        if ended:
             raise Interrupted("the run ended before the call did")
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ from .definitions import Flag as Flag
 from .definitions import Invocation as Invocation
 from .definitions import ProviderDefinition as ProviderDefinition
 from .definitions import WorkflowDefinition as WorkflowDefinition
+from .errors import STOP as STOP
 from .errors import CodeCommitError as CodeCommitError
 from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
@@ -32,6 +33,7 @@ from .errors import LimitReached as LimitReached
 from .errors import NotReady as NotReady
 from .errors import ProviderFailed as ProviderFailed
 from .errors import ResponseRefused as ResponseRefused
+from .errors import Stop as Stop
 from .errors import UsageError as UsageError
 from .errors import exit_code_of as exit_code_of
 from .event import CallFinished as CallFinished
@@ -62,6 +64,7 @@ from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
 from .own_folders import config_folder as config_folder
+from .own_python import ask_process as ask_process
 from .own_python import isolated_python as isolated_python
 from .own_python import python_command as python_command
 from .own_python import python_environment as python_environment

@@ -18,19 +18,24 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from code_commit_workspace import (
+    STOP,
     ChangeSetRefused,
     CodeCommitError,
     Interrupted,
     NotReady,
-    signaled,
+    Stop,
 )
 from code_commit_workspace.errors import no_room
 from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:  # every command imports this module
+    from collections.abc import Iterator
+
     from code_commit.plugin_api.conversation import ProviderErrorKind
 
-__all__ = ["CodeCommitError", "Interrupted", "NotReady"]  # of the workspace
+_MOST_CAUSES = 50
+
+__all__ = ["STOP", "CodeCommitError", "Interrupted", "NotReady", "Stop"]  # of the workspace
 
 
 class ExitCode(IntEnum):
@@ -108,17 +113,30 @@ def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
     """Return what people are told about `error`: itself, or, for a bug, an error with the exit code
     INTERNAL.
 
-    An error that a signal caused, or that it came together with, is `Interrupted`, and keeps its
-    text.
+    Once a signal came, every error is `Interrupted`, and keeps its text; but a bug only if an
+    interruption caused it.
     """
-    told = error.__context__ if isinstance(error, KeyboardInterrupt) else error
-    kinds = {type(error), type(error.__cause__)}  # Python 3.11 wraps one in a `__set_name__`
-    interrupted = (signaled() or KeyboardInterrupt in kinds) and not isinstance(told, Interrupted)
-    if isinstance(told, CodeCommitError):
-        return Interrupted(f"interrupted; {told.message}", hint=told.hint) if interrupted else told
-    if interrupted:
+    if isinstance(error, Interrupted):
+        return error
+    if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted")
-    bug = CodeCommitError(
+    reported = error if isinstance(error, CodeCommitError) else no_room(error)
+    if reported and STOP.is_set:
+        return Interrupted(f"interrupted; {reported.message}", hint=reported.hint)
+    if reported:
+        return reported
+    if any(isinstance(cause, Interrupted) for cause in _with_causes(error)):
+        return Interrupted(f"interrupted; {describe(error)}")
+    return CodeCommitError(
         f"internal error{where}: {describe(error)}", hint="this is a bug; --debug shows where"
     )
-    return no_room(error) or bug
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error`, and the errors that it was raised from or while they were handled."""
+    cause: BaseException | None = error
+    for _ in range(_MOST_CAUSES):  # they may form a circle
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__

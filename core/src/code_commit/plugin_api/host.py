@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from code_commit.terminal.screen import can_repaint as can_repaint
 from code_commit.terminal.streams import stdout_aside as stdout_aside
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         WorkflowDefinition,
     )
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import Redactor, Repository, Workspace
+    from code_commit_workspace import Redactor, Workspace
 
+# What a command needs of git: `Workspace.open` explains the words.
+Repository = Literal["required", "optional", "private", "existing"]
 HOST = "code-commit"  # the distribution of the host, and of the plugin with its own commands
 
 

@@ -7,8 +7,11 @@ before our code runs (`sitecustomize`, `encodings`), so no other place names the
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from code_commit_workspace import STOP
 
 # Folders from which Python runs code, also in compiled form. A relative one would be in the
 # project.
@@ -29,6 +32,41 @@ def isolated_python(*arguments: str) -> list[str]:
     It ignores all environment variables for Python and the user's own packages.
     """
     return [sys.executable, "-I", *arguments]
+
+
+def ask_process(
+    command: Sequence[str],
+    question: bytes,
+    *,
+    seconds: float,
+    env: Mapping[str, str],
+    cwd: str | None = None,
+    start_new_session: bool = False,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program of ours with `question` as its stdin; return how it ended, with its output.
+
+    Raises:
+        OSError: it could not be started.
+        subprocess.TimeoutExpired: it took longer than `seconds`, and was killed.
+        Interrupted: a signal came, and it was killed.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd=cwd,
+        start_new_session=start_new_session,
+    ) as process:
+        try:
+            with STOP.calling(process.kill):
+                stdout, stderr = process.communicate(question, seconds)
+        except BaseException:
+            process.kill()
+            raise
+    STOP.check()
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def python_environment(environ: Mapping[str, str]) -> dict[str, str]:

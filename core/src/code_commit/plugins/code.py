@@ -15,7 +15,7 @@ from code_commit.plugin_api.definitions import (
     ProviderDefinition,
     WorkflowDefinition,
 )
-from code_commit.plugin_api.errors import CodeCommitError, UsageError
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.host import PATH_RULES, PluginHost
@@ -55,7 +55,7 @@ def import_target(what: str, target: str, needed: int | str | None) -> Any:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             code = import_object(target)
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise UsageError(f"{what} {target!r} cannot be imported: {describe(error)}") from error
@@ -74,7 +74,7 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
         if plugin.distribution == HOST:

@@ -24,7 +24,7 @@ from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.terminal.streams import stdout_aside
-from code_commit_workspace import signaled
+from code_commit_workspace import STOP
 from code_commit_workspace.words import (
     describe,
     did_you_mean,
@@ -146,9 +146,9 @@ class PluginHost:
         With `claimants`, `error` is what these distributions claim.
 
         Raises:
-            KeyboardInterrupt: it is the error; the user may have pressed Ctrl-C.
+            Interrupted, KeyboardInterrupt: it is the error.
         """
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, Interrupted | KeyboardInterrupt):
             raise error
         if isinstance(error, str):
             text = error
@@ -186,13 +186,17 @@ class PluginHost:
                     self._load(source)
 
     def _load(self, source: PluginSource) -> None:
-        try:
-            code: object = import_object(source.value)
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            if isinstance(error, KeyboardInterrupt) or signaled():
+        STOP.check()
+        with STOP.saying(interrupted_while_loading(source)):
+            try:
+                code: object = import_object(source.value)
+            except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
-            self.reject(source, "import", error)
-            return
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                STOP.check()
+                self.reject(source, "import", error)
+                return
+            STOP.check()
         for index, plugin in enumerate(self.plugins):
             if plugin.code is code:
                 if source.guards_paths:  # one module in both groups: the stricter one counts

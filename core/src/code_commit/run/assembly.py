@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
@@ -22,7 +22,7 @@ from code_commit.models.limits import Budget
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
-from code_commit.plugin_api.host import HOST, Plugin
+from code_commit.plugin_api.host import HOST, Plugin, Repository
 from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
 from code_commit.plugins.host import PATH_RULES, PluginHost
@@ -30,9 +30,6 @@ from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
 from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
-
-if TYPE_CHECKING:
-    from code_commit_workspace import Repository
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]

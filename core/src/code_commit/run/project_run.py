@@ -24,6 +24,7 @@ from code_commit.terminal.answers import read_answer
 from code_commit.terminal.screen import may_color
 from code_commit.terminal.streams import write_stdout
 from code_commit_workspace import (
+    STOP,
     Change,
     ChangeSetRefused,
     PathRule,
@@ -31,7 +32,6 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
-    uninterrupted,
 )
 from code_commit_workspace.words import printable
 
@@ -122,6 +122,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
+        STOP.check()
         return self.workspace.check(changes, self.rules, warn=self.log.add_warning)
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -227,6 +228,7 @@ class ProjectRun:
         Raises:
             NotReady: stdout cannot be written to.
         """
+        STOP.check()
         if not self.plan.stdout_taken:
             self._print(text + "\n" * (not text.endswith("\n")), style)
 
@@ -293,7 +295,7 @@ class ProjectRun:
         written = tuple(change.path for change in changes if change.content is not None)
         lstat = self.workspace.project.lstat
         deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
-        with self.changes.lock, uninterrupted():
+        with self.changes.lock, STOP.hold():
             self.changes.look()
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))

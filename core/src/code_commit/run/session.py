@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
-from code_commit.plugin_api.errors import ExitCode, Interrupted, as_reported, exit_code_of
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, as_reported, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
@@ -25,12 +26,12 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit.threads import Worker
-from code_commit_workspace import call_on_interruption, uninterrupted
+from code_commit_workspace import STOP
 from code_commit_workspace.words import describe, join_paths, traceback_of
 
 _DIFF = "`code-commit runs diff` shows what the run changed"
 _UNDO = "`code-commit undo` reverts the changes"
-_INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
+_INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,10 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
 
     Raises:
         CodeCommitError: the run cannot start; there is no run folder.
+        Interrupted: a signal came; there is no run folder.
     """
+    STOP.begin_work()
+    STOP.check()
     plugin_host = registry.plugin_host
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
@@ -61,8 +65,6 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
-        # Ctrl-C comes too late to change the ending.
-        stack.push(lambda kind, *_: bool(endings) and kind is KeyboardInterrupt)
         workspace, keys = open_project(plan, registry, stack)
         services = Services(
             registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root
@@ -78,7 +80,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             ):
                 log.add_sink(HOST, sink, plugin=sink.name)
         take_back = f"{_DIFF}, {_UNDO}" if "runs" in registry.commands else _UNDO
-        with _record_ending(_RunState(log, plan.plugin, take_back), endings) as state:
+        state = _RunState(log, plan.plugin, take_back)
+        with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
@@ -86,7 +89,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 for text in take_killed_trials(workspace):
                     log.add_warning(text)
             run = assemble_run(plan, registry, workspace, keys, log, services)
-            with _clean_up(run, state), call_on_interruption(run.end_calls_and_processes):
+            with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(
                     value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str
@@ -109,6 +112,7 @@ class _RunState:
     notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
+    reported: CodeCommitError | None = None  # what people are told about `error`
     run: ProjectRun | None = None
 
     @contextmanager
@@ -117,11 +121,11 @@ class _RunState:
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - becomes the run's ending
-            # Ctrl-C may end a process or a call before it raises here.
-            if self.error is None or (
-                isinstance(self.error, Interrupted) and isinstance(error, KeyboardInterrupt)
-            ):
-                self.error = error
+            if self.error is None:
+                where = f" in a workflow of {self.plugin.distribution}"
+                is_of_host = self.plugin.distribution == HOST
+                # Now: a signal that comes later changes nothing.
+                self.error, self.reported = error, as_reported(error, "" if is_of_host else where)
             else:
                 self.log.add_warning(f"while the run ended: {describe(error)}")
 
@@ -179,43 +183,50 @@ class _RunState:
         )
 
     def _describe(self) -> tuple[ExitCode, str, str]:
-        if self.error is None:
+        if self.reported is None:
             result: Any = self.result  # there is one where there is no error
             return ExitCode(result.outcome.value), result.summary, result.hint
-        where = (
-            ""
-            if self.plugin.distribution == HOST
-            else f" in a workflow of {self.plugin.distribution}"
-        )
-        error = as_reported(self.error, where)
-        return exit_code_of(error), error.message, error.hint
+        return exit_code_of(self.reported), self.reported.message, self.reported.hint
+
+    def say_last_words(self, place: str) -> None:
+        """Log the end of a run that did not end by itself after a signal."""
+        summary = f"interrupted, at {place}"
+        wrote = self.run is not None and self.run.changes.start is not None
+        hint = self.take_back if wrote else ""
+        self.log.finish(ExitCode.INTERRUPTED, summary, {"hint": hint} if hint else {})
+        lines = f"error: {summary}\n"
+        if hint:
+            lines += f"hint: {hint}\n"
+        os.write(2, lines.encode("utf-8", "replace"))
 
 
 @contextmanager
-def _record_ending(state: _RunState, endings: list[RunEnding]) -> Iterator[_RunState]:
-    """Log the last event, also if the block raises."""
+def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack) -> Iterator[None]:
+    """Log the last event, also if the block raises. A signal that comes later changes nothing."""
+    STOP.last_words = state.say_last_words
     with state.keep_error():
-        yield state
-    with uninterrupted(last=True):
-        with state.keep_error():
-            state.note_changes()  # again: Ctrl-C may have come since
-        endings.append(ending := state.ending())
-    for _ in range(2):
-        with suppress(KeyboardInterrupt):  # while a sink closes: the logged end stays the only one
-            state.log.finish(ending.exit_code, ending.summary, state.data)
-            break
+        yield
+    stack.enter_context(STOP.hold())
+    with state.keep_error():
+        state.note_changes()  # again: the block may have ended before the clean-up
+    ending = state.ending()
+    endings.append(ending)
+    state.log.finish(ending.exit_code, ending.summary, state.data)
+    STOP.decide(ending.exit_code)
 
 
 @contextmanager
-def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
+def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[None]:
     """End running calls and processes, restore the files for `--on-failure restore`, call
     `after_run`.
 
-    An error in one step does not skip the next. The first error is the run's.
+    An error in one step does not skip the next. The first error is the run's. No signal ends a
+    step: the workflow has decided.
     """
     state.run, interactive = run, run.plan.workflow.interactive
     with state.keep_error():
         yield
+    stack.enter_context(STOP.hold())
     with state.keep_error():
         run.end_calls_and_processes()
     with state.keep_error():
@@ -224,7 +235,7 @@ def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:
             run.changes.undo("the goal was not reached")
-    with state.keep_error(), uninterrupted():  # a second Ctrl-C must not hide what stays changed
+    with state.keep_error():
         run.changes.save_end()
         state.may_undo = state.reached and not interactive and run.changes.has_any()
         state.note_changes()
@@ -237,21 +248,21 @@ def _clean_up(run: ProjectRun, state: _RunState) -> Iterator[None]:
 def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     """Call the hook of each plugin in turn, each for at most `seconds`.
 
-    Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the
-    wait and skips the remaining plugins.
+    Each call runs in a daemon thread, so that a hanging one does not block the run. A signal ends
+    the wait and skips the remaining plugins.
     """
     known = state.ending()
-    if known.exit_code is ExitCode.INTERRUPTED:
-        seconds = min(seconds, _INTERRUPTED_SECONDS)
     data = run.log.redactor.json(state.data)
     ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
+    was_interrupted = known.exit_code is ExitCode.INTERRUPTED
+    if was_interrupted:  # also by a plugin that raised KeyboardInterrupt
+        seconds = min(seconds, _INTERRUPTED_SECONDS)
     for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
+        if STOP.is_set and not was_interrupted:
+            return
         call = partial(copy_context().run, _call, run, plugin, ending)
         try:
             Worker(f"after run {plugin.name}").call(call, seconds=seconds)
-        except KeyboardInterrupt:
-            run.plugin_host.reject(plugin, AFTER_RUN, "interrupted before it ended")
-            return
         except TimeoutError as error:
             run.plugin_host.reject(plugin, AFTER_RUN, str(error))
 

@@ -13,7 +13,7 @@ from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.event import ChangesUndone
 from code_commit.run.put_back import describe_put_back, trial_marker
-from code_commit_workspace import Change, Workspace, Writers, uninterrupted
+from code_commit_workspace import STOP, Change, Workspace, Writers
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TreeChanges:
                 yield trial
             finally:
                 if not trial.kept:
-                    with uninterrupted():
+                    with STOP.hold():
                         self._end_trial(trial)
                         self._wrote = wrote
 
@@ -141,7 +141,7 @@ class TreeChanges:
         try:
             yield changed
         finally:
-            with self.lock, uninterrupted():
+            with self.lock, STOP.hold():
                 self.look()
                 after = self.latest
                 put_back = self.put_back("limit", since=before, but=paths)
@@ -154,7 +154,7 @@ class TreeChanges:
 
         What people wrote meanwhile stays.
         """
-        with self.lock, uninterrupted():
+        with self.lock, STOP.hold():
             if self.start is not None:
                 self.look()
                 put_back = self.put_back("restore")

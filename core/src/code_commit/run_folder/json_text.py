@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from code_commit_workspace import open_regular
+from code_commit_workspace import STOP, open_regular
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes
@@ -75,6 +75,7 @@ def read_json_lines(path: Path) -> Iterator[Any]:
     decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
     with open_regular(path) as file:
         while line := file.readline(_LONGEST_LINE):
+            STOP.check()
             if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
                 while line and not line.endswith(b"\n"):
                     line = file.readline(_LONGEST_LINE)

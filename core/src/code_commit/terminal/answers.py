@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.interruption import call_on_interruption
+from code_commit_workspace import STOP
 
 _PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
 _EDIT = "e"
 
 
-@call_on_interruption()
 def read_answer(
     show: Callable[[], object], root: Path | None = None, draft: str | None = None
 ) -> str | None:
@@ -25,6 +25,9 @@ def read_answer(
     An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a
     backslash at the end of a line continues it, and on a terminal `e` opens `draft` in an editor,
     but never a program in `root`.
+
+    Raises:
+        Interrupted: a signal came.
     """
     _drop_typed_input()
     show()
@@ -70,11 +73,21 @@ def _read_block() -> str | None:
 
 
 def _read_line() -> bytes:
-    """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input."""
-    try:
-        return sys.stdin.buffer.readline() if sys.stdin else b""  # None: the caller closed it
-    except OSError:
+    """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input.
+
+    Read one at a time: what follows the line belongs to the next reader.
+    """
+    line = bytearray()
+    if sys.stdin is None:  # the caller closed it
         return b""
+    handle = sys.stdin.fileno()
+    with suppress(OSError):
+        while not line.endswith(b"\n"):
+            STOP.wait_for_input(handle)
+            if not (letter := os.read(handle, 1)):
+                break
+            line += letter
+    return bytes(line)
 
 
 def _has_more() -> bool:

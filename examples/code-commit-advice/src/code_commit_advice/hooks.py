@@ -13,5 +13,5 @@ Advisor = Callable[[tuple[str, ...]], Iterable[str]]
 
 @hookspec
 def code_commit_advisors(settings: Any) -> Iterable[Advisor]:
-    """Return advisors. Called by `--advice`; `settings` is the section of the plugin that implements the hook."""
+    """Return advisors. Called by `--advice`; `settings` is the implementing plugin's section."""
     raise NotImplementedError

@@ -13,7 +13,7 @@ def advise(run: Run) -> Result:
         for distribution, advisor in run.collect("code_commit_advisors")
         for line in advisor(paths)
     ]
-    for entry in collected:
-        run.say(f"{entry['from']}: {entry['advice']}")
+    for row in collected:
+        run.say(f"{row['from']}: {row['advice']}")
     outcome = Outcome.NOT_REACHED if collected else Outcome.REACHED
     return Result(outcome, f"pieces of advice: {len(collected)}", {"advice": collected})

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class BedrockConfig(BaseModel):
-    """`region` and `profile` default to those of the AWS configuration; `endpoint` is for a proxy or a test."""
+    """`region` and `profile` default to those of AWS; `endpoint` is for a proxy or a test."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -64,7 +64,7 @@ def body_of(request: Request, config: BedrockConfig) -> dict[str, Any]:
     if limit is not None:
         body["inferenceConfig"] = {"maxTokens": limit}
     if request.tools:
-        # The service has no choice "none", and needs the tools as long as the conversation contains calls.
+        # The service has no choice "none", and needs the tools while a conversation has calls.
         body["toolConfig"] = {
             "tools": [{"toolSpec": _tool(tool)} for tool in request.tools],
             "toolChoice": {"any" if request.tool_choice == "required" else "auto": {}},

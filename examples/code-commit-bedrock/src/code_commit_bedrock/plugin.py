@@ -24,5 +24,5 @@ def code_commit_providers() -> list[ProviderDefinition]:
 
 @hookimpl
 def code_commit_secrets() -> list[str]:
-    """Return the other variable that holds a secret: the host hides it from builds, and censors its value."""
+    """Return the other variable with a secret: the host hides it from builds, and censors it."""
     return ["AWS_SESSION_TOKEN"]

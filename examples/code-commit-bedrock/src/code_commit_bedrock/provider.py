@@ -29,7 +29,7 @@ Arrived = queue.SimpleQueue[httpx.Response | bytes | Exception | None]
 
 
 class BedrockProvider:
-    """A `Provider`. A thread talks to the service, so that `complete` ends in time whatever the connection does."""
+    """A `Provider`. A thread talks to the service, so that `complete` always ends in time."""
 
     def __init__(self, config: BedrockConfig) -> None:
         self._config = config
@@ -42,7 +42,7 @@ class BedrockProvider:
         self._waiting: set[Arrived] = set()
 
     def complete(self, call: ModelCall) -> Completion:
-        """Answer `call.request`. If the credentials have expired, look for new ones and ask once more."""
+        """Answer `call.request`. If the credentials have expired, ask once more with new ones."""
         try:
             return self._asked(call)
         except CredentialsExpired:
@@ -94,9 +94,8 @@ class BedrockProvider:
         """Send the request; put the head of the reply, its pieces and None, or an error."""
         try:
             headers = self._signer.headers(url, body)
-            seconds = max(
-                deadline - time.monotonic(), 0.01
-            )  # of one silence: it ends an abandoned thread
+            # The longest silence, which ends an abandoned thread.
+            seconds = max(deadline - time.monotonic(), 0.01)
             with httpx.stream(
                 "POST", url, content=body, headers=headers, timeout=seconds
             ) as response:

@@ -19,10 +19,9 @@ class Signer:
     def __init__(self, config: BedrockConfig) -> None:
         self._profile = config.profile
         try:
-            self._credentials = self._found()
-            self.region = config.region or Session(profile=self._profile).get_config_variable(
-                "region"
-            )
+            self._credentials = self._find()
+            session = Session(profile=self._profile)
+            self.region = config.region or session.get_config_variable("region")
         except BotoCoreError as error:
             raise NotReady(f"the AWS configuration cannot be read: {error}") from error
         if self._credentials is None:
@@ -31,7 +30,7 @@ class Signer:
             raise NotReady("no AWS region is set", hint="export AWS_DEFAULT_REGION=us-east-1")
 
     def headers(self, url: str, body: bytes) -> dict[str, str]:
-        """Return the headers of a POST. Credentials that are about to expire are refreshed first."""
+        """Return the headers of a POST. Credentials that soon expire are refreshed first."""
         request = AWSRequest("POST", url, headers={"content-type": "application/json"}, data=body)
         try:
             credentials = self._credentials.get_frozen_credentials()
@@ -45,9 +44,8 @@ class Signer:
 
     def renew(self) -> None:
         """Look for credentials again: the service says that these have expired."""
-        self._credentials = self._found() or self._credentials
+        self._credentials = self._find() or self._credentials
 
-    def _found(self) -> Any:
-        return Session(
-            profile=self._profile
-        ).get_credentials()  # a session keeps what it found: use a new one
+    def _find(self) -> Any:
+        # A session keeps what it finds: use a new one.
+        return Session(profile=self._profile).get_credentials()

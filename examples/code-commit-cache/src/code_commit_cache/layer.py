@@ -61,7 +61,7 @@ def key_of(call: ModelCall) -> str:
         "provider": call.provider,
         "model": call.model,
         "system": request.system,
-        "messages": [[message.role, parts_to_json(message.parts)] for message in request.messages],
+        "messages": [[turn.role, parts_to_json(turn.parts)] for turn in request.messages],
         "tools": [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
         "tool_choice": request.tool_choice,
         "max_tokens": request.max_tokens,
@@ -84,10 +84,10 @@ def document_of(completion: Completion) -> dict[str, Any]:
 def completion_of(document: dict[str, Any]) -> Completion:
     """Return the completion in a document."""
     return Completion(
-        Message("assistant", parts_from_json(document["parts"])),
-        Finish(document["finish"]),
-        document["finish_detail"],
-        Usage(**document["usage"]),
-        document["model"],
-        document["raw"],
+        message=Message("assistant", parts_from_json(document["parts"])),
+        finish=Finish(document["finish"]),
+        finish_detail=document["finish_detail"],
+        usage=Usage(**document["usage"]),
+        model=document["model"],
+        raw=document["raw"],
     )

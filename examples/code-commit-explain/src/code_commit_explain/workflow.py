@@ -24,9 +24,8 @@ def explain(run: Run) -> Result:
         ResponseRefused: the explanation is incomplete.
     """
     path = run.options.explain
-    request = Request(
-        (Message("user", (Text(_prompt(path, _read(run, path), run.options.words)),)),)
-    )
+    prompt = _prompt(path, _read(run, path), run.options.words)
+    request = Request((Message("user", (Text(prompt),)),))
     completion = run.model("explainer").complete(request, label="explain")
     if completion.finish is not Finish.STOP:
         raise ResponseRefused(

@@ -28,9 +28,8 @@ class ParrotDecoder:
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
         self._say = StringIO()
-        self._calls: dict[
-            str, tuple[int, str, StringIO]
-        ] = {}  # by id: the number, the tool and the arguments
+        # By id: the number, the tool and the arguments.
+        self._calls: dict[str, tuple[int, str, StringIO]] = {}
         self._end: Json | None = None
 
     def feed(self, event: StreamEvent) -> list[Delta]:

@@ -94,7 +94,7 @@ class ParrotWire:
 
 
 def _turns(message: Message) -> list[dict[str, Any]]:
-    """Return the turns of a message. Parrot needs each tool's result as a separate turn, right after the calls."""
+    """Return the turns of a message. Tool results are separate turns, right after the calls."""
     results = [
         {"by": "tool", "call": part.call_id, "failed": part.is_error, "say": part.text}
         for part in message.parts

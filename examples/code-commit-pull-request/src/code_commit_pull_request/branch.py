@@ -11,7 +11,7 @@ from code_commit.plugin_api import Run, read_records
 
 
 def push_branch(run: Run, remote: str, message: str) -> str:
-    """Push a commit with the files that the run changed; return the branch, or "" if there are none."""
+    """Push a commit with the files that the run changed; return the branch, or "" without files."""
     paths = changed_paths(run)
     if not paths:
         return ""

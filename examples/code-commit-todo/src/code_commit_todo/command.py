@@ -31,8 +31,6 @@ def todo(host: Host, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"todo": comments})
     else:
-        host.out.table([
-            (f"{comment['path']}:{comment['line']}", str(comment["text"])) for comment in comments
-        ])
+        host.out.table([(f"{row['path']}:{row['line']}", str(row["text"])) for row in comments])
     host.out.note(f"{len(comments)} TODO comments")
     return ExitCode.NOT_REACHED if comments else ExitCode.REACHED

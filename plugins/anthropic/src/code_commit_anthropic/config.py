@@ -1,6 +1,4 @@
-"""The settings of one `[providers.anthropic.<name>]`, except the host's (address, key, time
-limits).
-"""
+"""The settings of `[providers.anthropic.<name>]`, except the host's (address, key, time limits)."""
 
 from __future__ import annotations
 

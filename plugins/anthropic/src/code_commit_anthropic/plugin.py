@@ -9,8 +9,8 @@ from code_commit_anthropic.models import MODELS
 
 ANTHROPIC = ProviderDefinition(
     name="anthropic",
-    models={model: aliases for model, (aliases, *_) in MODELS.items()},
-    windows={model: window for model, (_, window, _) in MODELS.items()},
+    models={name: model.aliases for name, model in MODELS.items()},
+    windows={name: model.window for name, model in MODELS.items()},
     base_url="https://api.anthropic.com",
     base_url_variable="ANTHROPIC_BASE_URL",
     key_variable="ANTHROPIC_API_KEY",

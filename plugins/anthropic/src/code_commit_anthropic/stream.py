@@ -13,6 +13,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    Usage,
     event_object,
     limit_parts,
     read_arguments,
@@ -23,7 +24,7 @@ from code_commit.plugin_api import (
 if TYPE_CHECKING:
     from code_commit_anthropic.wire import AnthropicWire
 
-# The member of a delta that has the next piece, and what it adds for a person.
+# By the type of a delta: its member with the next piece, and what this adds for a person.
 _PIECE: Final[Mapping[str, tuple[str, Literal["text", "thinking", "tool"] | None]]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -58,11 +59,14 @@ class _Block:
 
     def text(self) -> str:
         """Return the text so far."""
-        return self._pieces["text"].getvalue() if "text" in self._pieces else self._first
+        if "text" in self._pieces:
+            return self._pieces["text"].getvalue()
+        return self._first
 
     def whole(self) -> dict[str, Any]:
         """Return the block of a whole reply."""
-        block = self._start | {member: pieces.getvalue() for member, pieces in self._pieces.items()}
+        pieces = {member: pieces.getvalue() for member, pieces in self._pieces.items()}
+        block = self._start | pieces
         if written := block.pop("partial_json", ""):
             arguments, _ = read_arguments(written)
             block["input"] = written if arguments is None else arguments
@@ -87,8 +91,7 @@ class AnthropicStream:
         if self.ended:
             return ()
         data = event_object(event)
-        kind = "error" if data.get("error") else reply_member(data, "type", str) or event.name
-        match kind:
+        match _kind(data, event.name):
             case "content_block_delta":
                 return self._piece(data)
             case "content_block_start":
@@ -101,7 +104,8 @@ class AnthropicStream:
                 self.ended = True
             case "error":
                 error = data.get("error") or _member(data, "error")
-                self._filtered, self.ended = self._wire.completion({"error": error}), True
+                self._filtered = self._wire.completion({"error": error})
+                self.ended = True
             case "":
                 raise ProviderError("an event of the reply has no type", kind="invalid_response")
         return ()
@@ -114,49 +118,55 @@ class AnthropicStream:
             raise ProviderError(
                 "the reply broke off: the service sent no message_stop", kind="network"
             )
-        content = [block.whole() for _, block in sorted(self._blocks.items())]
-        usage = {"usage": self._usage} if self._usage else {}
-        return self._wire.completion(self._message | {"content": content} | usage)
+        content = [self._blocks[index].whole() for index in sorted(self._blocks)]
+        reply = self._message | {"content": content}
+        if self._usage:
+            reply["usage"] = self._usage
+        return self._wire.completion(reply)
 
     def partial(self) -> PartialReply:
         """See `StreamDecoder.partial`."""
-        blocks = [block for _, block in sorted(self._blocks.items()) if block.is_text]
-        try:
-            usage = self._wire.usage(self._usage) if self._usage else None
-        except ProviderError:
-            usage = None
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
         model = self._message.get("model")
         return PartialReply(
-            "".join(block.text() for block in blocks),
-            usage,
-            model if isinstance(model, str) else None,
+            text="".join(block.text() for block in blocks if block.is_text),
+            usage=self._usage_so_far(),
+            model=model if isinstance(model, str) else None,
         )
 
+    def _usage_so_far(self) -> Usage | None:
+        if not self._usage:
+            return None
+        try:
+            return self._wire.usage(self._usage)
+        except ProviderError:
+            return None
+
     def _begin(self, message: dict[str, Any]) -> None:
-        if not self._message:
-            self._message = message
-            self._blocks = dict(
-                enumerate(_Block(block) for block in reply_objects(message, "content"))
-            )
-            self._update({}, message)
+        if self._message:
+            return
+        self._message = message
+        blocks = [_Block(block) for block in reply_objects(message, "content")]
+        self._blocks = dict(enumerate(blocks))
+        self._update({}, message)
 
     def _update(self, members: Json, owner: Json) -> None:
-        """Update the message.
+        """Update the message, and the usage with that of `owner`.
 
         Counts of tokens are totals; some servers send 0 instead of repeating one.
         """
         self._message.update({name: value for name, value in members.items() if value is not None})
         usage = reply_member(owner, "usage", dict) or {}
         for name, value in usage.items():
-            if value or (
-                value is not None and (name == "output_tokens" or name not in self._usage)
-            ):
+            is_count = value is not None and (name == "output_tokens" or name not in self._usage)
+            if value or is_count:
                 self._usage[name] = value
         limit_parts(self._message)
         limit_parts(self._usage)
 
     def _start(self, data: Json) -> Sequence[Delta]:
-        index, block = _index(data), _Block(_member(data, "content_block"))
+        index = _index(data)
+        block = _Block(_member(data, "content_block"))
         if index in self._blocks or not self._message:
             raise ProviderError(
                 f"the reply begins block {index} at the wrong place", kind="invalid_response"
@@ -165,22 +175,25 @@ class AnthropicStream:
         self._blocks[index] = block
         if block.name:
             return (Delta("tool", "", index, block.name),)
-        return (Delta("text", text, index),) if block.is_text and (text := block.text()) else ()
+        if block.is_text and (text := block.text()):
+            return (Delta("text", text, index),)
+        return ()
 
     def _piece(self, data: Json) -> Sequence[Delta]:
-        index, delta = _index(data), _member(data, "delta")
+        index = _index(data)
+        delta = _member(data, "delta")
         block = self._blocks.get(index)
         if block is None:
             raise ProviderError(
                 f"the reply continues block {index}, which it did not begin",
                 kind="invalid_response",
             )
-        found = _PIECE.get(reply_member(delta, "type", str) or "")
-        if found is None:
+        delta_type = reply_member(delta, "type", str) or ""
+        if delta_type not in _PIECE:
             if "citation" in delta:
                 block.cite(delta["citation"])
             return ()
-        member, kind = found
+        member, kind = _PIECE[delta_type]
         piece = delta.get(member)
         if not isinstance(piece, str) or (kind == "text" and not block.is_text):
             raise ProviderError(
@@ -189,7 +202,16 @@ class AnthropicStream:
         if not piece:
             return ()
         block.add(member, piece)
-        return () if kind is None else (Delta(kind, piece, index, block.name),)
+        if kind is None:
+            return ()
+        return (Delta(kind, piece, index, block.name),)
+
+
+def _kind(data: Json, name: str) -> str:
+    """Return the kind of an event with a name. Some servers send errors without a type."""
+    if data.get("error"):
+        return "error"
+    return reply_member(data, "type", str) or name
 
 
 def _index(data: Json) -> int:

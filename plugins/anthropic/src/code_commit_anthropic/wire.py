@@ -25,6 +25,7 @@ from code_commit.plugin_api import (
     Text,
     ToolCall,
     ToolResult,
+    ToolSpec,
     Usage,
     cost_of,
     error_details,
@@ -41,7 +42,8 @@ from code_commit_anthropic.models import WRITE, WRITE_FOR_AN_HOUR
 from code_commit_anthropic.stream import AnthropicStream
 
 _PROVIDER: Final = "anthropic"
-_VERSION = "2023-06-01"
+_HEADERS = {"anthropic-version": "2023-06-01"}
+_TOOL_CHOICES = {"required": "any", "none": "none"}
 _MAX_CACHE_MARKS = 4
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 _INVALID_ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -56,64 +58,60 @@ class AnthropicWire:
 
     def __init__(self, config: AnthropicConfig, *, own_address: bool = False) -> None:
         self._config = config
+        self._cache_mark = {"type": "ephemeral"}
+        self.cache_write_price: float | None = None
         # Compatible servers know marks, but may refuse members that were added to them later.
-        for_an_hour = own_address and config.cache_ttl == "1h"
-        self._cache_mark = {"type": "ephemeral"} | ({"ttl": "1h"} if for_an_hour else {})
-        self.cache_write_price = WRITE_FOR_AN_HOUR if for_an_hour else None
+        if own_address and config.cache_ttl == "1h":
+            self._cache_mark["ttl"] = "1h"
+            self.cache_write_price = WRITE_FOR_AN_HOUR
 
     def encode(self, request: Request) -> HttpCall:
         """See `Wire.encode`. Thinking blocks go back unchanged, in their place."""
         config = self._config
+        max_tokens = request.max_tokens or config.reply_limit
         body: dict[str, Any] = {
             "model": config.model,
-            "max_tokens": request.max_tokens or config.reply_limit,
+            "max_tokens": max_tokens,
             "messages": _messages(request, self._cache_mark),
         }
         if request.system:
             body["system"] = _system(request, self._cache_mark)
         if request.tools:
-            body["tools"] = [
-                {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "input_schema": dict(tool.parameters),
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
-                body["tool_choice"] = {
-                    "type": "any" if request.tool_choice == "required" else "none"
-                }
+                body["tool_choice"] = {"type": _TOOL_CHOICES[request.tool_choice]}
         if config.temperature is not None:
             body["temperature"] = config.temperature
         if config.effort is not None:
             body["output_config"] = {"effort": config.effort}
-        thinking = self._thinking(request, body["max_tokens"])
+        thinking = self._thinking(request, max_tokens)
         if thinking is not None:
             body["thinking"] = thinking
-        return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
+        return HttpCall("/v1/messages", body, _HEADERS)
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
         """See `ListingWire.encode_models`."""
-        latest = reply_object(page) if page else {}
-        last = reply_member(latest, "last_id", str) if latest.get("has_more") else None
-        if page and not last:
-            return None
-        after = f"&after_id={quote(last, safe='')}" if last else ""
-        return HttpCall(
-            f"/v1/models?limit=1000{after}", {}, {"anthropic-version": _VERSION}, method="GET"
-        )
+        path = "/v1/models?limit=1000"
+        if page:
+            latest = reply_object(page)
+            if not latest.get("has_more"):
+                return None
+            last_id = reply_member(latest, "last_id", str)
+            if not last_id:
+                return None
+            path += f"&after_id={quote(last_id, safe='')}"
+        return HttpCall(path, {}, _HEADERS, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`."""
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR or reply.get("error"):
             self._failed(status, reply)
-        models = reply_objects(reply, "data")
-        return {
-            reply_member(each, "id", str) or "": token_count(each, "max_input_tokens") or 0
-            for each in models
-        }
+        windows = {}
+        for model in reply_objects(reply, "data"):
+            name = reply_member(model, "id", str) or ""
+            windows[name] = token_count(model, "max_input_tokens") or 0
+        return windows
 
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
@@ -144,13 +142,12 @@ class AnthropicWire:
             return self._failed(200, reply)
         if "content" not in reply:
             raise ProviderError("the reply has no content", kind="invalid_response")
-        parts = tuple(_part(block) for block in reply_objects(reply, "content"))
+        parts = [_part(block) for block in reply_objects(reply, "content")]
         word = reply_member(reply, "stop_reason", str) or ""
         reported = reply_member(reply, "usage", dict) or {}
-        kept = token_count(
-            reply_member(reported, "cache_creation", dict) or {}, "ephemeral_1h_input_tokens"
-        )
         usage = self.usage(reported)
+        written = reply_member(reported, "cache_creation", dict) or {}
+        for_an_hour = token_count(written, "ephemeral_1h_input_tokens") or 0
         model = reply_member(reply, "model", str) or self._config.model
         return Completion(
             message=Message("assistant", tuple(part for part in parts if part is not None)),
@@ -159,7 +156,7 @@ class AnthropicWire:
             usage=usage,
             model=model,
             raw=reply,
-            cost=_cost(model, usage, kept),
+            cost=_cost(model, usage, for_an_hour),
         )
 
     @staticmethod
@@ -169,12 +166,14 @@ class AnthropicWire:
         Raises:
             ProviderError: it cannot be read.
         """
-        fresh = token_count(usage, "input_tokens")
+        sent = token_count(usage, "input_tokens")
         cache_read = token_count(usage, "cache_read_input_tokens")
         cache_write = token_count(usage, "cache_creation_input_tokens")
+        if sent is not None:
+            sent += (cache_read or 0) + (cache_write or 0)
         details = reply_member(usage, "output_tokens_details", dict) or {}
         return Usage(
-            input=None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0),
+            input=sent,
             output=token_count(usage, "output_tokens"),
             cache_read=cache_read,
             cache_write=cache_write,
@@ -190,16 +189,23 @@ class AnthropicWire:
     def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """See `CountingWire.decode_count`."""
         reply = reply_object(body, status, headers)
-        if status >= _FIRST_ERROR or (count := token_count(reply, "input_tokens")) is None:
+        tokens = token_count(reply, "input_tokens")
+        if status >= _FIRST_ERROR or tokens is None:
             raise ProviderError("the service counted no tokens", kind="invalid_response")
-        return count
+        return tokens
 
     def _failed(self, status: int, reply: Json) -> Completion:
         words, _ = error_details(reply)
-        if _FILTERED in words:
-            message, detail = Message("assistant", ()), "content filtering policy"
-            return Completion(message, Finish.FILTERED, detail, Usage(), self._config.model, reply)
-        raise service_error(status, reply)
+        if _FILTERED not in words:
+            raise service_error(status, reply)
+        return Completion(
+            message=Message("assistant", ()),
+            finish=Finish.FILTERED,
+            finish_detail="content filtering policy",
+            usage=Usage(),
+            model=self._config.model,
+            raw=reply,
+        )
 
     def _thinking(self, request: Request, max_tokens: int) -> dict[str, Any] | None:
         config = self._config
@@ -213,14 +219,23 @@ class AnthropicWire:
             return None
         # A request may set a lower limit.
         budget = min(config.thinking_budget_tokens, max_tokens - 1)
-        return (
-            {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_TOKENS else None
-        )
+        if budget < MIN_THINKING_TOKENS:
+            return None
+        return {"type": "enabled", "budget_tokens": budget}
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": dict(tool.parameters),
+    }
 
 
 def _system(request: Request, cache_mark: Json) -> str | list[dict[str, Any]]:
-    """Return the system prompt, with a mark if the request has one: other conversations may begin
-    with it, too.
+    """Return the system prompt.
+
+    It has a mark if the request has one: other conversations may begin with it, too.
     """
     if not any(_is_marked(part) for message in request.messages for part in message.parts):
         return request.system
@@ -247,7 +262,10 @@ def _messages(request: Request, cache_mark: Json) -> list[dict[str, Any]]:
                 marked.append(block)
         if blocks:
             messages.append({"role": message.role, "content": blocks})
-    for block in marked[bool(request.system) - _MAX_CACHE_MARKS :]:
+    marks = _MAX_CACHE_MARKS
+    if request.system:
+        marks -= 1
+    for block in marked[-marks:]:
         block["cache_control"] = cache_mark
     return messages
 
@@ -265,16 +283,24 @@ def _block(part: Part) -> dict[str, Any] | None:
                 "input": part.arguments_object,
             }
         case ToolResult():
-            block = {"type": "tool_result", "tool_use_id": _id(part.call_id), "content": part.text}
-            return block | {"is_error": True} if part.is_error else block
+            return _result(part)
         case Opaque(provider=provider, data=data):
             return dict(data) if provider == _PROVIDER else None
 
 
+def _result(result: ToolResult) -> dict[str, Any]:
+    block: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": _id(result.call_id),
+        "content": result.text,
+    }
+    if result.is_error:
+        block["is_error"] = True
+    return block
+
+
 def _id(call_id: str) -> str:
-    """Return the id of a tool call, without characters of other providers' ids that this service
-    refuses.
-    """
+    """Return the id of a tool call, without characters that only other services accept."""
     return _INVALID_ID_CHARACTERS.sub("_", call_id)
 
 
@@ -285,18 +311,25 @@ def _part(block: dict[str, Any]) -> Part | None:
         return Text(text) if text else None
     if kind == "tool_use":
         arguments, raw = read_arguments(block.get("input"))
-        name, call_id = reply_member(block, "name", str) or "", reply_member(block, "id", str) or ""
-        return ToolCall(id=call_id, name=name, arguments=arguments, raw=raw)
+        return ToolCall(
+            id=reply_member(block, "id", str) or "",
+            name=reply_member(block, "name", str) or "",
+            arguments=arguments,
+            raw=raw,
+        )
     return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
 
 
-def _cost(model: str, usage: Usage, kept: int | None) -> float | None:
-    """Return the cost in USD of a reply with `kept` tokens cached for an hour, for which
-    genai-prices has no price.
+def _cost(model: str, usage: Usage, for_an_hour: int) -> float | None:
+    """Return the cost in USD of a reply with tokens that are cached for an hour.
+
+    genai-prices has no price for these.
     """
-    if not kept or not usage.input:
+    if not for_an_hour or not usage.input:
         return None
-    cost, uncached = cost_of(model, usage), cost_of(model, Usage(usage.input, 0))
+    cost = cost_of(model, usage)
+    uncached = cost_of(model, Usage(usage.input, 0))
     if cost is None or uncached is None:
         return None
-    return cost + uncached * min(kept / usage.input, 1) * (WRITE_FOR_AN_HOUR - WRITE)
+    share = min(for_an_hour / usage.input, 1)
+    return cost + uncached * share * (WRITE_FOR_AN_HOUR - WRITE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady, join_paths, printable
 from code_commit_commit.replacements import differs
-from code_commit_workspace import NextCommit
+from code_commit_workspace import STOP, NextCommit
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
@@ -113,7 +113,8 @@ class GitCommit:
             self._git(*_STAGE, stdin=_listing(paths))
             self._git("--literal-pathspecs", *options, stdin=_listing(named), hooks=self._hooks)
         except BaseException:
-            self._git(*_UNSTAGE, stdin=_listing(paths), check=False)
+            with STOP.hold():
+                self._git(*_UNSTAGE, stdin=_listing(paths), check=False)
             raise
 
     def _report(self, changes: Sequence[Change], not_committed: Collection[str]) -> None:

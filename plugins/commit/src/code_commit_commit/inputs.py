@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
     ArrivingText,
@@ -30,14 +31,13 @@ from code_commit_commit.current_code import (
 from code_commit_commit.prompts import Context
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import STOP, require_no_link_out
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
     from code_commit_workspace import Workspace
 
 _LARGEST_QUERY = 64 * 1024 * 1024  # bytes, more than any model reads
-_PIECE = 1 << 20  # bytes
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
@@ -228,7 +228,7 @@ def _fit(run: Run) -> RequireFit:
 
 def _read_stdin(require_fit: RequireFit) -> bytes:
     try:
-        return _read_query(sys.stdin.buffer, "-", require_fit)
+        return _read_query(STOP.pieces(sys.stdin.fileno()), "-", require_fit)
     except OSError as error:
         raise NotReady(f"cannot read the query file -: {error.strerror}") from error
 
@@ -237,12 +237,12 @@ def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
     try:
         with open(name, "rb", opener=_open_now) as file:
             os.set_blocking(file.fileno(), True)
-            return _read_query(file, name, require_fit)
+            return _read_query(STOP.pieces(file.fileno()), name, require_fit)
     except OSError as error:
         raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
 
 
-def _read_query(file: BinaryIO, name: str, require_fit: RequireFit) -> bytes:
+def _read_query(arrived: Iterable[bytes], name: str, require_fit: RequireFit) -> bytes:
     """Read a query piece by piece.
 
     Once it cannot fit the model's window, keep none of it, and only count the rest.
@@ -250,7 +250,7 @@ def _read_query(file: BinaryIO, name: str, require_fit: RequireFit) -> bytes:
     arriving = ArrivingText()
     pieces: list[bytes] = []
     too_long: CodeCommitError | None = None
-    while piece := file.read(_PIECE):
+    for piece in arrived:
         arriving.add(piece)
         if arriving.size > _LARGEST_QUERY:
             raise NotReady(

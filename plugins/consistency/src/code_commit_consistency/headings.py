@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from code_commit_consistency.code_fence import CodeFence
@@ -35,15 +36,15 @@ only for names in `SECTIONS`, at the start of a paragraph. The most reliable sty
 class Heading(NamedTuple):
     """A heading from `start` to `after`, where the text of its section begins.
 
-    `title` is one of `SECTIONS` when it is `known`, in any spelling; else the written title without
-    decoration.
+    `title` is one of `SECTIONS` if the heading `is_requested`, in any spelling; else the written
+    title without decoration.
     """
 
     start: int
     after: int
     title: str
     style: str
-    known: bool
+    is_requested: bool
 
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
@@ -57,14 +58,14 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN_WORDS = r"[ \t\u00a0\u2010-\u2015-]{1,4}"
-_KNOWN = {
-    name: re.compile(
-        _BETWEEN_WORDS.join("(?:and|&)" if word == "and" else word for word in name.split())
-        + r"(?![^\W_])",
-        re.IGNORECASE,
-    )
-    for name in SECTIONS
-}
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    words = ["(?:and|&)" if word == "and" else word for word in name.split()]
+    return re.compile(_BETWEEN_WORDS.join(words) + r"(?![^\W_])", re.IGNORECASE)
+
+
+_REQUESTED = {name: _pattern(name) for name in SECTIONS}
 _RUN_IN = re.compile(
     r"[*_]{0,3}[ \t]{0,4}(?:[:\u2013\u2014]|-[ \t])[*_]{0,3}[ \t]*+|[*_]{1,3}\.?[ \t]*+"
 )
@@ -79,10 +80,9 @@ def headings(report: str, *, fences: bool) -> Iterator[Heading]:
     fence = CodeFence()
     above = ""
     lines = list(_lines(report))
-    for index, (start, line) in enumerate(lines):
-        below = lines[index + 1][1] if index + 1 < len(lines) else ""
-        fenced = fences and fence.contains(line)
-        if not fenced and (heading := _heading(start, line, above, below)):
+    for (start, line), (_, below) in pairwise([*lines, (len(report), "")]):
+        is_code = fences and fence.contains(line)
+        if not is_code and (heading := _heading(start, line, above, below)):
             yield heading
         above = line
 
@@ -90,75 +90,97 @@ def headings(report: str, *, fences: bool) -> Iterator[Heading]:
 def _lines(report: str) -> Iterator[tuple[int, str]]:
     start = 0
     while start < len(report):
-        newline = report.find("\n", start)
-        end = newline + 1 if newline >= 0 else len(report)
+        end = report.find("\n", start) + 1 or len(report)
         yield start, report[start:end]
         start = end
 
 
 def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
+    """Return the heading that begins with `line`, if it is one."""
     style, words = _split_style(line.strip(_BLANKS))
     if not words:
         return None
-    underline = None if style.startswith("#") else _UNDERLINE.match(below.rstrip(_BLANKS))
+    after = start + len(line)
+    underline = "" if style.startswith("#") else _underline(below)
     if underline:
-        style = "#" if underline[1][0] == "=" else "##"
-    after = start + len(line) + (len(below) if underline else 0)
-    for name, pattern in _KNOWN.items():
-        if found := pattern.match(words):
-            return _known(name, start, line, words[found.end() :], style, after)
+        style = underline
+        after += len(below)
+    for name, pattern in _REQUESTED.items():
+        if match := pattern.match(words):
+            behind = words[match.end() :]
+            if not behind.strip(_DECORATION):
+                return Heading(start, after, title=name, style=style, is_requested=True)
+            return _run_in(name, start, line, behind)
     title = words.strip(_DECORATION)
     if not title or line.startswith(("    ", "\t")):  # with this indentation, it may be code
         return None
-    if not style.startswith("#") or underline:
-        alone = not above.strip(_BLANKS) and (underline or not below.strip(_BLANKS))
-        if not alone or not _reads_like_a_title(
-            title, words, bold="bold" in style, capitals=not underline
-        ):
-            return None
-    return Heading(start, after, title, style, known=False)
+    if underline:
+        is_title = _is_blank(above) and _reads_like_a_title(title, words, style, capitals=False)
+    elif style.startswith("#"):
+        is_title = True
+    else:
+        is_alone = _is_blank(above) and _is_blank(below)
+        is_title = is_alone and _reads_like_a_title(title, words, style, capitals=True)
+    if not is_title:
+        return None
+    return Heading(start, after, title=title, style=style, is_requested=False)
 
 
-def _known(name: str, start: int, line: str, rest: str, style: str, after: int) -> Heading | None:
-    """Return the heading of a line that begins with `name`; `rest` is the rest of the line."""
-    if not rest.strip(_DECORATION):
-        return Heading(start, after, name, style, known=True)
-    run_in = _RUN_IN.match(rest)
+def _underline(line: str) -> str:
+    """Return the style that `line` gives to the line above, or "" if it is no underline."""
+    match = _UNDERLINE.match(line.rstrip(_BLANKS))
+    if match is None:
+        return ""
+    return "#" if match[1].startswith("=") else "##"
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(_BLANKS)
+
+
+def _run_in(name: str, start: int, line: str, behind: str) -> Heading | None:
+    """Return the heading at the start of a paragraph; `behind` is what follows `name` in `line`."""
+    run_in = _RUN_IN.match(behind)
     if not run_in:
         return None
-    written = len(line.rstrip(_BLANKS))
-    return Heading(start, start + written - len(rest) + run_in.end(), name, "run-in", known=True)
+    behind_name = len(line.rstrip(_BLANKS)) - len(behind)
+    after = start + behind_name + run_in.end()
+    return Heading(start, after, title=name, style="run-in", is_requested=True)
 
 
 def _split_style(written: str) -> tuple[str, str]:
     """Return the style of a line, one of `STYLES`, and its text without the leading decoration."""
-    style, words = "plain", written
+    style = "plain"
+    words = written
     if hashes := _HASHES.match(words):
-        style, words = hashes[1], words[hashes.end() :]
+        style = hashes[1]
+        words = words[hashes.end() :]
     if bullet := _BULLET.match(words):
         style = "bulleted" if style == "plain" else style
         words = words[bullet.end() :]
-    bold = _EMPHASIS.match(words)
-    if bold:
-        words = words[bold.end() :]
+    is_bold = False
+    if emphasis := _EMPHASIS.match(words):
+        is_bold = True
+        words = words[emphasis.end() :]
     if number := _NUMBER.match(words):
         style = "numbered" if style == "plain" else style
         words = words[number.end() :]
-    if inner := _EMPHASIS.match(words):
-        bold, words = inner, words[inner.end() :]
-    if bold and not hashes:
+    if emphasis := _EMPHASIS.match(words):
+        is_bold = True
+        words = words[emphasis.end() :]
+    if is_bold and not hashes:
         style = "bold" if style == "plain" else f"{style} bold"
     return style, words
 
 
-def _reads_like_a_title(title: str, words: str, *, bold: bool, capitals: bool) -> bool:
+def _reads_like_a_title(title: str, words: str, style: str, *, capitals: bool) -> bool:
     """Return whether a line is a heading rather than a short paragraph."""
     undecorated = words.rstrip(" \t*_")
     if len(title) > _LONGEST_TITLE or undecorated.endswith((".", ",", ";", "?", "!")):
         return False
-    if bold and not words.rstrip(" \t:.").endswith(("*", "_")):
+    if "bold" in style and not words.rstrip(" \t:.").endswith(("*", "_")):
         return False
-    long_words = (word for word in title.split() if len(word) > _SMALL_WORD)
-    return not capitals or (
-        title[0].isupper() and not any(word[0].islower() for word in long_words)
-    )
+    if not capitals:
+        return True
+    long_words = [word for word in title.split() if len(word) > _SMALL_WORD]
+    return title[0].isupper() and not any(word[0].islower() for word in long_words)

@@ -20,13 +20,13 @@ QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 SPECIFICATION = "UserSpecification.md"
 CODEBASE = "agent-config/codeRollup.txt"
 _LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
+_ROLLUP = "codeRollup.sh or `code-commit rollup`"
+_COLLECT = f"collect the code with {_ROLLUP}"
 _SHORTEN = "leave code out with `code-commit rollup --exclude PATTERN`, or choose another model"
 
 
 def system_prompt() -> str:
-    """Return the system prompt of seed 001, "Checking Consistency", word for word, with a final
-    newline.
-    """
+    """Return the system prompt of seed 001, "Checking Consistency", with a final newline."""
     return (files("code_commit_consistency") / "system_prompt.txt").read_text("utf-8")
 
 
@@ -58,18 +58,17 @@ def read_codebase(tree: Tree) -> str:
         NotReady: it is missing, empty, cannot be read, or is not UTF-8.
     """
     codebase = read_text(tree, CODEBASE)
-    if codebase is None or not codebase.strip():
-        what = "is missing" if codebase is None else "is empty"
-        raise NotReady(
-            f"{CODEBASE} {what}", hint="collect the code with codeRollup.sh or `code-commit rollup`"
-        )
+    if codebase is None:
+        raise NotReady(f"{CODEBASE} is missing", hint=_COLLECT)
+    if not codebase.strip():
+        raise NotReady(f"{CODEBASE} is empty", hint=_COLLECT)
     return codebase
 
 
 def codebase_warnings(tree: Tree, codebase: str) -> Iterator[str]:
     """Yield what makes the code rollup a poor base for a report."""
     if changed := RolledUp.of(tree, codebase).changed():
-        yield f"changed since the rollup: {join_paths(changed)}; update it with codeRollup.sh or `code-commit rollup`"
+        yield f"changed since the rollup: {join_paths(changed)}; update it with {_ROLLUP}"
     if SPECIFICATION not in codebase:
         yield f"{CODEBASE} contains no {SPECIFICATION}"
 
@@ -95,5 +94,6 @@ def require_files_fit(tree: Tree, model: Model) -> None:
 
 
 def _labelled(label: str, text: str) -> str:
-    ended = text if not text or text.endswith("\n") else text + "\n"
-    return f"[{label}]\n{ended}"
+    if text and not text.endswith("\n"):
+        text += "\n"
+    return f"[{label}]\n{text}"

@@ -46,8 +46,7 @@ def require_room(root: Path, count: int) -> None:
 
 
 def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
-    """Replace the reports of earlier runs with these, each atomically; `run` is this run's unique
-    name.
+    """Replace the reports of earlier runs, each atomically; `run` is this run's unique name.
 
     The document is removed first and written last: while it exists, it matches the reports that it
     names. A link in the place of a report is replaced, not followed.
@@ -55,18 +54,17 @@ def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> Non
     Raises:
         NotReady: they cannot be written; reports of an earlier run may be deleted.
     """
-    written = dict(zip(_names(len(reports)), map(_encoded, reports), strict=True))
-    described = _encoded(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    names = _names(len(reports))
+    contents = {name: _encoded(report) for name, report in zip(names, reports, strict=True)}
+    contents[DOCUMENT] = _encoded(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    surplus = [name for name in _names(MOST_REPORTS) if name not in contents]
     try:
         with _folder(root) as folder:
             fcntl.flock(folder, fcntl.LOCK_EX)  # two runs may end at the same time
-            with _staged({**written, DOCUMENT: described}, folder, run) as staged:
-                for name in (
-                    DOCUMENT,
-                    *(name for name in _names(MOST_REPORTS) if name not in written),
-                ):
+            with _staged(contents, folder, run) as staged:
+                for name in (DOCUMENT, *surplus):
                     _remove(name, folder)
-                for name in (*written, DOCUMENT):
+                for name in (*names, DOCUMENT):
                     os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise NotReady(
@@ -99,8 +97,9 @@ def _folder(root: Path) -> Iterator[int]:
 
 @contextmanager
 def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[dict[str, str]]:
-    """Write `contents` under temporary names, readable by the owner only; remove those that are not
-    renamed.
+    """Write `contents` under temporary names, and remove those that are not renamed.
+
+    Only the owner can read them.
     """
     staged = {name: f".{name}.{run}" for name in contents}
     try:
@@ -121,6 +120,7 @@ def _remove(name: str, folder: int) -> None:
 
 def _is_folder(name: str, folder: int) -> bool:
     try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
+    return stat.S_ISDIR(status.st_mode)

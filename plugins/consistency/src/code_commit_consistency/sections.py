@@ -10,8 +10,9 @@ from code_commit_consistency.headings import SECTIONS, STYLES, Heading, headings
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as
-    written and `text` everything after it, both with line endings.
+    """A section: its heading as written and the text after it, both with line endings.
+
+    `name` is one of `SECTIONS`, or the title of an extra section.
     """
 
     name: str
@@ -21,9 +22,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionedReport:
-    """A report: `preamble` and the headings and texts of `sections`, joined, are exactly the
-    report.
-    """
+    """A report: the preamble, and the headings and texts of the sections. Nothing is left out."""
 
     preamble: str
     sections: tuple[Section, ...]
@@ -36,7 +35,7 @@ class SectionedReport:
 
     @property
     def extra(self) -> tuple[str, ...]:
-        """Return the sections that are not in `SECTIONS`, or that repeat an earlier one, in order."""
+        """Return the sections that are not in `SECTIONS`, or repeat an earlier one, in order."""
         expected = set(SECTIONS)
         extra = []
         for section in self.sections:
@@ -52,48 +51,60 @@ def sectioned(report: str) -> SectionedReport:
     The style of most of the requested names is the style of the report's sections: a name in
     another style is only a mention, and another title in that style is an extra section.
     """
-    found = list(headings(report, fences=True))
-    if not any(heading.known for heading in found):
-        unfenced = list(headings(report, fences=False))
+    candidates = list(headings(report, fences=True))
+    if not _has_requested(candidates):
         # Some models wrap the whole report in code fences.
-        found = unfenced if any(heading.known for heading in unfenced) else found
-    begins = _without_mentions(_section_headings(found), report)
+        unfenced = list(headings(report, fences=False))
+        if _has_requested(unfenced):
+            candidates = unfenced
+    begins = _without_mentions(_section_headings(candidates), report)
     starts = [*(heading.start for heading in begins), len(report)]
-    sections = tuple(
-        Section(heading.title, report[heading.start : heading.after], report[heading.after : end])
-        for heading, end in zip(begins, starts[1:], strict=True)
-    )
-    return SectionedReport(report[: starts[0]], sections)
+    sections = []
+    for heading, end in zip(begins, starts[1:], strict=True):
+        written = report[heading.start : heading.after]
+        text = report[heading.after : end]
+        sections.append(Section(heading.title, written, text))
+    return SectionedReport(report[: starts[0]], tuple(sections))
 
 
-def _section_headings(found: Sequence[Heading]) -> list[Heading]:
+def _has_requested(candidates: Iterable[Heading]) -> bool:
+    return any(heading.is_requested for heading in candidates)
+
+
+def _section_headings(candidates: Sequence[Heading]) -> list[Heading]:
     """Choose the headings in the style of the sections."""
-    style, covered = _usual_style(found)
+    style, names = _usual_style(candidates)
     chosen = []
-    inside = not covered
-    for heading in found:
-        if heading.known:
+    inside = not names
+    for heading in candidates:
+        in_style = heading.style == style
+        if heading.is_requested:
             inside = True
-            if heading.style == style or heading.title not in covered:
+            if in_style or heading.title not in names:
                 chosen.append(heading)
         # A higher heading ends a section too; before the first one, it is the title of the report.
-        elif heading.style == style or (
-            inside and "#" in heading.style and "#" in style and heading.style < style
-        ):
+        elif in_style or (inside and _is_higher(heading.style, style)):
             chosen.append(heading)
     return chosen
 
 
-def _usual_style(found: Iterable[Heading]) -> tuple[str, set[str]]:
-    """Return the style of most names, and these names; without any, the highest Markdown level in
-    use.
+def _is_higher(style: str, than: str) -> bool:
+    """Return whether both are Markdown levels, and the first one is the higher one."""
+    return "#" in style and "#" in than and style < than
+
+
+def _usual_style(candidates: Sequence[Heading]) -> tuple[str, set[str]]:
+    """Return the style of most requested names, and these names.
+
+    If there are none, it is the highest Markdown level in use.
     """
     names: dict[str, set[str]] = {}
-    for heading in found:
-        if heading.known:
+    for heading in candidates:
+        if heading.is_requested:
             names.setdefault(heading.style, set()).add(heading.title)
     if not names:
-        return min((heading.style for heading in found if "#" in heading.style), default=""), set()
+        levels = [heading.style for heading in candidates if "#" in heading.style]
+        return min(levels, default=""), set()
     style = max(names, key=lambda style: (len(names[style]), -STYLES.index(style)))
     return style, names[style]
 
@@ -103,14 +114,14 @@ def _without_mentions(chosen: Sequence[Heading], report: str) -> list[Heading]:
 
     An empty section stays, unless it occurs again.
     """
-    first = next((heading.start for heading in chosen if heading.known), 0)
-    kept: list[Heading] = []
+    first = next((heading.start for heading in chosen if heading.is_requested), 0)
+    begins: list[Heading] = []
     later: set[str] = set()
     end = len(report)
     for heading in reversed(chosen):
-        empty = not report[heading.after : end].strip()
+        is_empty = not report[heading.after : end].strip()
         end = heading.start
-        if not empty or (heading.start >= first and heading.title not in later):
-            kept.append(heading)
+        if not is_empty or (heading.start >= first and heading.title not in later):
+            begins.append(heading)
             later.add(heading.title)
-    return kept[::-1]
+    return begins[::-1]

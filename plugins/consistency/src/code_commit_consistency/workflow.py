@@ -13,7 +13,9 @@ from code_commit.plugin_api import (
     Json,
     Message,
     MessageLogged,
+    Model,
     Outcome,
+    PromptPart,
     PromptSize,
     Request,
     ResponseRefused,
@@ -49,15 +51,9 @@ def report(run: Run) -> Result:
         ResponseRefused: a report is empty or incomplete, or has none of the sections.
     """
     model = run.model()
-    require_files_fit(run.tree, model)
-    codebase = read_codebase(run.tree)
-    for warning in codebase_warnings(run.tree, codebase):
-        run.emit(MessageLogged(warning, level="warning"))
-    query = read_query(run.tree)
-    request = Request((Message("user", (Text(consistency_prompt(query, codebase)),)),))
-    parts = prompt_parts(query, codebase)
-    model.require_fit(PromptSize.of(request, parts))
     count = run.options.samples
+    request, parts = _request(run, model)
+    model.require_fit(PromptSize.of(request, parts))
     require_room(run.root, count)
     ask = partial(model.complete, request, parts=parts)
     calls = [partial(_sample, run, ask, number, count) for number in range(1, count + 1)]
@@ -67,8 +63,21 @@ def report(run: Run) -> Result:
     publish(run.root, [completion.text for completion in completions], document, run.folder.name)
     _warn(run, samples)
     _show(run, completions)
-    written = f"{FOLDER}/{report_name(1)}" + (f" and {count - 1} more" if count > 1 else "")
+    written = f"{FOLDER}/{report_name(1)}"
+    if count > 1:
+        written += f" and {count - 1} more"
     return Result(Outcome.REACHED, f"{written} written", document)
+
+
+def _request(run: Run, model: Model) -> tuple[Request, tuple[PromptPart, ...]]:
+    """Return the request for a report, and the parts of its prompt."""
+    require_files_fit(run.tree, model)
+    codebase = read_codebase(run.tree)
+    for warning in codebase_warnings(run.tree, codebase):
+        run.emit(MessageLogged(warning, level="warning"))
+    query = read_query(run.tree)
+    prompt = Text(consistency_prompt(query, codebase))
+    return Request((Message("user", (prompt,)),)), prompt_parts(query, codebase)
 
 
 def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -> Completion:
@@ -88,17 +97,19 @@ def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -
 
 
 def _require_all(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
-    errors = {
-        number: result
-        for number, result in enumerate(results, 1)
-        if isinstance(result, BaseException)
-    }
-    for number, error in errors.items() if len(results) > 1 else ():
-        run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))
+    completions: list[Completion] = []
+    errors: list[BaseException] = []
+    for number, result in enumerate(results, 1):
+        if not isinstance(result, BaseException):
+            completions.append(result)
+            continue
+        errors.append(result)
+        if len(results) > 1:
+            run.emit(MessageLogged(f"sample {number} failed: {result}", level="error"))
     if errors:
         # Raise a bug before an expected failure.
-        raise min(errors.values(), key=lambda error: isinstance(error, CodeCommitError))
-    return [result for result in results if isinstance(result, Completion)]
+        raise min(errors, key=lambda error: isinstance(error, CodeCommitError))
+    return completions
 
 
 def _described(completion: Completion, number: int) -> Json:
@@ -115,19 +126,20 @@ def _described(completion: Completion, number: int) -> Json:
 
 def _warn(run: Run, samples: Sequence[Json]) -> None:
     for sample in samples:
-        for what in ("missing", "extra"):
-            if sample[what]:
-                sections = count_of(len(sample[what]), f"{what} section")
-                names = ", ".join(sample[what])
-                warning = f"{FOLDER}/{sample['report']}: {sections}: {names}"
-                run.emit(MessageLogged(warning, level="warning"))
+        for difference in ("missing", "extra"):
+            names = sample[difference]
+            if names:
+                sections = count_of(len(names), f"{difference} section")
+                text = f"{FOLDER}/{sample['report']}: {sections}: {', '.join(names)}"
+                run.emit(MessageLogged(text, level="warning"))
 
 
 def _show(run: Run, completions: Sequence[Completion]) -> None:
+    if len(completions) == 1:
+        run.say(wrapped(completions[0].text))
+        return
     for number, completion in enumerate(completions, 1):
-        above = (
-            "\n" * (number > 1) + f"--- {FOLDER}/{report_name(number)} ---\n\n"
-            if len(completions) > 1
-            else ""
-        )
-        run.say(above + wrapped(completion.text))
+        title = f"--- {FOLDER}/{report_name(number)} ---\n\n"
+        if number > 1:
+            title = "\n" + title
+        run.say(title + wrapped(completion.text))

@@ -27,29 +27,26 @@ def wrapped(report: str, width: int = WIDTH) -> str:
     Paragraphs whose lines all fit stay unchanged, and so do headings, rules, tables and code. List
     items and quotations keep their indentation. Words longer than a line are not broken.
     """
-    shown = []
+    shown: list[str] = []
     for lines, wraps in _blocks(report):
-        shown += (
-            _rewrapped(lines, width)
-            if wraps and any(len(line) > width for line in lines)
-            else lines
-        )
+        if wraps and any(len(line) > width for line in lines):
+            shown += _rewrapped(lines, width)
+        else:
+            shown += lines
     return "\n".join(shown)
 
 
 def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield the lines of each paragraph and list item with True, and every other line alone with
-    False.
-    """
+    """Yield the lines of each paragraph and list item with True, each other line with False."""
     block: list[str] = []
     fence = CodeFence()
     for line in (line.removesuffix("\r") for line in report.split("\n")):
-        indented = not block and _CODE.match(line) and not _BULLET.match(line.lstrip(" \t"))
-        kept = fence.contains(line) or indented or _UNCHANGED.match(line)
-        if block and (kept or _starts_block(line, block[0])):
+        is_indented = not block and _CODE.match(line) and not _BULLET.match(line.lstrip(" \t"))
+        is_unchanged = fence.contains(line) or is_indented or _UNCHANGED.match(line)
+        if block and (is_unchanged or _starts_block(line, block[0])):
             yield block, True
             block = []
-        if kept:
+        if is_unchanged:
             yield [line], False
             continue
         block.append(line)
@@ -61,31 +58,33 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _starts_block(line: str, first: str) -> bool:
-    """Return whether `line` starts a new block instead of continuing the paragraph that begins with
-    `first`.
-    """
+    """Return whether `line` starts a new block. Else it continues the one with line `first`."""
     margin = _margin(line)
-    return bool(_BULLET.match(line, len(margin))) or margin.count(">") != _margin(first).count(">")
+    if _BULLET.match(line, len(margin)):
+        return True
+    return margin.count(">") != _margin(first).count(">")
 
 
 def _margin(line: str) -> str:
-    found = _MARGIN.match(line)
-    return found[0] if found else ""
+    match = _MARGIN.match(line)
+    return match[0] if match else ""
 
 
 def _rewrapped(lines: list[str], width: int) -> list[str]:
-    margin = _margin(lines[0])
-    bullet = _BULLET.match(lines[0], len(margin))
-    hanging = margin + " " * (len(bullet[0]) if bullet else 0)
-    words = " ".join(
-        [lines[0][len(hanging) :], *(line[len(_margin(line)) :] for line in lines[1:])]
-    )
+    first, *continued = lines
+    margin = _margin(first)
+    hanging = margin
+    if bullet := _BULLET.match(first, len(margin)):
+        hanging += " " * len(bullet[0])
+    indent = first[: len(hanging)]
+    texts = [first[len(hanging) :], *(line[len(_margin(line)) :] for line in continued)]
+    words = " ".join(texts)
     if len(hanging) > width // 2 or not words.strip():
         return lines
     return textwrap.wrap(
         words,
         width,
-        initial_indent=lines[0][: len(hanging)],
+        initial_indent=indent,
         subsequent_indent=hanging,
         break_long_words=False,
         break_on_hyphens=False,

@@ -29,9 +29,9 @@ _PASSED = (
     "ALL_PROXY",
     "NO_PROXY",
 )
-# A silent service ends a fetch after a minute.
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be any number
-_SLOW = (
+# A silent service ends a fetch after a minute.
+_TRANSFER = (
     "-c",
     "http.lowSpeedLimit=1",
     "-c",
@@ -65,30 +65,24 @@ class WorkerFolder:
         Raises:
             NotReady: it cannot be cloned, or has no such commit.
         """
-        mirror = self.path / "mirrors" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.git"
-        wanted = commit or ref or "HEAD"
-        kept = f"refs/fleet/{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
+        mirror = self.path / "mirrors" / f"{_digest(url)}.git"
+        source = commit or ref or "HEAD"
+        reference = f"refs/fleet/{_digest(source)}"
         project = self.path / "units" / name / "project"
         try:
             with self._guard:
                 lock = self._mirrors[url]
             with lock:
-                git, env = Git(mirror), _environment(mirror)
-                if not commit or not _has(git, env, kept):
-                    _fetch(
-                        mirror,
-                        url,
-                        f"+{wanted}:{kept}",
-                        sha256=len(commit) == _SHA256,
-                        timeout=timeout,
-                    )
+                git = Git(mirror)
+                env = _environment(mirror)
+                if not commit or not _has(git, env, reference):
+                    refspec = f"+{source}:{reference}"
+                    is_sha256 = len(commit) == _SHA256
+                    _fetch(mirror, url, refspec, sha256=is_sha256, timeout=timeout)
                 project.parent.mkdir(parents=True, mode=0o700)
                 git.run(["worktree", "prune"], env=env)
-                git.run(
-                    ["worktree", "add", "--quiet", "--detach", "--", str(project), kept],
-                    env=env,
-                    timeout=timeout,
-                )
+                add = ["worktree", "add", "--quiet", "--detach", "--", str(project), reference]
+                git.run(add, env=env, timeout=timeout)
         except GitError as error:
             raise NotReady(f"{url} cannot be cloned: {error.message}") from None
         except OSError as error:
@@ -101,10 +95,15 @@ class WorkerFolder:
             remove_tree(self.path / "units" / name)
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _has(git: Git, env: Mapping[str, str], reference: str) -> bool:
-    return (git.root / "HEAD").exists() and bool(
-        git.run(["rev-parse", "--verify", "--quiet", reference], env=env, check=False)
-    )
+    if not (git.root / "HEAD").exists():
+        return False
+    arguments = ["rev-parse", "--verify", "--quiet", reference]
+    return bool(git.run(arguments, env=env, check=False))
 
 
 def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float) -> None:
@@ -116,12 +115,12 @@ def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float
         GitError: git cannot reach it, or it has no such commit.
     """
     mirror.mkdir(parents=True, exist_ok=True)
-    git, env = Git(mirror), _environment(mirror)
+    git = Git(mirror)
+    env = _environment(mirror)
     if not (mirror / "HEAD").exists():
         form = "sha256" if sha256 else "sha1"
         git.run(["init", "--quiet", "--bare", "--template=", f"--object-format={form}"], env=env)
-    # A repository that is itself a shallow clone lacks the parents of some commits: accept these
-    # commits.
+    # A repository that is itself a shallow clone lacks the parents of some commits: accept these.
     options = [
         "--quiet",
         "--no-tags",
@@ -130,7 +129,7 @@ def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float
         "--update-shallow",
     ]
     try:
-        git.run([*_SLOW, "fetch", *options, "--", url, refspec], env=env, timeout=timeout)
+        git.run([*_TRANSFER, "fetch", *options, "--", url, refspec], env=env, timeout=timeout)
     except GitError as error:
         if sha256 or "mismatched algorithms" not in error.message:
             raise
@@ -159,20 +158,20 @@ def push(project: Path, url: str, branch: str, message: str, *, timeout: float) 
     """
     git = Git(project)
     git.run(["commit", "--quiet", "--no-verify", "--message", message])
-    env = _environment(Path(os.fsdecode(git.run(["rev-parse", "--absolute-git-dir"]).strip())))
+    git_folder = os.fsdecode(git.run(["rev-parse", "--absolute-git-dir"]).strip())
     git.run(
-        [*_SLOW, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"],
-        env=env,
+        [*_TRANSFER, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"],
+        env=_environment(Path(git_folder)),
         timeout=timeout,
     )
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
-    ssh = {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"}
+    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    ssh = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"
     return {
-        **passed,
-        **ssh,
+        **own,
+        "GIT_SSH_COMMAND": ssh,
         "GIT_DIR": str(folder),
         "GIT_ALLOW_PROTOCOL": _TRANSPORTS,
         "GIT_ASKPASS": "false",

@@ -94,11 +94,7 @@ def remote_cluster(
     _quiet()
 
     def connect(seconds: float) -> Client:
-        security = (
-            None
-            if insecure and not address.startswith("tls://")
-            else Security(require_encryption=True)
-        )
+        security = Security(require_encryption=True) if address.startswith("tls://") else None
         return Client(address, security=security, timeout=seconds, set_as_default=False)
 
     with dask.config.set(_EVERYWHERE):
@@ -177,22 +173,26 @@ class DaskCluster:
             self._lost.append(Ended(key, None, f"the scheduler was lost: {error}"))
             return
         self._futures[key] = future, worker
-        future.add_done_callback(lambda done: self._ended.put(done.key))
+        future.add_done_callback(lambda ended: self._ended.put(ended.key))
 
     def wait(self, seconds: float) -> list[Ended]:
         """Return the tries that ended."""
-        found, self._lost = self._lost, []
+        ended = self._lost
+        self._lost = []
         with suppress(queue.Empty):
-            found.append(self._result(self._ended.get(timeout=0 if found else seconds)))
-            # One result at a time: each may have megabytes.
+            key = self._ended.get(timeout=0 if ended else seconds)
+            ended.append(self._result(key))  # one at a time: each may have megabytes
         if self._local is None:
             self.slots()
-            gone = [key for key, (_, worker) in self._futures.items() if worker not in self._seen]
-            for key in gone:
+            orphans = [
+                key for key, (_, worker) in self._futures.items() if worker not in self._seen
+            ]
+            for key in orphans:
                 self.forget(key)
-            found += [Ended(key, None, "its worker was lost") for key in gone] + self._lost
+                ended.append(Ended(key, None, "its worker was lost"))
+            ended += self._lost
             self._lost = []
-        return found
+        return ended
 
     def forget(self, key: str) -> None:
         """Cancel a try."""
@@ -237,11 +237,9 @@ class DaskCluster:
         finally:
             with suppress(*_FAULTS):
                 future.release()
-        return (
-            Ended(key, data)
-            if isinstance(data, bytes)
-            else Ended(key, None, "its result is not bytes")
-        )
+        if not isinstance(data, bytes):
+            return Ended(key, None, "its result is not bytes")
+        return Ended(key, data)
 
     def _fetch(self, future: Future[bytes], worker: str) -> Any:
         """Fetch a result from its worker.
@@ -279,25 +277,15 @@ class DaskCluster:
             if self._client.status != "running":
                 raise OSError("not connected")
             present = dict(self._client.nthreads())
-            new = [
-                worker
-                for worker in present
-                if worker not in self._seen and worker not in self._refused
-            ]
-            theirs: dict[str, Any] = (
-                self._client.run(versions.ours, workers=new, on_error="return") if new else {}
-            )
+            new = [worker for worker in present if worker not in {*self._seen, *self._refused}]
+            answers: dict[str, Any] = {}
+            if new:
+                answers = self._client.run(versions.ours, workers=new, on_error="return")
         except (*_FAULTS, ValueError):
             self._reconnect()
             return
         for worker in new:
-            found = theirs.get(worker)
-            differences = (
-                versions.differences(found)
-                if isinstance(found, dict)
-                else [f"no code-commit-fleet ({found})"]
-            )
-            if differences:
+            if differences := _differences(answers.get(worker)):
                 self._refused.add(worker)
                 self._report(f"warning: worker {worker} gets no units: {', '.join(differences)}")
         self._seen = {
@@ -316,8 +304,7 @@ class DaskCluster:
         self._report(
             f"warning: the scheduler was lost; trying to reconnect for {self._wait:g} seconds"
         )
-        old = self._client
-        threading.Thread(target=self._close_client, args=(old,), daemon=True).start()
+        threading.Thread(target=self._close_client, args=(self._client,), daemon=True).start()
         end = time.monotonic() + self._wait
         while True:
             try:
@@ -330,3 +317,10 @@ class DaskCluster:
                         f"the scheduler was lost and did not come back: {again}"
                     ) from None
                 time.sleep(0.5)
+
+
+def _differences(answer: Any) -> list[str]:
+    """Return why a worker gets no units: how its versions differ, or what it answered instead."""
+    if not isinstance(answer, dict):
+        return [f"no code-commit-fleet ({answer})"]
+    return versions.differences(answer)

@@ -10,6 +10,10 @@ from importlib import import_module
 from code_commit.plugin_api import Host, UsageError
 
 _FILE = "fleet.toml"
+_SANDBOX = ("auto", "require", "off")
+# Help for `--json`.
+_EVENTS = "print events, one JSON object per line"
+_DOCUMENT = "one JSON document on stdout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,8 @@ class Action:
     """An action.
 
     `run` is `"module:function"` in this package; the function takes the host and the arguments, and
-    returns the exit code."""
+    returns the exit code.
+    """
 
     synopsis: str
     help: str
@@ -44,8 +49,8 @@ Run one change over many repositories, or many models over one.
 
 {actions}
 
-FILE lists the repositories, the query and the models (default: fleet.toml). The results are in a folder next to it, \
-NAME.fleet. UNIT is an id, the start of one, or the name of a repository.
+FILE lists the repositories, the query and the models (default: fleet.toml). The results are in a \
+folder next to it, NAME.fleet. UNIT is an id, the start of one, or the name of a repository.
 """
 
 
@@ -58,56 +63,42 @@ def fleet(host: Host, arguments: argparse.Namespace) -> int:
     action = (ACTIONS | _HIDDEN).get(arguments.action or "")
     if action is None:
         raise UsageError("fleet needs an action", hint=f"one of: {', '.join(ACTIONS)}")
-    module, _, name = action.run.partition(":")
-    run: Callable[[Host, argparse.Namespace], int] = getattr(
-        import_module(f"{__package__}.{module}"), name
-    )
+    module_name, _, name = action.run.partition(":")
+    module = import_module(f"{__package__}.{module_name}")
+    run: Callable[[Host, argparse.Namespace], int] = getattr(module, name)
     return run(host, arguments)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `fleet`, each with its own arguments."""
     parser.usage = "code-commit fleet ACTION [flags]"
-    column = max(len(each.synopsis) for each in ACTIONS.values()) + 2
-    actions = "".join(f"\n  {each.synopsis:<{column}}{each.help}" for each in ACTIONS.values())
-    parser.description = _DESCRIPTION.format(actions=f"actions:{actions}")
-    chosen = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
+    actions = list(ACTIONS.values())
+    column = max(len(action.synopsis) for action in actions) + 2
+    lines = [f"  {action.synopsis:<{column}}{action.help}" for action in actions]
+    parser.description = _DESCRIPTION.format(actions="\n".join(["actions:", *lines]))
+    subparsers = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
     parsers = {
-        name: chosen.add_parser(
+        name: subparsers.add_parser(
             name,
             prog=f"code-commit fleet {name}",
             description=f"{action.help[:1].upper()}{action.help[1:]}.",
         )
         for name, action in (ACTIONS | _HIDDEN).items()
     }
-    for name in ("run", "retry"):
-        parsers[name].add_argument(
-            "--json", action="store_true", help="print events, one JSON object per line"
-        )
-    for name in ("status", "show"):
-        parsers[name].add_argument(
-            "--json", action="store_true", help="one JSON document on stdout"
-        )
-    parsers["run"].add_argument("file", metavar="FILE", help="the fleet file")
-    for name in ("status", "report", "export"):
-        parsers[name].add_argument(
-            "file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}"
-        )
-    parsers["show"].add_argument(
-        "unit", metavar="UNIT", help="an id, the start of one, or a repository"
-    )
-    parsers["show"].add_argument(
-        "file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}"
-    )
-    parsers["retry"].add_argument(
-        "units", nargs="*", metavar="UNIT", help="a unit; the last one can be FILE"
-    )
-    parsers["retry"].add_argument(
-        "--failed", action="store_true", help="all units that were not reached"
-    )
-    for name in ("run", "retry"):
-        _add_cluster(parsers[name])
-    gate = parsers["run"].add_mutually_exclusive_group()
+    _add_run(parsers["run"])
+    _add_status(parsers["status"])
+    _add_show(parsers["show"])
+    _add_retry(parsers["retry"])
+    _add_file(parsers["report"])
+    _add_export(parsers["export"])
+    parsers["setup"].add_argument("--sandbox", choices=_SANDBOX, default="auto")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help=_EVENTS)
+    parser.add_argument("file", metavar="FILE", help="the fleet file")
+    _add_cluster(parser)
+    gate = parser.add_mutually_exclusive_group()
     gate.add_argument(
         "--go", action="store_true", help="start the rest although the pilot was not reached"
     )
@@ -116,19 +107,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out the units that the pilot did not reach; start the rest",
     )
-    what = parsers["export"].add_mutually_exclusive_group(required=True)
-    what.add_argument(
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help=_DOCUMENT)
+    _add_file(parser)
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help=_DOCUMENT)
+    parser.add_argument("unit", metavar="UNIT", help="an id, the start of one, or a repository")
+    _add_file(parser)
+
+
+def _add_retry(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help=_EVENTS)
+    parser.add_argument("units", nargs="*", metavar="UNIT", help="a unit; the last one can be FILE")
+    parser.add_argument("--failed", action="store_true", help="all units that were not reached")
+    _add_cluster(parser)
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    _add_file(parser)
+    form = parser.add_mutually_exclusive_group(required=True)
+    form.add_argument(
         "--patches",
         action="store_true",
         help="write the patch of each reached unit to a new folder",
     )
-    what.add_argument(
+    form.add_argument(
         "--branches", action="store_true", help="create the result branch in each local repository"
     )
-    what.add_argument("--csv", action="store_true", help="print a table of all units")
-    help_of_output = "the new folder, or the file of the table (default: NAME.patches, stdout)"
-    parsers["export"].add_argument("--output", metavar="PATH", help=help_of_output)
-    parsers["setup"].add_argument("--sandbox", choices=("auto", "require", "off"), default="auto")
+    form.add_argument("--csv", action="store_true", help="print a table of all units")
+    parser.add_argument(
+        "--output",
+        metavar="PATH",
+        help="the new folder, or the file of the table (default: NAME.patches, stdout)",
+    )
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}")
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -141,8 +160,11 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--insecure", action="store_true", help="allow a scheduler without TLS")
     parser.add_argument(
         "--sandbox",
-        choices=("auto", "require", "off"),
-        help="isolate builds: if it works, always, or never (default: auto; with --scheduler, require)",
+        choices=_SANDBOX,
+        help=(
+            "isolate builds: if it works, always, or never "
+            "(default: auto; with --scheduler, require)"
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, Interrupted, NotReady
 from code_commit_fleet.fleet_folder import LOST, FleetFolder, Tried
 from code_commit_fleet.plan import Unit
 
@@ -102,25 +102,30 @@ class Driver:
         self.cluster = cluster
         self.folder = folder
         self.limits = limits
-        self.limited = self.idle = False
-        self._order, self._take, self._report = order, take, report
+        self.limited = False
+        self.idle = False
+        self._order = order
+        self._take = take
+        self._report = report
         self._running: dict[str, _Running] = {}
         self._full: dict[str, float] = {}  # when the disk of a worker was full
         tries = folder.tries()
-        self.spent = sum(each.cost or 0.0 for each in tries)
+        self.spent = sum(tried.cost or 0.0 for tried in tries)
         self._numbers: Counter[str] = Counter()
-        for each in tries:
-            self._numbers[each.unit] = max(self._numbers[each.unit], each.try_)
+        for tried in tries:
+            self._numbers[tried.unit] = max(self._numbers[tried.unit], tried.try_)
 
     def run(self, units: Iterable[Unit]) -> None:
         """Run `units` until each has an outcome, the budget is spent, or no worker is left.
 
-        On Ctrl-C, ask the running units to end, record them, and raise it again.
+        Raises:
+            Interrupted: a signal came. The running units were asked to end, and are recorded.
         """
         try:
             self._run(deque(units))
-        except KeyboardInterrupt:
-            self._stop()
+        except Interrupted:
+            with STOP.hold():
+                self._stop()
             raise
         except NotReady as error:  # the cluster is gone
             for key in list(self._running):
@@ -130,8 +135,10 @@ class Driver:
     def _run(self, waiting: deque[Unit]) -> None:
         losses: Counter[str] = Counter()
         last_worker = time.monotonic()
-        self.limited = self.idle = False
+        self.limited = False
+        self.idle = False
         while waiting or self._running:
+            STOP.check()
             slots = self.cluster.slots()
             if slots:
                 last_worker = time.monotonic()
@@ -142,28 +149,26 @@ class Driver:
                 self.idle = not slots and time.monotonic() - last_worker > self.limits.worker_wait
                 if self.limited or self.idle:
                     return
-            for each in [*self.cluster.wait(_POLL), *self._overdue()]:
-                if unit_lost := self._end(each):
-                    losses[unit_lost.unit] += 1
-                    if losses[unit_lost.unit] <= self.limits.retries:
-                        waiting.appendleft(unit_lost)
+            for ended in [*self.cluster.wait(_POLL), *self._overdue()]:
+                if lost_unit := self._end(ended):
+                    losses[lost_unit.unit] += 1
+                    if losses[lost_unit.unit] <= self.limits.retries:
+                        waiting.appendleft(lost_unit)
 
     def _free(self, slots: Mapping[str, int]) -> str:
         """Return the worker with the most free slots, or "" if all are busy."""
-        busy = Counter(each.worker for each in self._running.values())
+        busy = Counter(running.worker for running in self._running.values())
         soon = time.monotonic() - _FULL
-        slots = {
-            worker: count for worker, count in slots.items() if self._full.get(worker, soon) <= soon
-        } or slots
-        free = {worker: count - busy[worker] for worker, count in slots.items()}
-        worker = max(free, key=lambda each: free[each], default="")
+        with_room = [worker for worker in slots if self._full.get(worker, soon) <= soon]
+        free = {worker: slots[worker] - busy[worker] for worker in with_room or slots}
+        worker = max(free, key=lambda worker: free[worker], default="")
         return worker if worker and free[worker] > 0 else ""
 
     def _next(self, waiting: deque[Unit]) -> Unit | None:
-        """Take the first unit whose provider has a free place, if the budget allows one more unit."""
+        """Take the first unit whose provider has a free place, if the budget allows one more."""
         if not self._affords():
             return None
-        at_once = Counter(each.unit.provider for each in self._running.values())
+        at_once = Counter(running.unit.provider for running in self._running.values())
         for unit in waiting:
             cap = self.limits.at_once.get(unit.provider)
             if cap is None or at_once[unit.provider] < cap:
@@ -174,15 +179,14 @@ class Driver:
     def _affords(self) -> bool:
         if self.limits.max_cost is None:
             return True
-        reserved = sum(each.reserved or 0.0 for each in self._running.values())
-        return (
-            self.spent + reserved + (self.limits.unit_max_cost or 0.0)
-            <= self.limits.max_cost + _EPSILON
-        )
+        reserved = sum(running.reserved or 0.0 for running in self._running.values())
+        one_more = self.limits.unit_max_cost or 0.0
+        return self.spent + reserved + one_more <= self.limits.max_cost + _EPSILON
 
     def _start(self, unit: Unit, worker: str) -> None:
         self._numbers[unit.unit] += 1
-        number, reserved = self._numbers[unit.unit], self.limits.unit_max_cost
+        number = self._numbers[unit.unit]
+        reserved = self.limits.unit_max_cost
         row = {"unit": unit.unit, "try": number, "reserved": reserved, "worker": worker}
         self.folder.append("tries.jsonl", row, sync=reserved is not None)
         key = f"{unit.unit}-{number}"
@@ -194,26 +198,25 @@ class Driver:
         """Give up the tries that are far beyond their time limit, and return them."""
         most = self.limits.unit_timeout + 2 * self.limits.clone_timeout + _LATE
         now = time.monotonic()
-        late = [key for key, each in self._running.items() if now - each.started > most]
+        late = [key for key, running in self._running.items() if now - running.started > most]
         for key in late:
             self.cluster.forget(key)
         return [Ended(key, None, "the worker does not answer") for key in late]
 
     def _end(self, ended: Ended) -> Unit | None:
-        """Record a try; return its unit if it should run again, because its worker was lost or has
-        a full disk.
+        """Record a try; return its unit if it should run again.
 
-        A worker with a full disk fails fast, so without `_full` it would take the units of the
-        others.
+        It should if its worker was lost or has a full disk. Such a worker fails fast, so without
+        `_full` it would take the units of the others.
         """
         running = self._running.pop(ended.key, None)
         if running is None:
             return None  # it was counted before
-        unit, number = running.unit, running.number
+        unit = running.unit
+        number = running.number
         if ended.data is None:
-            tried = lost(
-                unit, number, running.reserved, ended.error, time.monotonic() - running.started
-            )
+            seconds = time.monotonic() - running.started
+            tried = lost(unit, number, running.reserved, ended.error, seconds=seconds)
         else:
             tried = self._take(unit, number, ended.data, running.reserved)
         self.folder.append("units.jsonl", tried.document())
@@ -221,46 +224,52 @@ class Driver:
         self._report("unit.finished", unit, tried)
         if tried.had_no_room:
             self._full[running.worker] = time.monotonic()
-        return unit if tried.outcome == LOST or tried.had_no_room else None
+        if tried.outcome == LOST or tried.had_no_room:
+            return unit
+        return None
 
     def _stop(self) -> None:
         """Give running units some seconds to end; record the others as lost."""
         self.cluster.stop(list(self._running))
         end = time.monotonic() + 45  # more than a unit gives its process
         while self._running and time.monotonic() < end:
-            for each in self.cluster.wait(_POLL):
-                self._end(each)
+            for ended in self.cluster.wait(_POLL):
+                self._end(ended)
         for key in list(self._running):
             self.cluster.forget(key)
             self._end(Ended(key, None, "the fleet was interrupted"))
 
 
 def lost(
-    unit: Unit, number: int, reserved: float | None, error: str, seconds: float = 0.0
+    unit: Unit, number: int, reserved: float | None, error: str, *, seconds: float = 0.0
 ) -> Tried:
     """Return the record of a lost try. Its cost is unknown, so all of the reserved cost counts."""
     return Tried(
-        unit.unit,
-        unit.repository,
-        unit.model,
-        number,
-        LOST,
-        None,
-        reserved,
-        round(seconds, 3),
+        unit=unit.unit,
+        repository=unit.repository,
+        model=unit.model,
+        try_=number,
+        outcome=LOST,
+        cost=reserved,
+        seconds=round(seconds, 3),
         error=error,
     )
 
 
 def settle(folder: FleetFolder, units: Mapping[str, Unit]) -> None:
     """Record the tries that were running when an earlier driver was killed."""
-    known = {(each.unit, each.try_) for each in folder.tries()}
+    recorded = {(tried.unit, tried.try_) for tried in folder.tries()}
     for (name, number), reserved in folder.reserved().items():
-        if (name, number) not in known:
-            unit = units.get(name)
-            row = (
-                lost(unit, number, reserved or None, _UNRECORDED)
-                if unit
-                else Tried(name, "", "", number, LOST, cost=reserved or None, error=_UNRECORDED)
-            )
-            folder.append("units.jsonl", row.document())
+        if (name, number) in recorded:
+            continue
+        unit = units.get(name)
+        tried = Tried(
+            unit=name,
+            repository=unit.repository if unit else "",
+            model=unit.model if unit else "",
+            try_=number,
+            outcome=LOST,
+            cost=reserved or None,
+            error=_UNRECORDED,
+        )
+        folder.append("units.jsonl", tried.document())

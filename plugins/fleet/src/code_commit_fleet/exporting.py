@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError, count_of
-from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest
-from code_commit_fleet.plan import Unit
+from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest, waiting
+from code_commit_fleet.plan import Unit, model_suffix
 from code_commit_fleet.status import folder_of
 from code_commit_workspace import Git, GitError, create_file, open_regular
 
@@ -43,7 +43,8 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     if arguments.branches:
         if arguments.output:
             raise UsageError(
-                "--output cannot be used with --branches, which creates branches in the repositories"
+                "--output cannot be used with --branches, "
+                "which creates branches in the repositories"
             )
         return _branches(host, folder)
     if arguments.csv:
@@ -63,9 +64,7 @@ def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(_COLUMNS)
     for unit in folder.plan().units:
-        tried = records.get(unit.unit) or Tried(
-            unit.unit, unit.repository, unit.model, 0, "waiting"
-        )
+        tried = records.get(unit.unit) or waiting(unit)
         row = tried.document() | {"files": len(tried.files)}
         table.writerow([_cell(row[name]) for name in _COLUMNS])
     if output is None:
@@ -77,7 +76,9 @@ def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
 
 def _cell(value: object) -> object:
     """Return `value` as a cell that no spreadsheet treats as a formula."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    if isinstance(value, str) and _FORMULA.match(value):
+        return f"'{value}"
+    return value
 
 
 def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
@@ -91,10 +92,10 @@ def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
         ) from None
     except OSError as error:
         raise NotReady(f"{target} cannot be created: {error.strerror}") from error
-    several = len({unit.model for unit, _ in rows}) > 1
+    has_models = len({unit.model for unit, _ in rows}) > 1
     for unit, _ in rows:
-        model = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', unit.model).strip('.-')}" if several else ""
-        _write_new(target / f"{unit.repository}{model}.patch", _patch_of(folder, unit))
+        suffix = model_suffix(unit.model) if has_models else ""
+        _write_new(target / f"{unit.repository}{suffix}.patch", _patch_of(folder, unit))
     host.out.line(f"{count_of(len(rows), 'patch', 'patches')} in {target}")
     return ExitCode.REACHED
 
@@ -118,26 +119,28 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _branches(host: Host, folder: FleetFolder) -> int:
-    """Create the branch of each reached unit in its repository, without touching its files or its
-    current branch.
+    """Create the branch of each reached unit in its repository.
+
+    Neither its files nor its current branch change.
     """
-    failed = made = 0
+    failures = 0
+    branches = 0
     for unit, tried in _reached(folder):
-        where = f"{unit.repository}: {unit.branch}"
+        name = f"{unit.repository}: {unit.branch}"
         if not unit.commit:
-            host.out.note(
-                f"{where}: {unit.url} is not on this machine; use --patches, or set push = true"
-            )
-            failed += not tried.branch
+            reason = f"{unit.url} is not on this machine; use --patches, or set push = true"
+            host.out.note(f"{name}: {reason}")
+            if not tried.branch:
+                failures += 1
             continue
         try:
-            host.out.line(f"{where} {_branch(unit, _patch_of(folder, unit))}")
-            made += 1
+            host.out.line(f"{name} {_branch(unit, _patch_of(folder, unit))}")
+            branches += 1
         except (GitError, NotReady) as error:
-            host.out.error(f"{where}: {error.message}", error.hint)
-            failed += 1
-    host.out.line(count_of(made, "branch", "branches"))
-    return ExitCode.NOT_REACHED if failed else ExitCode.REACHED
+            host.out.error(f"{name}: {error.message}", error.hint)
+            failures += 1
+    host.out.line(count_of(branches, "branch", "branches"))
+    return ExitCode.NOT_REACHED if failures else ExitCode.REACHED
 
 
 def _branch(unit: Unit, patch: bytes) -> str:
@@ -153,13 +156,10 @@ def _branch(unit: Unit, patch: bytes) -> str:
         git.run(["read-tree", unit.commit], env=env)
         git.run(["apply", "--cached", "--binary", "--whitespace=nowarn", "-"], stdin=patch, env=env)
         tree = git.run(["write-tree"], env=env).decode().strip()
-    exists = (
-        git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{tree}}"], check=False)
-        .decode()
-        .strip()
-    )
-    if exists:
-        if exists == tree:
+    verify = ["rev-parse", "--verify", "--quiet", f"{reference}^{{tree}}"]
+    existing = git.run(verify, check=False).decode().strip()
+    if existing:
+        if existing == tree:
             return "exists with this change"
         raise GitError("the branch exists with different content; it was not changed")
     message = unit.query.strip().splitlines()[0][:72]

@@ -6,7 +6,8 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,15 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from code_commit.plugin_api import NotReady, did_you_mean
 from code_commit_fleet.positions import line_of, lines_of_keys
+from code_commit_fleet.urls import absolute_url, url_problem
 from code_commit_workspace import read_in_project
 
 LIMIT = 4 * 1024 * 1024  # bytes of fleet.toml, a list of repositories or a query
-_SCHEMES = {"https", "http", "ssh", "file"}
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_-]+)\s*\}\}")
 _BRANCH = re.compile(
     r"(?!.*(\.\.|//|@\{|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}(?<![./])"
 )
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
+_NOT_A_REF = re.compile(r"^-|[\s~^:?*\[\\]|\.\.|@\{")
 
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")
@@ -118,31 +120,35 @@ def read_fleet_file(path: Path) -> FleetFile:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        where = line[1] if line else len(text.splitlines())
-        raise NotReady(f"{path.name}:{where}: invalid TOML: {error}") from None
+        match = re.search(r"at line (\d+)", str(error))
+        line = match[1] if match else len(text.splitlines())
+        raise NotReady(f"{path.name}:{line}: invalid TOML: {error}") from None
     lines = lines_of_keys(text)
     try:
         table = FleetTable.model_validate(document)
     except ValidationError as error:
-        raise NotReady(
-            "\n".join(_described(each, path.name, lines) for each in error.errors())
-        ) from None
+        problems = [_described(details, path.name, lines) for details in error.errors()]
+        raise NotReady("\n".join(problems)) from None
     return _Reader(path, text, table, lines).read()
 
 
 def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -> str:
     """Return an error of pydantic as `fleet.toml:3: pilot: …`."""
-    path, message = tuple(error["loc"]), error["msg"]
-    message = message[:1].lower() + message[1:]
-    if error["type"] == "extra_forbidden":
-        message = "unknown key" + did_you_mean(str(path[-1]), FleetTable.model_fields)
-    elif error["type"] == "missing":
-        message = "missing"
-    key = "".join(
-        f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path
-    ).removeprefix(".")
+    path = tuple(error["loc"])
+    match error["type"]:
+        case "extra_forbidden":
+            message = "unknown key" + did_you_mean(str(path[-1]), FleetTable.model_fields)
+        case "missing":
+            message = "missing"
+        case _:
+            message = _uncapitalized(error["msg"])
+    parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path]
+    key = "".join(parts).removeprefix(".")
     return f"{file}:{line_of(path, lines)}: {key}: {message}"
+
+
+def _uncapitalized(message: str) -> str:
+    return message[:1].lower() + message[1:]
 
 
 def _read(folder: Path, name: str, shown: str) -> str:
@@ -180,50 +186,47 @@ class _Reader:
             NotReady: it has errors.
         """
         table = self.table
-        query = self._query(
-            table.query, table.query_file, self.file.where("query_file"), required=False
-        )
+        place = self.file.where("query_file")
+        query = self._query(table.query, table.query_file, place, required=False)
         if not _BRANCH.fullmatch(table.branch) or table.branch == "HEAD":
-            self._error(
-                self.file.where("branch"), f"branch: {table.branch!r} is not a valid branch name"
-            )
+            problem = f"branch: {table.branch!r} is not a valid branch name"
+            self._error(self.file.where("branch"), problem)
         if table.max_cost and table.unit_max_cost and table.unit_max_cost > table.max_cost:
-            self._error(
-                self.file.where("unit_max_cost"), "unit_max_cost: it is larger than max_cost"
-            )
-        found: dict[str, Repository] = {}
-        for index, each in enumerate(table.repository):
-            where = self.file.where("repository", index)
-            for place, row in self._rows(each, where):
-                repository = self._repository(row, place, index, query)
-                if repository is None:
-                    continue
-                if repository.name in found:
-                    other = found[repository.name].where
-                    self._error(
-                        place,
-                        f"there are two repositories {repository.name!r}, the other is at {other}; set `name`",
-                    )
-                found[repository.name] = repository
-        if not found and not self.errors:
+            problem = "unit_max_cost: it is larger than max_cost"
+            self._error(self.file.where("unit_max_cost"), problem)
+        repositories = self._repositories(query)
+        if not repositories and not self.errors:
             self._error(self.file.where("repository"), "repository: no repository was found")
         if self.errors:
             raise NotReady("\n".join(self.errors))
-        return FleetFile(
-            self.file.path, self.file.text, table, tuple(found.values()), self.file.lines
-        )
+        return replace(self.file, repositories=tuple(repositories))
+
+    def _repositories(self, query: str | None) -> list[Repository]:
+        by_name: dict[str, Repository] = {}
+        for index, table in enumerate(self.table.repository):
+            for place, row in self._rows(table, self.file.where("repository", index)):
+                repository = self._repository(row, place, index, query)
+                if repository is None:
+                    continue
+                name = repository.name
+                if name in by_name:
+                    problem = f"there are two repositories {name!r}"
+                    hint = f"the other is at {by_name[name].where}; set `name`"
+                    self._error(place, f"{problem}, {hint}")
+                by_name[name] = repository
+        return list(by_name.values())
 
     def _error(self, where: str, message: str) -> None:
         self.errors.append(f"{where}: {message}")
 
     def _rows(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
-        """Yield file and line, and a table with a `url`, of each repository that `table` describes."""
-        given = [name for name in ("url", "glob", "from_file") if getattr(table, name) is not None]
-        if len(given) != 1:
-            self._error(
-                where,
-                f"repository: set one of url, glob and from_file{', not several' if given else ''}",
-            )
+        """Yield file and line, and a table with a `url`, of each repository of `table`."""
+        sources = (table.url, table.glob, table.from_file)
+        count = len(sources) - sources.count(None)
+        if count == 0:
+            self._error(where, "repository: set one of url, glob and from_file")
+        elif count > 1:
+            self._error(where, "repository: set one of url, glob and from_file, not several")
         elif table.url is not None:
             yield where, table
         elif table.glob is not None:
@@ -237,24 +240,25 @@ class _Reader:
 
     def _matches(self, pattern: str, where: str) -> list[Path]:
         parts = Path(pattern).parts
-        fixed = next(
-            (at for at, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts)
-        )
         if "**" in parts:
             self._error(where, "glob: ** is not supported")
             return []
-        base = self.folder / Path(*parts[:fixed])
-        rest = str(Path(*parts[fixed:]))
+        fixed = list(takewhile(lambda part: not set(part) & set("*?["), parts))
+        base = self.folder / Path(*fixed)
         try:
-            found = sorted(base.glob(rest)) if fixed < len(parts) else [base]
+            if len(fixed) == len(parts):
+                paths = [base]
+            else:
+                paths = sorted(base.glob(str(Path(*parts[len(fixed) :]))))
         except (OSError, ValueError) as error:
             self._error(where, f"glob: {error}")
             return []
-        return [folder for folder in found if folder.is_dir() and not folder.name.startswith(".")]
+        return [path for path in paths if path.is_dir() and not path.name.startswith(".")]
 
     def _listed(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
-        """Yield the repositories of a list: one URL per line, or one JSON object per line in a
-        `.jsonl` file.
+        """Yield the repositories of a list: one URL per line.
+
+        In a `.jsonl` file, it is one JSON object per line.
         """
         name = table.from_file or ""
         try:
@@ -262,32 +266,29 @@ class _Reader:
         except NotReady as error:
             self._error(where, f"from_file: {error.message}")
             return
-        count = 0
+        common = table.model_dump(exclude_none=True, exclude={"from_file"})
+        is_empty = True
         for number, line in enumerate(text.splitlines(), 1):
             place = f"{name}:{number}"
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
-            count += 1
+            is_empty = False
             try:
                 row = _object(line) if name.endswith(".jsonl") else {"url": line.strip()}
-                values = table.model_dump(exclude_none=True, exclude={"from_file"}) | row
-                each = RepositoryTable.model_validate(values)
-            except (ValueError, TypeError, RecursionError) as error:
-                first: Any = (
-                    error.errors()[0]
-                    if isinstance(error, ValidationError)
-                    else {"loc": (), "msg": error}
-                )
-                message = str(first["msg"])
+                repository = RepositoryTable.model_validate(common | row)
+            except ValidationError as error:
+                details: Any = error.errors()[0]
                 self._error(
-                    place, ": ".join([*map(str, first["loc"]), message[:1].lower() + message[1:]])
+                    place, ": ".join([*map(str, details["loc"]), _uncapitalized(details["msg"])])
                 )
-                continue
-            if each.url is None or each.glob is not None:
-                self._error(place, "a repository of a list needs a url")
-                continue
-            yield place, each
-        if not count:
+            except (ValueError, TypeError, RecursionError) as error:
+                self._error(place, _uncapitalized(str(error)))
+            else:
+                if repository.url is None or repository.glob is not None:
+                    self._error(place, "a repository of a list needs a url")
+                else:
+                    yield place, repository
+        if is_empty:
             self._error(where, f"from_file: {name} lists no repository")
 
     def _repository(
@@ -295,43 +296,55 @@ class _Reader:
     ) -> Repository | None:
         url = table.url or ""
         name = table.name or re.split(r"[/:]", url.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
-        if problem := _url_problem(url):
+        if problem := url_problem(url):
             self._error(where, f"url: {problem}")
             return None
         if not _NAME.fullmatch(name):
             self._error(where, f"name: {name!r} is not a valid name of a repository; set `name`")
             return None
-        if table.ref is not None and (
-            table.ref.startswith("-") or re.search(r"[\s~^:?*\[\\]|\.\.|@\{", table.ref)
-        ):
+        if table.ref is not None and _NOT_A_REF.search(table.ref):
             self._error(where, f"ref: {table.ref!r} is not the name of a branch, tag or commit")
             return None
         own = self._query(table.query, table.query_file, where, required=query is None)
-        text = own if own is not None else query
+        text = query if own is None else own
         if text is None:
             return None
+        setup = self.table.setup if table.setup is None else table.setup
+        build = self.table.build if table.build is None else table.build
+        return Repository(
+            name=name,
+            url=absolute_url(url, self.folder),
+            ref=table.ref or "",
+            query=self._filled(text, name, table, where),
+            models=self._models(table, where, index),
+            setup=setup or "",
+            build=(build or "").strip(),
+            where=where,
+        )
+
+    def _filled(self, query: str, name: str, table: RepositoryTable, where: str) -> str:
+        """Return a query with the values of a repository in place of its placeholders."""
         extra = table.model_extra or {}
         values = {"name": name, **table.model_dump(exclude_none=True)}
-        used = set(_PLACEHOLDER.findall(text))
+        used = set(_PLACEHOLDER.findall(query))
         for key in extra.keys() - used:
             close = did_you_mean(key, RepositoryTable.model_fields)
             self._error(where, f"{key}: unknown key, and the query has no {{{{{key}}}}}{close}")
         for key in sorted(used - values.keys()):
             self._error(where, f"query: the repository has no value for {{{{{key}}}}}")
-        filled = _PLACEHOLDER.sub(lambda match: str(values.get(match[1], "")), text)
-        at = ("models",) if table.models is None else ("repository", index, "models")
-        place = (
-            self.file.where(*at)
-            if table.models is None or where.startswith(self.file.path.name)
-            else where
-        )
-        models = tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
-        setup = table.setup if table.setup is not None else self.table.setup
-        build = table.build if table.build is not None else self.table.build
-        path = _absolute(url, self.folder)
-        return Repository(
-            name, path, table.ref or "", filled, models, setup or "", (build or "").strip(), where
-        )
+        return _PLACEHOLDER.sub(lambda match: str(values.get(match[1], "")), query)
+
+    def _models(
+        self, table: RepositoryTable, where: str, index: int
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the models of a repository, each with its file and line."""
+        if table.models is None:
+            place = self.file.where("models")
+        elif where.startswith(self.file.path.name):
+            place = self.file.where("repository", index, "models")
+        else:
+            place = where
+        return tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
 
     def _query(
         self, query: str | None, file: str | None, where: str, *, required: bool
@@ -358,34 +371,3 @@ def _object(line: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise TypeError("expected a JSON object")
     return row
-
-
-def _is_remote(url: str) -> bool:
-    return "://" in url or bool(re.match(r"[\w.-]+(@[\w.-]+)?:(?!/)", url))
-
-
-def _absolute(url: str, folder: Path) -> str:
-    return url if _is_remote(url) else str((folder / Path(url).expanduser()).resolve())
-
-
-def _url_problem(url: str) -> str:
-    """Return why git must not use `url`, or ""."""
-    scheme, separator, rest = url.partition("://")
-    user, at, host = rest.partition("/")[0].rpartition("@")
-    problems = {
-        f"{url!r} looks like an option": url.startswith("-"),
-        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url
-        and not separator,
-        "it has a password; remove it": not separator
-        and _is_remote(url)
-        and ":" in url.rpartition("@")[0],
-    }
-    if separator:
-        problems |= {
-            f"{scheme}:// is not supported: use https, ssh, or a folder": scheme not in _SCHEMES,
-            "it has a user or password; remove them, and use git's credential helper": bool(at)
-            and (scheme != "ssh" or ":" in user),
-            "it names no host": host.startswith("-") or not (host or scheme == "file"),
-            "it has a query string, which may contain a key": bool(re.search(r"[?#].*=", rest)),
-        }
-    return next((problem for problem, found in problems.items() if found), "")

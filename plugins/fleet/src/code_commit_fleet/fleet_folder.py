@@ -17,18 +17,25 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import NotReady
-from code_commit_fleet.plan import Plan
+from code_commit_fleet.plan import Plan, Unit
 from code_commit_workspace import open_regular, replace_file
 
-REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
-# Messages of the system and of git about a full disk.
+# Outcomes.
+REACHED = "reached"
+SKIPPED = "skipped"
+LOST = "lost"
+WAITING = "waiting"  # of a unit without a try
+
 _UNITS = "units"
+_LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOG_FILE = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+# Messages of the system and of git about a full disk.
 _NO_ROOM = re.compile(
     r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file"
 )
@@ -68,18 +75,21 @@ class Tried:
 
         If a unit ended before its first call, the obstacle may be gone by now.
         """
+        if self.outcome in {LOST, "interrupted"} or self.had_no_room:
+            return False
         never_began = self.outcome in {"not_ready", "limit"} and self.cost == 0
-        return (
-            self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
-        )
+        return not never_began
+
+    @property
+    def shown_cost(self) -> str:
+        """The cost, for people."""
+        return "?" if self.cost is None else f"${self.cost:.4f}"
 
     def error_line(self, width: int) -> str:
         """Return the first line of the error, cut to `width` characters."""
-        return (
-            textwrap.shorten(self.error.splitlines()[0], width, placeholder=" …")
-            if self.error
-            else ""
-        )
+        if not self.error:
+            return ""
+        return textwrap.shorten(self.error.splitlines()[0], width, placeholder=" …")
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -132,9 +142,7 @@ class FleetFolder:
                     raise NotReady(
                         f"{folder} is a link", hint="remove it: results are written there"
                     )
-            handle = os.open(
-                self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
+            handle = os.open(self.path / "lock", _LOCK_FILE, 0o600)
         except OSError as error:
             raise NotReady(f"{self.path} cannot be used: {error.strerror}") from error
         try:
@@ -152,19 +160,19 @@ class FleetFolder:
         replace_file(self.path / name, data, sync=True)
 
     def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Append a line to `units.jsonl` or `tries.jsonl`; after an incomplete line, begin a new
-        one first.
+        """Append a line to `units.jsonl` or `tries.jsonl`, also after an incomplete line.
 
         The line survives the end of this process; with `sync`, also a power loss.
 
         Raises:
             OSError: the disk is full or faulty. Earlier lines stay.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(self.path / name, flags, 0o600), "r+b", buffering=0) as file:  # noqa: PTH123 - a handle
+        line = json.dumps(row).encode() + b"\n"
+        handle = os.open(self.path / name, _LOG_FILE, 0o600)
+        with open(handle, "r+b", buffering=0) as file:  # noqa: PTH123 - a handle
             size = file.seek(0, os.SEEK_END)
-            torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-            line = (b"\n" if torn else b"") + json.dumps(row).encode() + b"\n"
+            if size > 0 and os.pread(handle, 1, size - 1) != b"\n":
+                line = b"\n" + line
             if file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if sync:
@@ -172,23 +180,20 @@ class FleetFolder:
 
     def tries(self) -> list[Tried]:
         """Return the tries of `units.jsonl` in order. Skip incomplete and foreign lines."""
-        found = []
+        tries = []
         for row in self._rows("units.jsonl"):
-            try:
-                found.append(Tried.read(row))
-            except ValueError:
-                continue
-        return found
+            with suppress(ValueError):
+                tries.append(Tried.read(row))
+        return tries
 
     def reserved(self) -> dict[tuple[str, int], float]:
         """Return the reserved cost of each try that ever started, by unit and number."""
-        found: dict[tuple[str, int], float] = {}
+        costs: dict[tuple[str, int], float] = {}
         for row in self._rows("tries.jsonl"):
-            try:
-                found[str(row["unit"]), int(row["try"])] = float(row["reserved"] or 0)
-            except (KeyError, TypeError, ValueError):
-                continue
-        return found
+            with suppress(KeyError, TypeError, ValueError):
+                key = (str(row["unit"]), int(row["try"]))
+                costs[key] = float(row["reserved"] or 0)
+        return costs
 
     def _rows(self, name: str) -> Iterator[Mapping[str, Any]]:
         try:
@@ -236,4 +241,9 @@ class FleetFolder:
 
 def latest(tries: list[Tried]) -> dict[str, Tried]:
     """Return the last try of each unit."""
-    return {each.unit: each for each in tries}
+    return {tried.unit: tried for tried in tries}
+
+
+def waiting(unit: Unit) -> Tried:
+    """Return the record of a unit without a try."""
+    return Tried(unit.unit, unit.repository, unit.model, try_=0, outcome=WAITING)

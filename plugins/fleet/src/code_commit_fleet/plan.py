@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, Host, NotReady, ProviderDefinition, did_you_mean
@@ -67,11 +67,8 @@ class Plan:
             ValueError: it is not one.
         """
         try:
-            units = tuple(
-                Unit(**{name: str(value) for name, value in row.items()})
-                for row in document["units"]
-            )
-            return cls(units, int(document["pilot"]))
+            rows = [{name: str(value) for name, value in row.items()} for row in document["units"]]
+            return cls(tuple(Unit(**row) for row in rows), int(document["pilot"]))
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a plan: {error}") from None
 
@@ -89,88 +86,90 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
     providers = _providers(file, host, errors)
     for provider in sorted(file.settings.units_at_once.keys() - {*host.registry.providers}):
         close = did_you_mean(provider, host.registry.providers)
-        errors.append(
-            f"{file.where('units_at_once')}: units_at_once: no provider is called {provider!r}{close}"
-        )
-    several = len({model for each in file.repositories for model, _ in each.models}) > 1
+        problem = f"units_at_once: no provider is called {provider!r}{close}"
+        errors.append(f"{file.where('units_at_once')}: {problem}")
+    models = {model for repository in file.repositories for model, _ in repository.models}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(_check, file.repositories))
+        checks = list(pool.map(_check, file.repositories))
     units: list[Unit] = []
-    for (repository, commit), problems in found:
+    for (repository, commit), problems in checks:
         errors += problems
         for model, _ in repository.models:
-            suffix = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('.-')}" if several else ""
-            branch = f"{file.settings.branch}{suffix}"
-            unit = _unit(repository, model, providers.get(model, ""), commit, branch)
-            units.append(unit)
-    taken = {(unit.url, unit.branch) for unit in again.values()}
-    errors += [
-        f"{unit_where}: url: the branch {branch} exists in {unit.url}"
-        for unit, unit_where, branch in _existing_branches(units, file)
-        if (unit.url, branch) not in taken
-    ]
+            branch = file.settings.branch
+            if len(models) > 1:
+                branch += model_suffix(model)
+            units.append(_unit(repository, model, providers.get(model, ""), commit, branch))
+    own_branches = {(unit.url, unit.branch) for unit in again.values()}
+    for unit, place, branch in _existing_branches(units, file):
+        if (unit.url, branch) not in own_branches:
+            errors.append(f"{place}: url: the branch {branch} exists in {unit.url}")
     errors += _repeated(units, file)
     if errors:
         raise NotReady("\n".join(dict.fromkeys(errors)), hint="nothing was run")
     return Plan(tuple(units), file.settings.pilot)
 
 
+def model_suffix(model: str) -> str:
+    """Return the end of a name that several models share: of a branch, or a patch."""
+    return f"-{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('.-')}"
+
+
 def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
     depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
-    # Without `build`: if you add it for a few repositories without build.sh, you do not pay for all
-    # others again.
+    # Without `build`: adding it for repositories without build.sh does not make you pay again.
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
     return Unit(
-        name,
-        repository.name,
-        model,
-        provider,
-        repository.url,
-        repository.ref,
-        commit,
-        repository.query,
-        repository.setup,
-        branch,
-        repository.build,
+        unit=name,
+        repository=repository.name,
+        model=model,
+        provider=provider,
+        url=repository.url,
+        ref=repository.ref,
+        commit=commit,
+        query=repository.query,
+        setup=repository.setup,
+        branch=branch,
+        build=repository.build,
     )
 
 
 def _providers(file: FleetFile, host: Host, errors: list[str]) -> dict[str, str]:
     """Return the provider of each model; describe unknown models in `errors`."""
-    found: dict[str, str] = {}
+    providers: dict[str, str] = {}
     definitions = {name: definition for name, (_, definition) in host.registry.providers.items()}
     for repository in file.repositories:
-        for model, where in repository.models:
-            if model not in found:
-                provider = provider_of(model, definitions)
-                found[model] = provider
-                if not provider:
-                    names = [
-                        each
-                        for one in definitions.values()
-                        for pair in one.models.items()
-                        for each in _names(pair)
-                    ]
-                    errors.append(
-                        f"{where}: models: no installed provider has a model {model!r}{did_you_mean(model, names)}"
-                    )
-    return found
+        for model, place in repository.models:
+            if model in providers:
+                continue
+            provider = provider_of(model, definitions)
+            providers[model] = provider
+            if not provider:
+                close = did_you_mean(model, _names(definitions.values()))
+                problem = f"models: no installed provider has a model {model!r}{close}"
+                errors.append(f"{place}: {problem}")
+    return providers
 
 
-def _names(pair: tuple[str, Any]) -> list[str]:
-    return [pair[0], *pair[1]]
+def _names(definitions: Iterable[ProviderDefinition]) -> list[str]:
+    """Return the names and aliases of all models."""
+    names: list[str] = []
+    for definition in definitions:
+        for name, aliases in definition.models.items():
+            names += [name, *aliases]
+    return names
 
 
 def provider_of(model: str, definitions: Mapping[str, ProviderDefinition]) -> str:
     """Return the name of the provider that has `model`, or ""."""
     for name, definition in definitions.items():
-        if any(model == known or model in aliases for known, aliases in definition.models.items()):
+        models = definition.models
+        if model in models or any(model in aliases for aliases in models.values()):
             return name
-    prefix, slash, rest = model.partition("/")
-    if slash:
-        return prefix if rest and prefix in definitions else ""
-    prefix, dot, config = model.partition(".")
-    return prefix if dot and config and prefix in definitions else ""
+    for separator in ("/", "."):
+        if separator in model:
+            prefix, _, name = model.partition(separator)
+            return prefix if name and prefix in definitions else ""
+    return ""
 
 
 def _check(repository: Repository) -> tuple[tuple[Repository, str], list[str]]:
@@ -223,43 +222,47 @@ def _require_prepared(repository: Repository, commit: str) -> None:
         )
     if b"build.sh" not in names and not repository.build and not repository.setup:
         raise NotReady(
-            f"{repository.url} has no build.sh in its commit; commit one, or set `build` to the command"
+            f"{repository.url} has no build.sh in its commit; "
+            "commit one, or set `build` to the command"
         )
 
 
 def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
-    """Yield an error for each repository that occurs again, under another name, with the same query
-    and model.
+    """Yield an error for each repository that occurs again under another name.
+
+    Its query and model must be the same.
     """
-    where = {each.name: each.where for each in file.repositories}
+    places = {repository.name: repository.where for repository in file.repositories}
     first: dict[str, Unit] = {}
     for unit in units:
-        other = first.setdefault(unit.unit, unit)
-        if other is not unit:
-            at = where[other.repository]
-            yield f"{where[unit.repository]}: url: {unit.url} with {unit.model} and the same query is also at {at}"
+        earlier = first.setdefault(unit.unit, unit)
+        if earlier is not unit:
+            twice = f"{unit.url} with {unit.model} and the same query"
+            yield f"{places[unit.repository]}: url: {twice} is also at {places[earlier.repository]}"
 
 
 def _existing_branches(units: list[Unit], file: FleetFile) -> Iterator[tuple[Unit, str, str]]:
-    """Yield the units of folders whose branch cannot be created, each with its line and the branch
-    in its way.
+    """Yield the units of folders whose branch cannot be created.
 
-    git cannot create a branch `a/b` if there is a branch `a`.
+    Each comes with its line and the branch in its way. git cannot create a branch `a/b` if there is
+    a branch `a`.
     """
-    where = {each.url: each.where for each in file.repositories}
+    places = {repository.url: repository.where for repository in file.repositories}
     folders: dict[str, list[Unit]] = {}
     for unit in units:
         if unit.commit:
             folders.setdefault(unit.url, []).append(unit)
     for url, rows in folders.items():
-        above = {
-            unit: [unit.branch, *map(str, PurePosixPath(unit.branch).parents)][:-1] for unit in rows
-        }
-        names = {f"refs/heads/{name}" for each in above.values() for name in each}
-        listing = Git(Path(url)).run(
-            ["for-each-ref", "--format=%(refname:lstrip=2)", *sorted(names)]
-        )
-        for have in listing.decode().split():
+        names = {name for unit in rows for name in _with_parents(unit.branch)}
+        references = sorted(f"refs/heads/{name}" for name in names)
+        listing = Git(Path(url)).run(["for-each-ref", "--format=%(refname:lstrip=2)", *references])
+        for branch in listing.decode().split():
             for unit in rows:
-                if have in above[unit] or have.startswith(f"{unit.branch}/"):
-                    yield unit, where[url], have
+                if branch in _with_parents(unit.branch) or branch.startswith(f"{unit.branch}/"):
+                    yield unit, places[url], branch
+
+
+def _with_parents(branch: str) -> list[str]:
+    """Return a branch, and the branches that cannot exist beside it: "a/b" and "a"."""
+    parts = branch.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]

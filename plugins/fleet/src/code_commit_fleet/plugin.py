@@ -10,10 +10,10 @@ def code_commit_commands() -> list[CommandDefinition]:
     """Return the command for fleets."""
     return [
         CommandDefinition(
-            "fleet",
-            "run one change over many repositories or models",
-            "code_commit_fleet.command:fleet",
-            "code_commit_fleet.command:add_arguments",
+            name="fleet",
+            help="run one change over many repositories or models",
+            run="code_commit_fleet.command:fleet",
+            arguments="code_commit_fleet.command:add_arguments",
         )
     ]
 

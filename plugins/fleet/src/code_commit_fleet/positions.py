@@ -25,7 +25,7 @@ def lines_of_keys(text: str) -> dict[Path, int]:
 
     A table in an array has its index in the path: `("repository", 0, "url")`.
     """
-    found: dict[Path, int] = {(): 1}
+    lines: dict[Path, int] = {(): 1}
     counts: Counter[Path] = Counter()
     table: Path = ()
     for line, statement in _statements(text):
@@ -33,14 +33,14 @@ def lines_of_keys(text: str) -> dict[Path, int]:
             name = _key(statement.strip("[]"))
             table = (*name, counts[name])
             counts[name] += 1
-            found.setdefault(name, line)
+            lines.setdefault(name, line)
         elif statement.startswith("["):
             table = _key(statement.strip("[]"))
         else:
-            found[*table, *_key(statement)] = line
+            lines[*table, *_key(statement)] = line
             continue
-        found[table] = line
-    return found
+        lines[table] = line
+    return lines
 
 
 def line_of(path: Path, lines: dict[Path, int]) -> int:
@@ -52,15 +52,21 @@ def line_of(path: Path, lines: dict[Path, int]) -> int:
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each header; of each `key = value`, the line and the key."""
-    line, start, depth, statement, in_value = 1, 1, 0, "", False
+    line = 1
+    start = 1  # of the statement
+    depth = 0  # of brackets
+    statement = ""
+    in_value = False
     for part in _TOKEN.findall(text + "\n"):
         if part == "\n" and depth == 0:
             if statement.strip():
                 yield start, statement.strip()
-            statement, in_value = "", False
+            statement = ""
+            in_value = False
         elif part in {"[", "{", "]", "}"}:
             depth += 1 if part in "[{" else -1
-            statement += "" if in_value else part
+            if not in_value:
+                statement += part
         elif part == "=" and depth == 0:
             in_value = True
         elif not in_value and not part.startswith("#"):

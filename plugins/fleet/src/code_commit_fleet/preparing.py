@@ -1,6 +1,4 @@
-"""Add files that a run needs and a repository may lack, only to the private copy and not to the
-result.
-"""
+"""Add files that a run needs and a repository may lack: to the private copy, not to the result."""
 
 from __future__ import annotations
 
@@ -14,8 +12,9 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare(project: Path, build: str) -> None:
-    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, if they are
-    missing.
+    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`.
+
+    What exists stays as it is.
 
     Raises:
         NotReady: one of the files cannot be written.
@@ -42,7 +41,8 @@ def require_build(project: Path) -> None:
 
 def _write(path: Path, text: str, flags: int, mode: int) -> None:
     try:
-        with open(os.open(path, _NEW | flags, mode), "wb") as file:  # noqa: PTH123 - a handle
+        handle = os.open(path, _NEW | flags, mode)
+        with open(handle, "wb") as file:  # noqa: PTH123 - a handle
             file.write(text.encode())
     except OSError as error:
         raise NotReady(f"{path.name} cannot be written: {error.strerror}") from error

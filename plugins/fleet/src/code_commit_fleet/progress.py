@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Shows starts and ends of units: JSON events on stdout, or lines on stderr, with a bar on a
-    terminal.
+    """Shows starts and ends of units.
+
+    They are JSON events on stdout, or lines on stderr, with a bar on a terminal.
     """
 
     def __init__(self, host: Host, *, as_json: bool) -> None:
@@ -27,7 +28,10 @@ class Progress:
         self._json = as_json
         self._bar: Bar | None = None
         self._task: TaskID | None = None
-        self._seq = self._done = self._total = self._running = 0
+        self._seq = 0
+        self._ended = 0
+        self._total = 0
+        self._running = 0
         self._cost = 0.0
 
     def begin(self, plan: Plan, records: Mapping[str, Tried], waiting: Collection[Unit]) -> None:
@@ -37,9 +41,8 @@ class Progress:
         self.event("fleet.started", units=len(plan.units), waiting=len(waiting), pilot=plan.pilot)
         if self._json:
             return
-        self._host.out.note(
-            count_of(len(plan.units), "unit") + (f", {finished} finished before" if records else "")
-        )
+        units = count_of(len(plan.units), "unit")
+        self._host.out.note(f"{units}, {finished} finished before" if records else units)
         if self._total and can_repaint(sys.stderr, self._host.environ):
             from rich.console import Console
             from rich.progress import (
@@ -62,13 +65,12 @@ class Progress:
 
     def unit(self, kind: str, unit: Unit, tried: Tried | None) -> None:
         """Show that a unit started, or ended as `tried` says."""
-        common = {"unit": unit.unit, "repository": unit.repository, "model": unit.model}
         if tried is None:
             self._running += 1
-            self.event(kind, **common)
+            self.event(kind, unit=unit.unit, repository=unit.repository, model=unit.model)
         else:
             self._running -= 1
-            self._done += 1
+            self._ended += 1
             self._cost += tried.cost or 0.0
             self.event(kind, **tried.document())
             if not self._json:
@@ -77,30 +79,35 @@ class Progress:
             text = f"{self._running} running, ${self._cost:.4f}"
             self._bar.update(
                 self._task,
-                completed=self._done,
+                completed=self._ended,
                 description=text,
-                total=max(self._total, self._done),
+                total=max(self._total, self._ended),
             )
 
     def _line(self, unit: Unit, tried: Tried) -> None:
-        cost = "" if tried.cost is None else f", ${tried.cost:.4f}"
-        why = f": {tried.error_line(160)}" if tried.error and tried.outcome != REACHED else ""
-        line = f"{unit.repository} {unit.model}: {tried.outcome}{why} ({tried.seconds:.1f} s{cost})"
-        self._host.out.note(f"[{self._done}/{self._total}] {line}")
+        ending = tried.outcome
+        if tried.error and tried.outcome != REACHED:
+            ending += f": {tried.error_line(160)}"
+        facts = f"{tried.seconds:.1f} s"
+        if tried.cost is not None:
+            facts += f", {tried.shown_cost}"
+        line = f"{unit.repository} {unit.model}: {ending} ({facts})"
+        self._host.out.note(f"[{self._ended}/{self._total}] {line}")
 
     def event(self, kind: str, **data: Any) -> None:
         """Print an event if `--json` is given."""
-        if self._json:
-            self._seq += 1
-            event = {
-                "seq": self._seq,
-                "time": round(time.time(), 3),
-                "kind": kind,
-                "data": data,
-                "version": 1,
-            }
-            self._host.out.line(json.dumps(event))
-            sys.stdout.flush()
+        if not self._json:
+            return
+        self._seq += 1
+        event = {
+            "seq": self._seq,
+            "time": round(time.time(), 3),
+            "kind": kind,
+            "data": data,
+            "version": 1,
+        }
+        self._host.out.line(json.dumps(event))
+        sys.stdout.flush()
 
     def close(self) -> None:
         """End the bar."""

@@ -17,13 +17,21 @@ from markupsafe import Markup
 
 from code_commit.plugin_api import ExitCode, Host, duration, printable
 from code_commit_fleet.comparison import Interval, Sample, price_of_success, success_rate
-from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
+from code_commit_fleet.fleet_folder import (
+    REACHED,
+    SKIPPED,
+    WAITING,
+    FleetFolder,
+    Tried,
+    latest,
+    waiting,
+)
 from code_commit_fleet.plan import Plan, Unit
 from code_commit_fleet.status import folder_of
 from code_commit_fleet.worker_keys import worker_redactor
 
 FILE = "report.html"
-WAITING = "waiting"
+
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _PLACE = re.compile(r"(/[\w.@+-]+){2,}/")  # each unit has its own folder
 _MOST_UNITS = 20  # to list for one cause
@@ -118,7 +126,7 @@ class FleetView:
     @property
     def outcomes(self) -> Counter[str]:
         """The number of units by outcome."""
-        return Counter(each.outcome for each in self.units)
+        return Counter(unit.outcome for unit in self.units)
 
 
 def report(host: Host, arguments: argparse.Namespace) -> int:
@@ -148,105 +156,118 @@ def view_of(folder: FleetFolder, plan: Plan, tries: Sequence[Tried]) -> FleetVie
     last = latest(list(tries))
     costs: dict[str, float | None] = {}
     counts: Counter[str] = Counter()
-    for each in tries:
-        counts[each.unit] += 1
-        before = costs.get(each.unit, 0.0)
-        costs[each.unit] = None if before is None or each.cost is None else before + each.cost
+    for tried in tries:
+        counts[tried.unit] += 1
+        costs[tried.unit] = _sum(costs.get(tried.unit, 0.0), tried.cost)
     units = [
         _unit_view(folder, unit, last.get(unit.unit), counts[unit.unit], costs.get(unit.unit, 0.0))
         for unit in plan.units
     ]
-    names = list(dict.fromkeys(unit.model for unit in plan.units))
-    by_place = {(each.unit.repository, each.unit.model): each for each in units}
-    repositories = dict.fromkeys(unit.repository for unit in plan.units)
-    rows = [(name, [by_place.get((name, model)) for model in names]) for name in repositories]
-    known = [each.cost for each in tries if each.cost is not None]
-    models = [
-        _model_view(name, [each for each in units if each.unit.model == name]) for name in names
-    ]
+    models = list(dict.fromkeys(unit.model for unit in plan.units))
+    repositories = list(dict.fromkeys(unit.repository for unit in plan.units))
+    by_place = {(view.unit.repository, view.unit.model): view for view in units}
+    known_costs = [tried.cost for tried in tries if tried.cost is not None]
     return FleetView(
-        folder.file.stem,
-        units,
-        models,
-        _causes(units),
-        sum(known),
-        len(known) == len(tries),
-        plan.pilot,
-        rows,
+        name=folder.file.stem,
+        units=units,
+        models=[
+            _model_view(model, [view for view in units if view.unit.model == model])
+            for model in models
+        ],
+        causes=_causes(units),
+        cost=sum(known_costs),
+        cost_is_known=len(known_costs) == len(tries),
+        pilot=plan.pilot,
+        rows=[
+            (repository, [by_place.get((repository, model)) for model in models])
+            for repository in repositories
+        ],
     )
+
+
+def _sum(cost: float | None, added: float | None) -> float | None:
+    """Return the sum of two costs, or None if one of them is unknown."""
+    if cost is None or added is None:
+        return None
+    return cost + added
 
 
 def _unit_view(
     folder: FleetFolder, unit: Unit, tried: Tried | None, tries: int, cost: float | None
 ) -> UnitView:
-    if tried is None:
-        return UnitView(unit, WAITING, 0, 0, 0.0, 0.0, "", "", None)
+    tried = tried or waiting(unit)
+    return UnitView(
+        unit=unit,
+        outcome=tried.outcome,
+        tries=tries,
+        attempts=tried.attempts,
+        seconds=tried.seconds,
+        cost=cost,
+        error=tried.error,
+        link=_link(folder, unit) if tries else "",
+        exit_code=tried.exit_code,
+    )
+
+
+def _link(folder: FleetFolder, unit: Unit) -> str:
+    """Return the best file about a unit, relative to the page, or ""."""
     own = folder.unit_folder(unit.unit)
-    there = (
-        name for name in ("run/report.html", "build.txt", "run/run.json") if (own / name).is_file()
-    )
-    link = next((f"units/{unit.unit}/{name}" for name in there), "")
-    facts = (
-        tried.outcome,
-        tries,
-        tried.attempts,
-        tried.seconds,
-        cost,
-        tried.error,
-        link,
-        tried.exit_code,
-    )
-    return UnitView(unit, *facts)
+    for name in ("run/report.html", "build.txt", "run/run.json"):
+        if (own / name).is_file():
+            return f"units/{unit.unit}/{name}"
+    return ""
 
 
 def _model_view(name: str, units: Sequence[UnitView]) -> ModelView:
-    finished = [each for each in units if each.is_finished]
-    samples = [Sample(each.outcome == REACHED, each.cost) for each in finished]
-    costs = [each.cost for each in units]
-    known = [cost for cost in costs if cost is not None]
+    finished = [unit for unit in units if unit.is_finished]
+    samples = [Sample(unit.outcome == REACHED, unit.cost) for unit in finished]
+    known_costs = [unit.cost for unit in units if unit.cost is not None]
+    count = len(finished) or 1
     return ModelView(
-        name,
-        units,
-        _bars(units),
-        len(finished),
-        sum(each.reached for each in samples),
-        success_rate(samples),
-        price_of_success(samples),
-        sum(known) if len(known) == len(costs) else None,
-        sum(each.seconds for each in finished) / (len(finished) or 1),
-        sum(each.attempts for each in finished) / (len(finished) or 1),
+        name=name,
+        units=units,
+        bars=_bars(units),
+        finished=len(finished),
+        reached=sum(sample.reached for sample in samples),
+        rate=success_rate(samples),
+        price=price_of_success(samples),
+        cost=sum(known_costs) if len(known_costs) == len(units) else None,
+        seconds=sum(unit.seconds for unit in finished) / count,
+        attempts=sum(unit.attempts for unit in finished) / count,
     )
 
 
 def _bars(units: Sequence[UnitView]) -> list[Bar]:
-    counts = Counter((each.tone, each.outcome) for each in units)
-    order = {"good": 0, "bad": 1, "open": 2}
-    bars, start = [], 0.0
-    for (tone, outcome), count in sorted(
-        counts.items(), key=lambda row: (order[row[0][0]], -row[1], row[0][1])
-    ):
-        width = 100 * count / len(units)
-        bars.append(Bar(outcome, tone, count, start, width))
-        start += width
+    """Return a bar for each outcome: the good ones first, then the most frequent ones."""
+    counts = Counter((unit.tone, unit.outcome) for unit in units)
+    bars = []
+    start = 0.0
+    for tone in ("good", "bad", "open"):
+        rows = [(outcome, count) for (of, outcome), count in counts.items() if of == tone]
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        for outcome, count in rows:
+            width = 100 * count / len(units)
+            bars.append(Bar(outcome, tone, count, start, width))
+            start += width
     return bars
 
 
 def _causes(units: Sequence[UnitView]) -> list[Cause]:
     """Group failures by their first error line, the largest group first."""
-    grouped: dict[str, list[UnitView]] = {}
-    for each in units:
-        if each.tone == "bad":
-            first = (
-                each.error.splitlines()[0]
-                if each.error.strip()
-                else f"{each.outcome}, without an error message"
-            )
-            grouped.setdefault(_NUMBER.sub("0", _PLACE.sub("…/", first)), []).append(each)
-    causes = [
-        Cause((rows[0].error.splitlines() or [text])[0][:_LONGEST_CAUSE] or text, rows)
-        for text, rows in grouped.items()
-    ]
+    groups: dict[str, list[UnitView]] = {}
+    for unit in units:
+        if unit.tone == "bad":
+            text = _first_line(unit.error) or f"{unit.outcome}, without an error message"
+            groups.setdefault(_NUMBER.sub("0", _PLACE.sub("…/", text)), []).append(unit)
+    causes = []
+    for text, failures in groups.items():
+        shown = _first_line(failures[0].error)[:_LONGEST_CAUSE] or text
+        causes.append(Cause(shown, failures))
     return sorted(causes, key=lambda cause: -len(cause.units))
+
+
+def _first_line(error: str) -> str:
+    return error.splitlines()[0] if error.strip() else ""
 
 
 def page(view: FleetView) -> str:
@@ -267,17 +288,24 @@ def page(view: FleetView) -> str:
         "priced": _priced,
     }
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    own = {"style": Markup(style), "style_hash": f"sha256-{digest}"}  # noqa: S704 - our own file
-    text: str = environment.get_template("report.html.jinja").render(view=view, **own)
+    text: str = environment.get_template("report.html.jinja").render(
+        view=view,
+        style=Markup(style),  # noqa: S704 - our own file
+        style_hash=f"sha256-{digest}",
+    )
     return text
 
 
 def _visible(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 def _money(usd: float | None) -> str:
-    return "?" if usd is None else f"${usd:,.4f}" if usd < 1 else f"${usd:,.2f}"
+    if usd is None:
+        return "?"
+    return f"${usd:,.4f}" if usd < 1 else f"${usd:,.2f}"
 
 
 def _percent(interval: Interval | None) -> str:
@@ -291,5 +319,7 @@ def _percent(interval: Interval | None) -> str:
 def _priced(interval: Interval | None) -> str:
     if interval is None:
         return "-"
-    limits = "" if interval.low is None else f" ({_money(interval.low)} to {_money(interval.high)})"
-    return f"{_money(interval.value)}{limits}"
+    price = _money(interval.value)
+    if interval.low is None:
+        return price
+    return f"{price} ({_money(interval.low)} to {_money(interval.high)})"

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 from code_commit.plugin_api import (
+    STOP,
     CodeCommitError,
     ExitCode,
     Host,
     Interrupted,
     LimitReached,
     NotReady,
-    Usage,
     UsageError,
-    cost_of,
     count_of,
-    describe,
     exit_code_of,
     no_room,
 )
-from code_commit_fleet.bundle import unpack
 from code_commit_fleet.command import split_file
-from code_commit_fleet.driver import Driver, Limits, lost, settle
-from code_commit_fleet.fleet_file import FleetFile, read_fleet_file
-from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
-from code_commit_fleet.plan import Unit, make_plan
+from code_commit_fleet.driver import Driver
+from code_commit_fleet.fleet import Fleet
+from code_commit_fleet.fleet_file import read_fleet_file
+from code_commit_fleet.fleet_folder import SKIPPED, FleetFolder, Tried, waiting
+from code_commit_fleet.plan import Unit
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
-from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import (
-    Redactor,
-    remove_tree,
-)
-
-if TYPE_CHECKING:
-    from code_commit_fleet.cluster import DaskCluster
-
-_FEWEST_SLOTS = 4
-_LONGEST = 2000  # characters of an error
+from code_commit_workspace import Redactor
 
 
 def run(host: Host, arguments: argparse.Namespace) -> int:
@@ -53,29 +39,34 @@ def run(host: Host, arguments: argparse.Namespace) -> int:
 def retry(host: Host, arguments: argparse.Namespace) -> int:
     """Run some units again."""
     arguments.units, file = split_file(arguments.units)
-    arguments.go = arguments.skip = False
+    arguments.go = False
+    arguments.skip = False
     return _run_action(host, arguments, file, _retry)
 
 
-_Action = Callable[["_Fleet", argparse.Namespace], int]
+_Action = Callable[[Fleet, argparse.Namespace], int]
 
 
 def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
     """Run an action; with `--json`, print `fleet.finished` at the end, also after an error."""
     progress = Progress(host, as_json=arguments.json)
-    code, summary, hint = ExitCode.INTERNAL, "", ""
+    code = ExitCode.INTERNAL
+    summary = ""
+    hint = ""
     try:
         folder = FleetFolder(host.root / file)
         fleet_file = read_fleet_file(folder.file)
         with folder.locked(), _report_full_disk(folder):
-            fleet = _Fleet(host, arguments, fleet_file, folder, progress)
+            fleet = Fleet(host, arguments, fleet_file, folder, progress)
             try:
                 code = ExitCode(action(fleet, arguments))
             finally:
-                summary = fleet.summary()
-                _write_page(folder, host)
-    except KeyboardInterrupt:
-        code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` continues"
+                with STOP.hold():
+                    summary = fleet.summary()
+                    _write_page(folder, host)
+    except Interrupted:
+        code = ExitCode.INTERRUPTED
+        hint = f"`code-commit fleet run {file}` continues"
         summary = summary or "interrupted"
         if not arguments.json:
             raise Interrupted(f"interrupted: {summary}", hint=hint) from None
@@ -84,11 +75,9 @@ def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _A
             raise
         redactor = Redactor()
         redactor.add_likely(host.environ)
-        code, summary, hint = (
-            exit_code_of(error),
-            redactor.text(error.message),
-            redactor.text(error.hint),
-        )
+        code = exit_code_of(error)
+        summary = redactor.text(error.message)
+        hint = redactor.text(error.hint)
         host.out.error(summary, hint)
     finally:
         progress.close()
@@ -109,10 +98,8 @@ def _report_full_disk(folder: FleetFolder) -> Iterator[None]:
         yield
     except OSError as error:
         if full := no_room(error):
-            where = error.filename or folder.path
-            raise NotReady(
-                f"{where} cannot be written: {error.strerror}", hint=full.hint
-            ) from error
+            path = error.filename or folder.path
+            raise NotReady(f"{path} cannot be written: {error.strerror}", hint=full.hint) from error
         raise
 
 
@@ -124,247 +111,23 @@ def _write_page(folder: FleetFolder, host: Host) -> None:
         host.out.note(f"warning: the page cannot be written: {error.strerror}")
 
 
-class _Fleet:
-    """A running fleet: its file, its plan and its folder."""
-
-    def __init__(
-        self,
-        host: Host,
-        arguments: argparse.Namespace,
-        file: FleetFile,
-        folder: FleetFolder,
-        progress: Progress,
-    ) -> None:
-        self.host, self.arguments, self.file, self.folder, self.progress = (
-            host,
-            arguments,
-            file,
-            folder,
-            progress,
-        )
-        before = folder.known_plan()
-        settle(folder, before.by_id)
-        self.plan = make_plan(file, host, again=before.by_id)
-        self.require_no_keys()
-        folder.write("fleet.toml", file.text)
-        folder.write("plan.json", json.dumps(self.plan.document()))
-        self.limits = limits_of(file, len(self.plan.units))
-
-    def require_no_keys(self) -> None:
-        """Check that no key would be sent to a worker.
-
-        Raises:
-            NotReady: a query, a URL or a command contains a key.
-        """
-        # The host reads no keys outside of a project.
-        redactors = self.host.redactor, worker_redactor()
-        for unit in self.plan.units:
-            text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.build}\n{unit.ref}"
-            if any(redactor.holds_key(text) for redactor in redactors):
-                raise NotReady(
-                    f"the query or the table of {unit.repository} contains a key",
-                    hint="remove it; workers read keys from their own configuration",
-                )
-
-    def records(self) -> dict[str, Tried]:
-        """Return the latest try of each unit of the plan."""
-        known = self.plan.by_id
-        return {name: each for name, each in latest(self.folder.tries()).items() if name in known}
-
-    def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
-        """Return the units to run: new ones, and those whose last try was not final."""
-        return [
-            unit for unit in units if unit.unit not in records or not records[unit.unit].is_final
-        ]
-
-    def summary(self) -> str:
-        """Return one line for people."""
-        records = self.records()
-        reached = sum(each.outcome == REACHED for each in records.values())
-        cost = sum(each.cost or 0.0 for each in self.folder.tries())
-        return f"{reached} of {count_of(len(self.plan.units), 'unit')} reached, ${cost:.4f}"
-
-    def exit_code(self) -> ExitCode:
-        """Return REACHED if every unit was reached or skipped."""
-        records = self.records()
-        done = all(
-            unit.unit in records and records[unit.unit].outcome in {REACHED, SKIPPED}
-            for unit in self.plan.units
-        )
-        return ExitCode.REACHED if done else ExitCode.NOT_REACHED
-
-    @contextmanager
-    def driver(self, waiting: int) -> Iterator[Driver]:
-        """Yield a driver with its cluster.
-
-        Raises:
-            NotReady: the cluster cannot be reached.
-        """
-        with ExitStack() as stack:
-            cluster = stack.enter_context(self._cluster(waiting))
-            yield Driver(
-                cluster,
-                self.folder,
-                self.limits,
-                order=self.order,
-                take=self.take,
-                report=self.progress.unit,
-            )
-
-    @contextmanager
-    def _cluster(self, waiting: int) -> Iterator[DaskCluster]:
-        arguments = self.arguments
-        if arguments.scheduler and arguments.workers:
-            raise UsageError("--workers cannot be used with --scheduler, which has its own workers")
-        from code_commit_fleet.cluster import local_cluster, remote_cluster
-
-        if arguments.scheduler:
-            wait = self.file.settings.scheduler_wait
-            opened = remote_cluster(
-                arguments.scheduler,
-                wait=wait,
-                insecure=arguments.insecure,
-                report=self.host.out.note,
-            )
-        else:
-            opened = local_cluster(
-                min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting))
-            )
-        with opened as cluster:
-            yield cluster
-
-    def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
-        """Return what a worker needs to run a unit, without secrets."""
-        settings = self.file.settings
-        return {
-            "unit": unit.unit,
-            "try": number,
-            "url": unit.url,
-            "ref": unit.ref,
-            "commit": unit.commit,
-            "model": unit.model,
-            "query": unit.query,
-            "setup": unit.setup,
-            "build": unit.build,
-            "branch": unit.branch,
-            "push": settings.push,
-            "max_cost": reserved,
-            "repairs": settings.repairs,
-            "unit_timeout": settings.unit_timeout,
-            "clone_timeout": settings.clone_timeout,
-            "sandbox": self.arguments.sandbox
-            or ("require" if self.arguments.scheduler else "auto"),
-        }
-
-    def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
-        """Unpack a result, which is not trusted, and return its record.
-
-        Raises:
-            NotReady: it cannot be written on this machine.
-        """
-        target = self.folder.unit_folder(unit.unit)
-        new = target.with_name(f"{target.name}.new")
-        try:
-            remove_tree(new) if new.exists() else None
-            new.mkdir(parents=True, mode=0o700)
-            record = unpack(data, new)
-            remove_tree(target) if target.exists() else None
-            new.rename(target)
-        except ValueError as error:
-            return lost(unit, number, reserved, f"its result cannot be used: {error}")
-        except OSError as error:
-            raise NotReady(f"{target} cannot be written: {error.strerror}") from error
-        return self._tried(unit, number, record, reserved)
-
-    def _tried(
-        self, unit: Unit, number: int, record: Mapping[str, Any], reserved: float | None
-    ) -> Tried:
-        try:
-            cost = record.get("cost")
-            if cost is None and not record.get("unknown"):
-                cost = _priced(record.get("models"))
-            code = record.get("exit_code")
-            files = record.get("files")
-            return Tried(
-                unit=unit.unit,
-                repository=unit.repository,
-                model=unit.model,
-                try_=number,
-                outcome=str(record.get("outcome"))[:40],
-                exit_code=None if code is None else int(code),
-                cost=reserved if cost is None else max(0.0, float(cost)),
-                seconds=float(record.get("seconds") or 0.0),
-                attempts=int(record.get("attempts") or 0),
-                files=tuple(str(path) for path in files[:1000]) if isinstance(files, list) else (),
-                branch=str(record.get("branch") or "")[:200],
-                error=self.host.redactor.text(str(record.get("error") or "")[:_LONGEST]),
-            )
-        except (TypeError, ValueError) as error:
-            return lost(unit, number, reserved, f"its result cannot be used: {describe(error)}")
-
-
-def _priced(models: Any) -> float | None:
-    """Return the cost of a run's calls in USD, by their tokens; None if a price is unknown."""
-    if not isinstance(models, list):
-        return None
-    total = 0.0
-    for row in models:
-        tokens = row.get("tokens") or {}
-        if row.get("provider") == "replay":
-            continue
-        usage = Usage(
-            tokens.get("input"),
-            tokens.get("output"),
-            tokens.get("cache_read"),
-            tokens.get("cache_write"),
-        )
-        price = cost_of(str(row.get("model")), usage)
-        if price is None:
-            return None
-        total += price
-    return total
-
-
-def limits_of(file: FleetFile, units: int) -> Limits:
-    """Return the driver's limits.
-
-    Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its equal share if that is
-    more.
-    """
-    settings = file.settings
-    one = settings.unit_max_cost
-    if one is None and settings.max_cost is not None:
-        one = max(settings.max_cost / 10, settings.max_cost / max(units, 1))
-    return Limits(
-        max_cost=settings.max_cost,
-        unit_max_cost=one,
-        retries=settings.retries,
-        at_once=settings.units_at_once,
-        unit_timeout=settings.unit_timeout,
-        clone_timeout=settings.clone_timeout,
-        worker_wait=settings.scheduler_wait,
-    )
-
-
-def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
-    plan, records = fleet.plan, fleet.records()
-    pilot, rest = plan.units[: plan.pilot], plan.units[plan.pilot :]
+def _run(fleet: Fleet, arguments: argparse.Namespace) -> int:
+    plan = fleet.plan
+    records = fleet.records()
+    pilot = plan.units[: plan.pilot]
+    others = plan.units[plan.pilot :]
     pilot_left = fleet.unfinished(pilot, records)
     waiting = fleet.unfinished(plan.units, records)
     fleet.progress.begin(plan, records, waiting)
-    passed = any(unit.unit in records for unit in rest)  # the rest has started before
+    others_began = any(unit.unit in records for unit in others)
     if not waiting and not arguments.skip:
         return _finish(fleet, None)
     with fleet.driver(len(waiting)) as driver:
         if pilot_left:
             driver.run(pilot_left)
         records = fleet.records()
-        red = [
-            unit
-            for unit in pilot
-            if unit.unit not in records or records[unit.unit].outcome not in {REACHED, SKIPPED}
-        ]
-        if plan.pilot and rest:
+        red = fleet.unreached(pilot)
+        if plan.pilot and others:
             fleet.progress.event(
                 "fleet.pilot", units=[unit.unit for unit in pilot], red=[unit.unit for unit in red]
             )
@@ -373,43 +136,38 @@ def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
         if red and arguments.skip:
             for unit in red:
                 _skip(fleet, unit, records.get(unit.unit))
-        elif red and rest and not passed and not arguments.go:
-            reached = f"{len(pilot) - len(red)} of {count_of(len(pilot), 'unit')} reached"
-            fleet.host.out.note(f"the pilot: {reached}; the rest waits")
-            _note_pilot_hint(fleet)
+        elif red and others and not others_began and not arguments.go:
+            _note_pilot(fleet, len(pilot), len(red))
             return _finish(fleet, driver)
-        driver.run(fleet.unfinished(rest, records))
+        driver.run(fleet.unfinished(others, records))
         return _finish(fleet, driver)
 
 
-def _note_pilot_hint(fleet: _Fleet) -> None:
-    """Print how to continue after a pilot with a red unit."""
+def _note_pilot(fleet: Fleet, count: int, red: int) -> None:
+    """Print that a pilot of `count` units has red ones, and how to continue."""
     file = fleet.arguments.file
+    reached = f"{count - red} of {count_of(count, 'unit')} reached"
+    fleet.host.out.note(f"the pilot: {reached}; the rest waits")
     fleet.host.out.note(
-        f"hint: `code-commit fleet run {file} --go` starts the rest; --skip starts it without the red units"
+        f"hint: `code-commit fleet run {file} --go` starts the rest; "
+        "--skip starts it without the red units"
     )
 
 
-def _skip(fleet: _Fleet, unit: Unit, before: Tried | None) -> None:
+def _skip(fleet: Fleet, unit: Unit, before: Tried | None) -> None:
     number = before.try_ if before else 0
-    fleet.folder.append(
-        "units.jsonl",
-        Tried(unit.unit, unit.repository, unit.model, number, SKIPPED, cost=0.0).document(),
-    )
+    skipped = replace(waiting(unit), try_=number, outcome=SKIPPED, cost=0.0)
+    fleet.folder.append("units.jsonl", skipped.document())
 
 
-def _retry(fleet: _Fleet, arguments: argparse.Namespace) -> int:
+def _retry(fleet: Fleet, arguments: argparse.Namespace) -> int:
     from code_commit_fleet.status import find_units
 
     records = fleet.records()
     if bool(arguments.units) == arguments.failed:
         raise UsageError("name the units to run again, or use --failed")
     if arguments.failed:
-        again = [
-            unit
-            for unit in fleet.plan.units
-            if unit.unit in records and records[unit.unit].outcome not in {REACHED, SKIPPED}
-        ]
+        again = [unit for unit in fleet.unreached(fleet.plan.units) if unit.unit in records]
     else:
         again = [unit for word in arguments.units for unit in find_units(fleet.plan, word)]
     if not again:
@@ -421,14 +179,15 @@ def _retry(fleet: _Fleet, arguments: argparse.Namespace) -> int:
         return _finish(fleet, driver)
 
 
-def _finish(fleet: _Fleet, driver: Driver | None) -> int:
+def _finish(fleet: Fleet, driver: Driver | None) -> int:
     fleet.progress.close()
     code: int = fleet.exit_code()
     if driver is not None and driver.limited:
-        left = (fleet.limits.max_cost or 0.0) - driver.spent
+        most = fleet.limits.max_cost or 0.0
+        left = f"${most - driver.spent:.4f} of ${most:.4f} is left"
+        one_more = f"a unit may cost ${fleet.limits.unit_max_cost or 0.0:.4f}"
         raise LimitReached(
-            f"max_cost: ${left:.4f} of ${fleet.limits.max_cost:.4f} is left, a unit may cost"
-            f" ${fleet.limits.unit_max_cost or 0.0:.4f}; {fleet.summary()}",
+            f"max_cost: {left}, {one_more}; {fleet.summary()}",
             hint="raise max_cost, then run the fleet again",
         )
     if driver is not None and driver.idle:

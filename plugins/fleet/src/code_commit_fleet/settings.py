@@ -14,5 +14,8 @@ class FleetSettings(BaseModel):
 
     keys_from: Path | None = Field(
         default=None,
-        description="A folder with key files, such as `openai-key.txt`, for the units that run on this machine.",
+        description=(
+            "A folder with key files, such as `openai-key.txt`, "
+            "for the units that run on this machine."
+        ),
     )

@@ -32,13 +32,13 @@ def setup(host: Host, arguments: argparse.Namespace) -> int:
         if arguments.sandbox != "auto":
             project.sandbox = replace(project.sandbox, mode=arguments.sandbox)
         log = Path(folder) / "setup.txt"
-        done = project.run_command(
+        result = project.run_command(
             ["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=True
         )
-    if done.passed:
+    if result.passed:
         return ExitCode.REACHED
-    for line in done.last_lines(20).splitlines() or [f"the setup command {done.ending}"]:
+    for line in result.last_lines(20).splitlines() or [f"the setup command {result.ending}"]:
         host.out.note(line)
-    if done.tampered:
-        raise NotReady(f"the setup command altered {', '.join(done.tampered)}")
+    if result.tampered:
+        raise NotReady(f"the setup command altered {', '.join(result.tampered)}")
     return ExitCode.NOT_REACHED

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from typing import Any
 
 from code_commit.plugin_api import ExitCode, Host, UsageError, count_of
-from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
+from code_commit_fleet.fleet_folder import (
+    REACHED,
+    SKIPPED,
+    WAITING,
+    FleetFolder,
+    Tried,
+    latest,
+    waiting,
+)
 from code_commit_fleet.plan import Plan, Unit
 
 
@@ -25,26 +32,27 @@ def status(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: it has not been run.
     """
     folder = folder_of(host, arguments.file)
-    plan, tries = folder.plan(), folder.tries()
+    plan = folder.plan()
+    tries = folder.tries()
     records = latest(tries)
-    rows = [(unit, records.get(unit.unit)) for unit in plan.units]
-    counts = Counter(tried.outcome if tried else "waiting" for _, tried in rows)
-    cost = sum(each.cost or 0.0 for each in tries)
+    rows = [records.get(unit.unit) or waiting(unit) for unit in plan.units]
+    counts = Counter(tried.outcome for tried in rows)
+    cost = sum(tried.cost or 0.0 for tried in tries)
     if arguments.json:
         host.out.document(
             {
-                "units": [_document(unit, tried) for unit, tried in rows],
+                "units": [tried.document() for tried in rows],
                 "outcomes": dict(sorted(counts.items())),
                 "cost": cost,
                 "pilot": plan.pilot,
             }
         )
     else:
-        host.out.table([_row(unit, tried) for unit, tried in rows])
+        host.out.table([_row(tried) for tried in rows])
         shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
         host.out.line(f"{count_of(len(rows), 'unit')}: {shown}; ${cost:.4f}")
-    done = all(tried and tried.outcome in {REACHED, SKIPPED} for _, tried in rows)
-    return ExitCode.REACHED if done else ExitCode.NOT_REACHED
+    is_reached = all(tried.outcome in {REACHED, SKIPPED} for tried in rows)
+    return ExitCode.REACHED if is_reached else ExitCode.NOT_REACHED
 
 
 def show(host: Host, arguments: argparse.Namespace) -> int:
@@ -55,36 +63,33 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         UsageError: there is no such unit, or several.
     """
     folder = folder_of(host, arguments.file)
-    found = find_units(folder.plan(), arguments.unit)
-    if len(found) > 1:
-        names = ", ".join(f"{unit.unit} ({unit.model})" for unit in found)
+    unit, *more = find_units(folder.plan(), arguments.unit)
+    if more:
+        names = ", ".join(f"{unit.unit} ({unit.model})" for unit in (unit, *more))
         raise UsageError(f"{arguments.unit!r} names several units", hint=f"one of: {names}")
-    unit = found[0]
-    tries = [each for each in folder.tries() if each.unit == unit.unit]
+    tries = [tried for tried in folder.tries() if tried.unit == unit.unit]
     files = folder.unit_folder(unit.unit)
     if arguments.json:
-        document = _document(unit, tries[-1] if tries else None)
-        shown = str(files) if files.is_dir() else None
+        last = tries[-1] if tries else waiting(unit)
         host.out.document(
             {
-                **document,
+                **last.document(),
                 "query": unit.query,
-                "folder": shown,
-                "tries": [each.document() for each in tries],
+                "folder": str(files) if files.is_dir() else None,
+                "tries": [tried.document() for tried in tries],
             }
         )
         return ExitCode.REACHED
+    url = f"{unit.url} at {unit.ref}" if unit.ref else unit.url
     host.out.line(f"unit        {unit.unit}")
-    host.out.line(
-        f"repository  {unit.repository}: {unit.url}{f' at {unit.ref}' if unit.ref else ''}"
-    )
+    host.out.line(f"repository  {unit.repository}: {url}")
     host.out.line(f"model       {unit.model}")
     host.out.line(f"branch      {unit.branch}")
-    for each in tries:
-        cost = "?" if each.cost is None else f"${each.cost:.4f}"
-        attempts = count_of(each.attempts, "attempt")
-        host.out.line(f"try {each.try_:<8}{each.outcome}, {attempts}, {each.seconds:.1f} s, {cost}")
-        for line in each.error.splitlines():
+    for tried in tries:
+        attempts = count_of(tried.attempts, "attempt")
+        facts = f"{tried.outcome}, {attempts}, {tried.seconds:.1f} s, {tried.shown_cost}"
+        host.out.line(f"try {tried.try_:<8}{facts}")
+        for line in tried.error.splitlines():
             host.out.line(f"            {line}")
     if not tries:
         host.out.line("it has not run yet")
@@ -107,28 +112,15 @@ def find_units(plan: Plan, word: str) -> list[Unit]:
         raise UsageError(
             f"several units begin with {word!r}", hint=", ".join(unit.unit for unit in by_id)
         )
-    if found := by_name or by_id:
-        return found
+    if by_name or by_id:
+        return by_name or by_id
     raise UsageError(
         f"there is no unit {word!r}", hint="`code-commit fleet status` lists the units"
     )
 
 
-def _document(unit: Unit, tried: Tried | None) -> dict[str, Any]:
-    row = tried or Tried(unit.unit, unit.repository, unit.model, 0, "waiting")
-    return row.document()
-
-
-def _row(unit: Unit, tried: Tried | None) -> tuple[str, ...]:
-    if tried is None:
-        return (unit.unit, unit.repository, unit.model, "waiting", "", "", "")
-    cost = "?" if tried.cost is None else f"${tried.cost:.4f}"
-    return (
-        unit.unit,
-        unit.repository,
-        unit.model,
-        tried.outcome,
-        cost,
-        f"{tried.seconds:.1f} s",
-        tried.error_line(80),
-    )
+def _row(tried: Tried) -> tuple[str, ...]:
+    unit = (tried.unit, tried.repository, tried.model, tried.outcome)
+    if tried.outcome == WAITING:
+        return (*unit, "", "", "")
+    return (*unit, tried.shown_cost, f"{tried.seconds:.1f} s", tried.error_line(80))

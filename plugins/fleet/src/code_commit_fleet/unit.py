@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady, describe, describe_ending
+from code_commit.plugin_api import CodeCommitError, Interrupted, NotReady, describe, describe_ending
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.preparing import prepare, require_build
@@ -41,6 +41,8 @@ def run_unit(payload: bytes) -> bytes:
     started = time.monotonic()
     name = "unit"
     running: _Unit | None = None
+    folder: Path | None = None
+    patch = b""
     try:
         order = json.loads(payload)
         name = f"{order['unit']}-{order['try']}"
@@ -48,17 +50,7 @@ def run_unit(payload: bytes) -> bytes:
         running = _Unit(order, name)
         record, folder, patch = running.run()
     except BaseException as error:  # noqa: BLE001 - a worker reports every error in its result
-        message = error.message if isinstance(error, CodeCommitError) else describe(error)
-        paid = running is not None and running.paid
-        cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
-        stopped = running is not None and running.stopped()
-        how = (
-            {"outcome": "interrupted", "exit_code": 130}
-            if stopped
-            else {"outcome": "not_ready", "exit_code": 3}
-        )
-        record, folder = {**how, "error": message, **cost}, None
-        patch = b""
+        record = _record_of_error(error, running)
     record["seconds"] = round(time.monotonic() - started, 3)
     redactor = worker_redactor()
     try:
@@ -69,6 +61,22 @@ def run_unit(payload: bytes) -> bytes:
     finally:
         if _folder:
             _folder[0].remove(name)
+
+
+def _record_of_error(error: BaseException, running: _Unit | None) -> dict[str, Any]:
+    """Return the record of a unit that an error ended, before or after it was `running`."""
+    record: dict[str, Any] = {
+        "outcome": "not_ready",
+        "exit_code": 3,
+        "error": error.message if isinstance(error, CodeCommitError) else describe(error),
+        "cost": 0.0,
+    }
+    stopped = running is not None and running.stopped()
+    if stopped or isinstance(error, Interrupted):
+        record |= {"outcome": "interrupted", "exit_code": 130}
+    if running is not None and running.paid:
+        record |= {"cost": None, "unknown": True}
+    return record
 
 
 def _require_new(name: str) -> None:
@@ -92,14 +100,13 @@ def _worker_folder() -> WorkerFolder:
 
 
 def _unwanted() -> Callable[[], bool]:
-    """Return a function that returns whether the cluster no longer wants this task, because its
-    driver is gone.
-    """
+    """Return a function that tells whether the driver of this task is gone."""
     try:
         from distributed import get_worker
         from distributed import worker as tasks
 
-        worker, key = get_worker(), tasks.thread_state.key  # type: ignore[attr-defined]
+        worker = get_worker()
+        key = tasks.thread_state.key  # type: ignore[attr-defined]
     except (ImportError, ValueError, AttributeError):
         return lambda: False  # not on a worker
 
@@ -135,43 +142,52 @@ class _Unit:
         prepare(project, order["build"])
         copy_keys(Path(order["url"]), project)
         if order["setup"]:
-            ended = self._code_commit(
-                ["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"]
-            )
-            if ended.exit_code != 0:
-                why = ended.reason or first_error(ended.stderr) or describe_ending(ended.exit_code)
-                raise NotReady(f"setup: {why}")
+            self._set_up(project)
         require_build(project)
-        arguments = [
-            "--rollup",
-            "--json",
-            "--quiet",
-            "--model",
-            order["model"],
-            "--query-file",
-            "-",
-        ]
+        self.paid = True
+        ended = self._code_commit(self._arguments(), project, order["query"])
+        record = record_of(ended, project)
+        patch = patch_of(project, record["files"])
+        if order["push"] and record["outcome"] == "reached":
+            record |= self._pushed(project)
+        return record, run_folder(project, ended), patch
+
+    def _set_up(self, project: Path) -> None:
+        arguments = ["fleet", "setup", "--sandbox", self.order["sandbox"]]
+        ended = self._code_commit(arguments, project, self.order["setup"])
+        if ended.exit_code != 0:
+            ending = describe_ending(ended.exit_code)
+            reason = ended.reason or first_error(ended.stderr) or ending
+            raise NotReady(f"setup: {reason}")
+
+    def _arguments(self) -> list[str]:
+        order = self.order
+        arguments = ["--rollup", "--json", "--quiet"]
+        arguments += ["--model", order["model"]]
+        arguments += ["--query-file", "-"]
         arguments += ["--sandbox", order["sandbox"]]
         if order["max_cost"] is not None:
             arguments += ["--max-cost", f"{order['max_cost']:.6f}"]
         if order["repairs"] is not None:
             arguments += ["--repairs", str(order["repairs"])]
-        self.paid = True
-        ended = self._code_commit(arguments, project, order["query"])
-        record = record_of(ended, project)
-        patch = patch_of(project, record["files"])
-        if order["push"] and record["outcome"] == "reached":
-            message = order["query"].strip().splitlines()[0][:72]
-            try:
-                push(
-                    project, order["url"], order["branch"], message, timeout=order["clone_timeout"]
-                )
-                record["branch"] = order["branch"]
-            except CodeCommitError as error:
-                record |= {"outcome": "not_pushed", "error": error.message}
-        return record, run_folder(project, ended), patch
+        return arguments
+
+    def _pushed(self, project: Path) -> dict[str, Any]:
+        """Push the result; return what that changes in the record."""
+        order = self.order
+        branch = order["branch"]
+        message = order["query"].strip().splitlines()[0][:72]
+        try:
+            push(project, order["url"], branch, message, timeout=order["clone_timeout"])
+        except CodeCommitError as error:
+            return {"outcome": "not_pushed", "error": error.message}
+        return {"branch": branch}
 
     def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
         return run_code_commit(
-            arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped
+            arguments,
+            project,
+            stdin=stdin.encode(),
+            deadline=self.deadline,
+            stopped=self.stopped,
         )

@@ -50,9 +50,8 @@ def run_code_commit(
     seconds later. If our own process is killed, the supervisor ends it.
     """
     command = python_command("code_commit", *arguments)
-    with Process(
-        command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin
-    ) as process:
+    env = _environment(os.environ)
+    with Process(command, wrapper=None, cwd=project, env=env, stdin=stdin) as process:
         return _follow(process, deadline, stopped)
 
 
@@ -63,8 +62,10 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> Ended:
-    kept: dict[int, bytes] = {process.stdout: b"", process.stderr: b""}
-    leader, status, reason = 0, b"", ""
+    outputs = {process.stdout: b"", process.stderr: b""}
+    leader = 0  # its process id
+    status = b""
+    reason = ""
     with selectors.DefaultSelector() as selector:
         for pipe in (process.stdout, process.stderr, process.status):
             selector.register(pipe, selectors.EVENT_READ)
@@ -79,7 +80,7 @@ def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> E
                     if not leader and status.startswith(b"pid ") and b"\n" in status:
                         leader = int(status.split(maxsplit=2)[1])
                 else:
-                    kept[key.fd] = (kept[key.fd] + data)[-_KEPT:]
+                    outputs[key.fd] = (outputs[key.fd] + data)[-_KEPT:]
             now = time.monotonic()
             if reason and now > deadline:
                 process.kill()
@@ -91,4 +92,4 @@ def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> E
                         os.kill(leader, signal.SIGINT)
                 else:
                     process.kill()
-    return Ended(process.exit_code, kept[process.stdout], kept[process.stderr], reason)
+    return Ended(process.exit_code, outputs[process.stdout], outputs[process.stderr], reason)

@@ -18,6 +18,9 @@ _MOST_FILES = 1000  # names of files in a record
 _BUILD_TAIL = 1024 * 1024  # bytes
 # After these errors, the service may still charge for the request.
 _MAY_HAVE_COST = {"network", "server", "invalid_response"}
+_REASONS = {"timeout": "timeout", "stopped": "interrupted"}  # outcomes of units that we ended
+_LONGEST_LINE = 300  # characters of a line with an error
+_NO_ERROR = ("$ ", "---", "hint:", "log:")  # starts of other lines
 _ERROR_LINE = re.compile(r"error|fail|exception|panic|cannot|undefined", re.IGNORECASE)
 
 
@@ -25,15 +28,16 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     """Return the record of a unit whose `code-commit` ended."""
     finished = _run_finished(ended.stdout)
     folder = run_folder(project, ended)
-    run = _json_file(folder, "run.json")
-    outcome = "timeout" if ended.reason == "timeout" else str(finished.get("outcome") or "internal")
-    outcome = "interrupted" if ended.reason == "stopped" else outcome
+    run = _run_document(folder)
+    outcome = _REASONS.get(ended.reason) or str(finished.get("outcome") or "internal")
     data = finished.get("data")
-    data = data if isinstance(data, dict) else {}
-    files = [path for name in ("written", "deleted", "changed") for path in data.get(name) or []]
-    error = (
-        "" if outcome == "reached" else str(finished.get("summary") or first_error(ended.stderr))
-    )
+    files: list[Any] = []
+    if isinstance(data, dict):
+        for name in ("written", "deleted", "changed"):
+            files += data.get(name) or []
+    error = ""
+    if outcome != "reached":
+        error = str(finished.get("summary") or first_error(ended.stderr))
     if outcome == "not_reached":
         error = first_error(_last_build(folder)) or error
     return {
@@ -53,28 +57,36 @@ def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
     Without `--max-cost`, a run computes no cost; the driver computes it from the tokens in
     `models`.
     """
-    started = finished = 0
-    unknown, cost, priced = False, 0.0, True
+    started = 0
+    finished = 0
+    is_unknown = False
+    cost: float | None = 0.0
     for event in _events(_content(folder / "events.jsonl") if folder else b""):
         data = event["data"]
-        started += event["kind"] == "call.started"
-        if event["kind"] == "call.retried":
-            unknown |= "429" not in str(data.get("reason"))
-        elif event["kind"] == "call.finished":
-            finished += 1
-            unknown |= (
-                data.get("error_kind") in _MAY_HAVE_COST or data.get("error") == "interrupted"
-            )
-            if isinstance(data.get("cost_usd"), int | float):
-                cost += data["cost_usd"]
-            elif data.get("error") is None:
-                priced = False
-    unknown |= started > finished
+        match event["kind"]:
+            case "call.started":
+                started += 1
+            case "call.retried":
+                is_unknown |= "429" not in str(data.get("reason"))
+            case "call.finished":
+                finished += 1
+                is_unknown |= data.get("error_kind") in _MAY_HAVE_COST
+                is_unknown |= data.get("error") == "interrupted"
+                cost = _added(cost, data)
+    is_unknown |= started > finished
     return {
-        "cost": cost if priced and not unknown else None,
+        "cost": None if is_unknown else cost,
         "models": run.get("models") or [],
-        "unknown": unknown,
+        "unknown": is_unknown,
     }
+
+
+def _added(cost: float | None, call: dict[str, Any]) -> float | None:
+    """Add the cost of a finished call; a failed one without a cost costs nothing."""
+    usd = call.get("cost_usd")
+    if isinstance(usd, int | float):
+        return None if cost is None else cost + usd
+    return None if call.get("error") is None else cost
 
 
 def _events(data: bytes) -> Iterator[dict[str, Any]]:
@@ -83,12 +95,9 @@ def _events(data: bytes) -> Iterator[dict[str, Any]]:
             event = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if (
-            isinstance(event, dict)
-            and isinstance(event.get("kind"), str)
-            and isinstance(event.get("data"), dict)
-        ):
-            yield event
+        match event:
+            case {"kind": str(), "data": dict()}:
+                yield event
 
 
 def bounded(record: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +110,8 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
 def run_folder(project: Path, ended: Ended) -> Path | None:
     """Return the folder of the run that `ended`: a repository may contain others, and links."""
     runs = [event.get("run") for event in _events(ended.stdout)]
-    return next((each for each in run_folders(project) if each.name in runs[-1:]), None)
+    folders = [folder for folder in run_folders(project) if folder.name in runs[-1:]]
+    return folders[0] if folders else None
 
 
 def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
@@ -115,15 +125,11 @@ def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[
         yield "change.patch", redactor.data(patch)
     if build := _last_build(folder):
         yield "build.txt", redactor.data(build)
-    names = sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-    )
-    first = ["run.json", "report.html", "events.jsonl"]
-    for name in sorted(names, key=lambda each: first.index(each) if each in first else len(first)):
-        if all(
-            re.fullmatch(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}", part)
-            for part in name.split("/")
-        ):
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    names = sorted(path.relative_to(folder).as_posix() for path in paths)
+    first = [name for name in ("run.json", "report.html", "events.jsonl") if name in names]
+    for name in (*first, *(name for name in names if name not in first)):
+        if bundle.is_file_name(name):
             yield f"run/{name}", redactor.data(_content(folder / name))
 
 
@@ -136,39 +142,43 @@ def _content(path: Path) -> bytes:
 
 
 def _last_build(folder: Path | None) -> bytes:
-    """Return the end of the log of the last build of a changed project, as a terminal would show
-    it.
-    """
-    logs = (
-        [each for each in folder.glob("*-build.txt") if "untouched" not in each.name]
-        if folder
-        else []
-    )
-    numbered = sorted(logs, key=lambda each: int(re.match(r"\d*", each.name)[0] or 0))  # type: ignore[index]
-    return as_on_terminal(_content(numbered[-1]))[-_BUILD_TAIL:] if numbered else b""
+    """Return the end of the log of the last build of a changed project, as a terminal shows it."""
+    if folder is None:
+        return b""
+    logs = [path for path in folder.glob("*-build.txt") if "untouched" not in path.name]
+    if not logs:
+        return b""
+    return as_on_terminal(_content(max(logs, key=_number_of)))[-_BUILD_TAIL:]
+
+
+def _number_of(log: Path) -> int:
+    number = log.name.partition("-")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def first_error(output: bytes) -> str:
     """Return the first line that looks like an error, else the last line."""
-    lines = [
-        line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()
-    ]
-    lines = [line for line in lines if not line.startswith(("$ ", "---", "hint:", "log:"))]
-    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")[
-        :300
-    ]
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines()]
+    lines = [line for line in lines if line and not line.startswith(_NO_ERROR)]
+    if not lines:
+        return ""
+    line = next((line for line in lines if _ERROR_LINE.search(line)), lines[-1])
+    return line[:_LONGEST_LINE]
 
 
 def _run_finished(stdout: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = next(
-        (each["data"] for each in _events(stdout) if each["kind"] == "run.finished"), {}
-    )
-    return found
+    for event in _events(stdout):
+        if event["kind"] == "run.finished":
+            data: dict[str, Any] = event["data"]
+            return data
+    return {}
 
 
-def _json_file(folder: Path | None, name: str) -> dict[str, Any]:
+def _run_document(folder: Path | None) -> dict[str, Any]:
+    if folder is None:
+        return {}
     try:
-        document = json.loads(_content(folder / name)) if folder else {}
+        document = json.loads(_content(folder / "run.json"))
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

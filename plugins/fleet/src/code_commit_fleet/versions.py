@@ -16,13 +16,13 @@ _PACKAGES = ("dask", "distributed", "cloudpickle", "code-commit", "code-commit-f
 
 def ours() -> dict[str, str]:
     """Return the versions of this process."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in _PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "missing"
-    return found
+            versions[name] = "missing"
+    return versions
 
 
 def differences(
@@ -44,5 +44,6 @@ def differences_of_scheduler(client: Client) -> list[str]:
     """
     answer: Any = client.get_versions()
     packages = answer["scheduler"]["packages"]
-    found = {name: str(packages.get(name)) for name in _SCHEDULER}
-    return differences(found | {"python": ".".join(found["python"].split(".")[:2])}, _SCHEDULER)
+    theirs = {name: str(packages.get(name)) for name in _SCHEDULER}
+    theirs["python"] = ".".join(theirs["python"].split(".")[:2])
+    return differences(theirs, _SCHEDULER)

@@ -1,6 +1,4 @@
-"""Handle keys on a worker: those for its units, those to remove from results, and the TLS key of
-its cluster.
-"""
+"""Handle keys on a worker: those of its units, those to censor, and the TLS key of its cluster."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ _LARGEST = 1024 * 1024  # bytes of a file with keys or settings
 
 
 def require_hidden_tls_keys(sandbox: str) -> None:
-    """Check that a build cannot read the TLS key of this worker, with which it could run code as
-    the worker.
+    """Check that a build cannot read the TLS key of this worker, and so run code as the worker.
 
     Raises:
         NotReady: the key is outside of the folder that the sandbox hides.
@@ -46,11 +43,9 @@ def require_hidden_tls_keys(sandbox: str) -> None:
     hidden = config_folder().resolve()
     for role in ("worker", "scheduler", "client"):
         key = getattr(security, f"tls_{role}_key", None)
-        if (
-            isinstance(key, str)
-            and "\n" not in key
-            and not Path(key).resolve().is_relative_to(hidden)
-        ):
+        if not isinstance(key, str) or "\n" in key:
+            continue  # none, or the key itself
+        if not Path(key).resolve().is_relative_to(hidden):
             raise NotReady(
                 f"builds could read the TLS key {key} of this worker; move it to {hidden}"
             )
@@ -66,17 +61,18 @@ def copy_keys(source: Path, project: Path) -> None:
             written.
     """
     check_private_folder(project)
-    found = dict(_keys_in(keys_from) if (keys_from := _keys_from()) else ())
+    keys_from = _keys_from()
+    files = dict(_keys_in(keys_from)) if keys_from else {}
     if source.is_absolute() and os.path.lexists(source / _FOLDER):
         check_private_folder(source)
-        found |= _keys_of_project(source)
-    if not found:
+        files |= _keys_of_project(source)
+    if not files:
         return
     try:
         with suppress(FileExistsError):
             (project / _FOLDER).mkdir(mode=0o700)
         with ProjectTree(project) as tree, tree.folder(_FOLDER) as folder:
-            for name, content in found.items():
+            for name, content in files.items():
                 create_file(name, content, folder=folder)
     except OSError as error:
         raise NotReady(f"{_FOLDER} cannot be written in the unit: {error.strerror}") from error
@@ -93,9 +89,10 @@ def _keys_of_project(root: Path) -> Iterator[tuple[str, bytes]]:
 
 def _keys_in(keys_from: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the files with keys and settings in the user's folder."""
-    for file in filter(lambda each: _has_keys(each.name), sorted(keys_from.glob("*"))):
-        with suppress(OSError), open_regular(file) as opened:
-            yield file.name, opened.read(_LARGEST)
+    for path in sorted(keys_from.glob("*")):
+        if _has_keys(path.name):
+            with suppress(OSError), open_regular(path) as file:
+                yield path.name, file.read(_LARGEST)
 
 
 def _has_keys(name: str) -> bool:
@@ -103,37 +100,38 @@ def _has_keys(name: str) -> bool:
 
 
 def _keys_from() -> Path | None:
-    """Return the setting `plugins.fleet.keys_from` of this worker: from its environment, or from
-    the user's file.
+    """Return the setting `plugins.fleet.keys_from` of this worker.
+
+    It comes from its environment, or from the user's file.
     """
     value: Any = os.environ.get(_SETTING)
     if value is None:
-        import tomllib
-
-        try:
-            text = (config_folder() / "config.toml").read_text("utf-8")
-            value = tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
-        except (NotReady, OSError, ValueError, KeyError, TypeError):
-            return None
+        value = _keys_from_of_user()
     return Path(value).expanduser() if isinstance(value, str) and value else None
 
 
+def _keys_from_of_user() -> Any:
+    import tomllib
+
+    try:
+        text = (config_folder() / "config.toml").read_text("utf-8")
+        return tomllib.loads(text)["plugins"]["fleet"]["keys_from"]
+    except (NotReady, OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def worker_redactor() -> Redactor:
-    """Return a redactor for everything that may be a key here; `code-commit` has already redacted
-    its own files.
+    """Return a redactor for everything that may be a key here.
+
+    `code-commit` has already redacted its own files.
     """
     redactor = Redactor()
-    values = [
-        value
-        for name, value in os.environ.items()
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
-    ]
+    values = [value for name, value in os.environ.items() if _SECRET.search(name)]
+    values = [value for value in values if len(value) >= _SHORTEST_SECRET]
     if keys_from := _keys_from():
         contents = [content for name, content in _keys_in(keys_from) if name.endswith("-key.txt")]
         values += [content.decode("utf-8", "replace").strip() for content in contents]
     for value in values:
-        try:
+        with suppress(ValueError, CodeCommitError):
             redactor.add(value)
-        except (ValueError, CodeCommitError):
-            continue
     return redactor

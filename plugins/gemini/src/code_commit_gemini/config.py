@@ -1,4 +1,4 @@
-"""The settings of one `[providers.gemini.<name>]`, except the host's (address, key, time limits)."""
+"""The settings of `[providers.gemini.<name>]`, except the host's (address, key, time limits)."""
 
 from __future__ import annotations
 

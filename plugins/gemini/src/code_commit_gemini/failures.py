@@ -17,43 +17,56 @@ FIRST_ERROR = 400  # HTTP status
 
 def failure(status: int, reply: Json) -> ProviderError:
     """Return the error in a reply with any HTTP status."""
-    error = reply.get("error")
-    details = error.get("details") if isinstance(error, dict) else None
-    details = (
-        [detail for detail in details if isinstance(detail, dict)]
-        if isinstance(details, list)
-        else []
-    )
     words, names = error_details(reply)
-    kind = kind_of_error(status, names)
+    details = _details(reply)
     reasons = [str(detail["reason"]) for detail in details if detail.get("reason")]
+    kind = kind_of_error(status, names)
     if any(_AUTH_REASONS.match(reason) for reason in reasons):
         kind = "auth"
     elif "BILLING_DISABLED" in reasons or (kind == "rate" and _is_used_up(words, details)):
         kind = "quota"
-    reason = reasons[0] if reasons else ""
-    return service_error(status, reply, kind=kind, reason=reason, retry_after=_retry_delay(details))
+    return service_error(
+        status,
+        reply,
+        kind=kind,
+        reason=next(iter(reasons), ""),
+        retry_after=_retry_delay(details),
+    )
+
+
+def _details(reply: Json) -> list[dict[str, Any]]:
+    """Return the objects among the details of the error; gateways send errors of any shape."""
+    error = reply.get("error")
+    if not isinstance(error, dict):
+        return []
+    return _objects(error.get("details"))
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [member for member in value if isinstance(member, dict)]
 
 
 def _is_used_up(words: str, details: list[dict[str, Any]]) -> bool:
-    """Return whether waiting a minute does not help: the limit is per day, zero, or a matter of
-    billing.
+    """Return whether waiting a minute does not help.
+
+    The limit is per day, zero, or a matter of billing.
     """
     for detail in details:
-        violations = detail.get("violations")
-        for violation in violations if isinstance(violations, list) else []:
-            if isinstance(violation, dict) and (
-                "PerDay" in str(violation.get("quotaId")) or str(violation.get("quotaValue")) == "0"
-            ):
+        for violation in _objects(detail.get("violations")):
+            if _stays(violation.get("quotaId"), violation.get("quotaValue")):
                 return True
-        metadata = detail.get("metadata")
-        if isinstance(metadata, dict) and (
-            metadata.get("quota_limit_value") == "0" or "PerDay" in str(metadata.get("quota_limit"))
-        ):
-            return True
+        for metadata in _objects([detail.get("metadata")]):
+            if _stays(metadata.get("quota_limit"), metadata.get("quota_limit_value")):
+                return True
     # The service also reports a limit per minute like this.
     passes = _retry_delay(details) is not None or "PerMinute" in str(details)
     return _CHECK_BILLING in words.lower() and not passes
+
+
+def _stays(quota: object, limit: object) -> bool:
+    return "PerDay" in str(quota) or str(limit) == "0"
 
 
 def _retry_delay(details: list[dict[str, Any]]) -> float | None:

@@ -9,8 +9,8 @@ from code_commit_gemini.models import MODELS
 
 GEMINI = ProviderDefinition(
     name="gemini",
-    models={model: aliases for model, (aliases, *_) in MODELS.items()},
-    windows={model: window for model, (_, window, _) in MODELS.items()},
+    models={name: model.aliases for name, model in MODELS.items()},
+    windows={name: model.window for name, model in MODELS.items()},
     base_url="https://generativelanguage.googleapis.com",
     base_url_variable="GOOGLE_GEMINI_BASE_URL",
     key_variable="GEMINI_API_KEY",

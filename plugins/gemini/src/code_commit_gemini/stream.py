@@ -23,8 +23,8 @@ from code_commit_gemini.failures import failure
 if TYPE_CHECKING:
     from code_commit_gemini.wire import GeminiWire
 
-# Members of a part that continues the one before.
-_MERGED = frozenset({"text", "thought", "thoughtSignature"})
+# The members that a piece of text has. A part with others is whole.
+_OF_TEXT = frozenset({"text", "thought", "thoughtSignature"})
 _MOST_CANDIDATES = 128
 _END = b"[DONE]"
 
@@ -37,24 +37,18 @@ class Parts:
 
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
-        # Of the last part: a piece may have only a few characters.
+        # The text of the last part: a piece may have only a few characters.
         self._pieces: StringIO | None = None
         self._open = False  # the last part may continue
 
     def add(self, part: dict[str, Any]) -> int:
         """Add a part or a piece, and return the index of its part."""
         text = reply_member(part, "text", str)
-        if text is None or not part.keys() <= _MERGED:
+        if text is None or not part.keys() <= _OF_TEXT:
             if part:
                 self._start(part)
-        elif self._open and bool(part.get("thought")) is bool(self._parts[-1].get("thought")):
-            if self._pieces is None:
-                self._pieces = StringIO()
-                self._pieces.write(self._parts[-1]["text"])
-            self._pieces.write(text)
-            if len(part) > 1:
-                self._parts[-1] |= {name: value for name, value in part.items() if name != "text"}
-                self._open = not part.get("thoughtSignature")
+        elif self._open and _is_thought(part) is _is_thought(self._parts[-1]):
+            self._continue(part, text)
         elif text or part.get("thoughtSignature"):
             self._start(part)
             self._open = not part.get("thoughtSignature")
@@ -62,9 +56,20 @@ class Parts:
 
     def _start(self, part: dict[str, Any]) -> None:
         self.merged()
-        self._pieces, self._open = None, False
+        self._pieces = None
+        self._open = False
         limit_parts(self._parts)
         self._parts.append(dict(part))
+
+    def _continue(self, piece: dict[str, Any], text: str) -> None:
+        last = self._parts[-1]
+        if self._pieces is None:
+            self._pieces = StringIO()
+            self._pieces.write(last["text"])
+        self._pieces.write(text)
+        if len(piece) > 1:
+            last |= {name: value for name, value in piece.items() if name != "text"}
+            self._open = not piece.get("thoughtSignature")
 
     def merged(self) -> list[dict[str, Any]]:
         """Return the parts so far."""
@@ -73,48 +78,72 @@ class Parts:
         return self._parts
 
 
+def _is_thought(part: Json) -> bool:
+    return bool(part.get("thought"))
+
+
 class _Candidate:
+    """One of the replies to a request."""
+
     def __init__(self) -> None:
         self._members: dict[str, Any] = {}
         self._content: dict[str, Any] = {}
-        self.parts = Parts()
+        self._parts = Parts()
 
     def feed(self, candidate: Json) -> list[Delta]:
-        self._members.update(
-            {name: value for name, value in candidate.items() if value is not None}
-        )
+        self._members.update(_without_nulls(candidate))
         content = reply_member(candidate, "content", dict) or {}
         self._content.update(content)
         limit_parts(self._members)
         limit_parts(self._content)
         deltas = []
         for part in reply_objects(content, "parts"):
-            index, text = self.parts.add(part), part.get("text")
-            call = reply_member(part, "functionCall", dict)
-            if call is not None:
-                _, arguments = read_arguments(call.get("args"))
-                deltas.append(
-                    Delta("tool", arguments, index, reply_member(call, "name", str) or "")
-                )
-            elif text:
-                deltas.append(Delta("thinking" if part.get("thought") else "text", text, index))
+            index = self._parts.add(part)
+            if delta := _delta(part, index):
+                deltas.append(delta)
         if deltas and not candidate.get("finishReason"):
             self._members.pop("finishReason", None)  # some gateways send it too early
         return deltas
 
+    def text(self) -> str:
+        """Return the text so far."""
+        parts = self._parts.merged()
+        texts = [part.get("text") for part in parts if not _is_thought(part)]
+        return "".join(text for text in texts if text)
+
     def whole(self) -> dict[str, Any]:
-        parts = self.parts.merged()
-        content = self._content | ({"parts": parts} if parts or "parts" in self._content else {})
-        return self._members | ({"content": content} if "content" in self._members else {})
+        """Return the candidate of a whole reply."""
+        if "content" not in self._members:
+            return self._members
+        content = dict(self._content)
+        parts = self._parts.merged()
+        if parts or "parts" in content:
+            content["parts"] = parts
+        return self._members | {"content": content}
+
+
+def _delta(part: Json, index: int) -> Delta | None:
+    """Return what a part adds for a person."""
+    call = reply_member(part, "functionCall", dict)
+    if call is not None:
+        _, arguments = read_arguments(call.get("args"))
+        return Delta("tool", arguments, index, reply_member(call, "name", str) or "")
+    text = part.get("text")
+    if not text:
+        return None
+    return Delta("thinking" if _is_thought(part) else "text", text, index)
+
+
+def _without_nulls(members: Json) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 class GeminiStream:
-    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`: each event is a reply with the next
-    parts.
+    """A `StreamDecoder` for `:streamGenerateContent?alt=sse`.
 
-    A reply ends with a finish reason, or because the prompt was blocked; gateways in front of the
-    service may send `[DONE]`. The service itself sends nothing else that a reply which broke off
-    does not have, too.
+    Each event is a reply with the next parts. A reply ends with a finish reason, or because the
+    prompt was blocked. The service sends nothing else by which its end differs from a broken
+    stream; gateways in front of it may send `[DONE]`.
     """
 
     def __init__(self, wire: GeminiWire) -> None:
@@ -141,17 +170,14 @@ class GeminiStream:
             if number == min(self._candidates):
                 deltas += added
         # The last event has the sums of all tokens.
-        self._reply.update({name: value for name, value in chunk.items() if value is not None})
+        self._reply.update(_without_nulls(chunk))
         limit_parts(self._reply)
         return deltas
 
     def finish(self) -> Completion:
         """See `StreamDecoder.finish`."""
         reply = self._whole()
-        feedback = reply_member(reply, "promptFeedback", dict) or {}
-        first = reply["candidates"][0] if self._candidates else {}
-        blocked = feedback.get("blockReason") or (feedback and not first)
-        if not (self.ended or first.get("finishReason") or blocked):
+        if not (self.ended or _is_finished(reply)):
             raise ProviderError(
                 "the reply broke off: the service sent no finishReason", kind="network"
             )
@@ -159,16 +185,31 @@ class GeminiStream:
 
     def partial(self) -> PartialReply:
         """See `StreamDecoder.partial`."""
-        parts = self._candidates[min(self._candidates)].parts.merged() if self._candidates else ()
-        usage, model = self._reply.get("usageMetadata"), self._reply.get("modelVersion")
+        text = ""
+        if self._candidates:
+            text = self._candidates[min(self._candidates)].text()
+        usage = self._reply.get("usageMetadata")
+        model = self._reply.get("modelVersion")
         return PartialReply(
-            text="".join(
-                part["text"] for part in parts if part.get("text") and not part.get("thought")
-            ),
+            text=text,
             usage=self._wire.usage(usage) if usage and isinstance(usage, dict) else None,
             model=model if isinstance(model, str) else None,
         )
 
     def _whole(self) -> dict[str, Any]:
-        candidates = [candidate.whole() for _, candidate in sorted(self._candidates.items())]
-        return self._reply | ({"candidates": candidates} if candidates else {})
+        if not self._candidates:
+            return self._reply
+        numbers = sorted(self._candidates)
+        candidates = [self._candidates[number].whole() for number in numbers]
+        return self._reply | {"candidates": candidates}
+
+
+def _is_finished(reply: Json) -> bool:
+    """Return whether a reply has its end: a finish reason, or feedback instead of a candidate."""
+    candidates = reply.get("candidates")
+    feedback = reply_member(reply, "promptFeedback", dict) or {}
+    if feedback.get("blockReason"):
+        return True
+    if not candidates or not candidates[0]:
+        return bool(feedback)
+    return bool(candidates[0].get("finishReason"))

@@ -66,44 +66,44 @@ class GeminiWire:
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            body["tools"] = [
-                {"functionDeclarations": [_declaration(tool) for tool in request.tools]}
-            ]
+            declarations = [_declaration(tool) for tool in request.tools]
+            body["tools"] = [{"functionDeclarations": declarations}]
             if request.tool_choice != "auto":
-                body["toolConfig"] = {
-                    "functionCallingConfig": {"mode": _MODES[request.tool_choice]}
-                }
+                mode = _MODES[request.tool_choice]
+                body["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
         generation = self._generation(request)
         if generation:
             body["generationConfig"] = generation
-        return HttpCall(f"/v1beta/{quote(self._name)}:generateContent", body)
+        return HttpCall(self._path("generateContent"), body)
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
         """See `ListingWire.encode_models`."""
-        token = reply_member(reply_object(page), "nextPageToken", str) if page else None
-        if page and not token:
-            return None
-        after = f"&pageToken={quote(token, safe='')}" if token else ""
-        return HttpCall(f"/v1beta/models?pageSize=1000{after}", {}, method="GET")
+        path = "/v1beta/models?pageSize=1000"
+        if page:
+            token = reply_member(reply_object(page), "nextPageToken", str)
+            if not token:
+                return None
+            path += f"&pageToken={quote(token, safe='')}"
+        return HttpCall(path, {}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`. Models for other uses are left out."""
         reply = reply_object(body, status, headers)
         if status >= FIRST_ERROR or reply.get("error"):
             raise failure(status, reply)
-        found = {}
+        windows = {}
         for model in reply_objects(reply, "models"):
-            if "generateContent" in (reply_member(model, "supportedGenerationMethods", list) or ()):
-                name = (reply_member(model, "name", str) or "").removeprefix("models/")
-                found[name] = token_count(model, "inputTokenLimit") or 0
-        return found
+            methods = reply_member(model, "supportedGenerationMethods", list) or ()
+            if "generateContent" in methods:
+                name = reply_member(model, "name", str) or ""
+                window = token_count(model, "inputTokenLimit") or 0
+                windows[name.removeprefix("models/")] = window
+        return windows
 
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
-        call = self.encode(request)
-        return replace(
-            call, path=f"{call.path.removesuffix(':generateContent')}:streamGenerateContent?alt=sse"
-        )
+        path = self._path("streamGenerateContent?alt=sse")
+        return replace(self.encode(request), path=path)
 
     def stream(self) -> GeminiStream:
         """See `StreamingWire.stream`."""
@@ -111,21 +111,24 @@ class GeminiWire:
 
     @property
     def _name(self) -> str:
-        return self._config.model if "/" in self._config.model else f"models/{self._config.model}"
+        model = self._config.model
+        return model if "/" in model else f"models/{model}"
+
+    def _path(self, method: str) -> str:
+        return f"/v1beta/{quote(self._name)}:{method}"
 
     def encode_count(self, request: Request) -> HttpCall:
         """See `CountingWire.encode_count`."""
         body = {"model": self._name, **self.encode(request).body}
-        return HttpCall(
-            f"/v1beta/{quote(self._name)}:countTokens", {"generateContentRequest": body}
-        )
+        return HttpCall(self._path("countTokens"), {"generateContentRequest": body})
 
     def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """See `CountingWire.decode_count`."""
         reply = reply_object(body, status, headers)
-        if status >= FIRST_ERROR or (count := token_count(reply, "totalTokens")) is None:
+        tokens = token_count(reply, "totalTokens")
+        if status >= FIRST_ERROR or tokens is None:
             raise ProviderError("the service counted no tokens", kind="invalid_response")
-        return count
+        return tokens
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`.
@@ -152,11 +155,11 @@ class GeminiWire:
         usage = self.usage(reply_member(reply, "usageMetadata", dict) or {})
         if blocked or not candidates:
             # There is no candidate only if the prompt was blocked.
-            finish, word = Finish.FILTERED, blocked or "no candidates"
+            finish = Finish.FILTERED
+            word = blocked or "no candidates"
         else:
-            parts = with_ids(
-                _parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}"
-            )
+            seed = f"{reply_member(reply, 'responseId', str)} {usage}"
+            parts = with_ids(_parts(candidates[0]), seed)
             word = reply_member(candidates[0], "finishReason", str) or ""
             finish = finish_of(word, parts)
         return Completion(
@@ -171,18 +174,20 @@ class GeminiWire:
     @staticmethod
     def usage(usage: Json) -> Usage:
         """Return the tokens in a reply's `usageMetadata`."""
-        prompt = token_count(usage, "promptTokenCount")
-        tools = token_count(usage, "toolUsePromptTokenCount") or 0
-        words = token_count(usage, "candidatesTokenCount")
+        sent = token_count(usage, "promptTokenCount")
+        if sent is not None:
+            sent += token_count(usage, "toolUsePromptTokenCount") or 0
         thoughts = token_count(usage, "thoughtsTokenCount")
-        total = token_count(usage, "totalTokenCount")
-        spent = None if prompt is None else prompt + tools
-        output = None if words is None and thoughts is None else (words or 0) + (thoughts or 0)
-        if output is None and spent is not None and total is not None and total >= spent:
-            output = total - spent
+        received = token_count(usage, "candidatesTokenCount")
+        if received is not None or thoughts is not None:
+            received = (received or 0) + (thoughts or 0)
+        else:
+            total = token_count(usage, "totalTokenCount")
+            if sent is not None and total is not None and total >= sent:
+                received = total - sent
         return Usage(
-            input=spent,
-            output=output,
+            input=sent,
+            output=received,
             cache_read=token_count(usage, "cachedContentTokenCount"),
             reasoning=thoughts,
         )
@@ -211,20 +216,23 @@ def _declaration(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
-    """Return the turns; merge neighbors of one role, because all results of a turn's calls must be
-    together.
+    """Return the turns.
+
+    Neighbors of one role are merged, because all results of a turn's calls must be together.
     """
     contents: list[dict[str, Any]] = []
-    given_ids: set[str] = set()
+    service_ids: set[str] = set()  # of calls; others have an id of the host
     order: dict[str, int] = {}
     for message in request.messages:
         if message.role == "assistant":
             calls = [part for part in message.parts if isinstance(part, ToolCall)]
             order = {call.id: number for number, call in enumerate(calls)}
-            given_ids.update(call.id for call in calls if _own_echo(call).get("id") == call.id)
-            role, parts = "model", _model_parts(message, signs=signs)
+            service_ids.update(call.id for call in calls if _has_service_id(call))
+            role = "model"
+            parts = _model_parts(message, signs=signs)
         else:
-            role, parts = "user", _user_parts(message, order, given_ids)
+            role = "user"
+            parts = _user_parts(message, order, service_ids)
         if contents and contents[-1]["role"] == role:
             contents[-1]["parts"] += parts
         elif parts:
@@ -233,19 +241,23 @@ def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
 
 
 def _user_parts(
-    message: Message, order: Mapping[str, int], given_ids: set[str]
+    message: Message, order: Mapping[str, int], service_ids: set[str]
 ) -> list[dict[str, Any]]:
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     results.sort(key=lambda result: order.get(result.call_id, len(order)))
-    parts: list[dict[str, Any]] = []
-    for result in results:
-        response: dict[str, Any] = {"name": result.name}
-        response["response"] = {"error" if result.is_error else "output": result.text}
-        if result.call_id in given_ids:
-            response["id"] = result.call_id
-        parts.append({"functionResponse": response})
-    parts += [{"text": part.text} for part in message.parts if isinstance(part, Text) and part.text]
-    return parts
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    return [
+        *(_function_response(result, service_ids) for result in results),
+        *({"text": text} for text in texts if text),
+    ]
+
+
+def _function_response(result: ToolResult, service_ids: set[str]) -> dict[str, Any]:
+    outcome = "error" if result.is_error else "output"
+    response: dict[str, Any] = {"name": result.name, "response": {outcome: result.text}}
+    if result.call_id in service_ids:
+        response["id"] = result.call_id
+    return {"functionResponse": response}
 
 
 def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
@@ -268,19 +280,26 @@ def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
 
 
 def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
-    echo = _own_echo(call)
     function: dict[str, Any] = {"name": call.name, "args": call.arguments_object}
-    if echo.get("id") == call.id:
+    if _has_service_id(call):
         function["id"] = call.id
     part: dict[str, Any] = {"functionCall": function}
-    signature = echo.get("thoughtSignature") or (_FOREIGN_SIGNATURE if sign else None)
+    signature = _own_echo(call).get("thoughtSignature")
     if signature:
         part["thoughtSignature"] = signature
+    elif sign:
+        part["thoughtSignature"] = _FOREIGN_SIGNATURE
     return part
 
 
+def _has_service_id(call: ToolCall) -> bool:
+    return bool(_own_echo(call).get("id") == call.id)
+
+
 def _own_echo(call: ToolCall) -> Json:
-    return call.echo.data if call.echo and call.echo.provider == _PROVIDER else {}
+    if call.echo is None or call.echo.provider != _PROVIDER:
+        return {}
+    return call.echo.data
 
 
 def _parts(candidate: Json) -> list[Part]:
@@ -291,28 +310,27 @@ def _parts(candidate: Json) -> list[Part]:
     parts: list[Part] = []
     for part in received.merged():
         call = reply_member(part, "functionCall", dict)
+        text = part.get("text")
         if call is not None:
             parts.append(_tool_call(part, call))
-        elif part.get("text") is not None and not part.get("thought"):
-            if part["text"]:
-                parts.append(Text(part["text"]))
-            if part.get("thoughtSignature"):
-                # The service also sends a signature as a separate part.
-                parts.append(
-                    Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]})
-                )
-        else:
+        elif text is None or part.get("thought"):
             parts.append(Opaque(_PROVIDER, part))
+        else:
+            if text:
+                parts.append(Text(text))
+            if signature := part.get("thoughtSignature"):
+                # The service also sends a signature as a separate part.
+                parts.append(Opaque(_PROVIDER, {"text": "", "thoughtSignature": signature}))
     return parts
 
 
 def _tool_call(part: Json, call: Json) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
-    given_id = reply_member(call, "id", str)
-    fields = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
-    echo = {name: value for name, value in fields.items() if value}
+    service_id = reply_member(call, "id", str)
+    echo = {"id": service_id, "thoughtSignature": part.get("thoughtSignature")}
+    echo = {name: value for name, value in echo.items() if value}
     return ToolCall(
-        id=given_id or "",
+        id=service_id or "",
         name=reply_member(call, "name", str) or "",
         arguments=arguments,
         raw=raw,

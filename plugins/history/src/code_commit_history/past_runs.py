@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from code_commit.plugin_api import (
+    STOP,
     Record,
     find_run,
     is_running,
@@ -58,6 +59,7 @@ def named_run(root: Path, name: str) -> PastRun:
 
 def read_run(folder: Path) -> PastRun:
     """Read a run from `run.json`, or from its events if it is running or was killed."""
+    STOP.check()
     running = is_running(folder)  # first: it may finish meanwhile
     document = _finished_document(folder) or _replay_events(folder)
     state: State = "running" if running else "killed"

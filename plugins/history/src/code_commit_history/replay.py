@@ -16,6 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from code_commit.plugin_api import (
+    STOP,
     CodeCommitError,
     ExitCode,
     Host,
@@ -99,12 +100,13 @@ def replay(host: Host, arguments: Namespace) -> int:
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
-        os.chdir(root)
-        if keep:
-            _delete_configuration(root, scratch)
-        else:
-            with suppress(OSError):
-                remove_tree(scratch)
+        with STOP.hold():
+            os.chdir(root)
+            if keep:
+                _delete_configuration(root, scratch)
+            else:
+                with suppress(OSError):
+                    remove_tree(scratch)
     folder = again.folder if keep else None
     if arguments.json:
         compared = [asdict(row) | {"same": row.same} for row in rows]

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the command `mcp`."""
-    text = "serve workflows and runs to other agents"
     return [
         CommandDefinition(
-            "mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.plugin:arguments"
+            name="mcp",
+            help="serve workflows and runs to other agents",
+            run="code_commit_mcp.serving:serve",
+            arguments="code_commit_mcp.plugin:arguments",
         )
     ]
 

@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import Process
 
 from code_commit.plugin_api import (
+    STOP,
     ExitCode,
     describe,
     python_command,
@@ -32,9 +33,7 @@ OnEvent = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """How a command ended: its JSON document (for a run, its last event), and the end of its
-    stderr.
-    """
+    """What a command printed: a JSON document, for a run its last event, and the end of stderr."""
 
     exit_code: int
     document: Any
@@ -69,7 +68,7 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
                     await on_event(document)
         await process.wait()
     finally:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), STOP.hold():
             await _end(process)
     return Printed(process.returncode or 0, document, stderr.decode("utf-8", "replace"))
 
@@ -77,22 +76,25 @@ async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None)
 async def _lines(process: Process, *, whole: bool) -> AsyncIterator[bytes]:
     """Yield the lines of stdout; with `whole`, all of it at once."""
     assert process.stdout
-    held: list[bytes] = []
+    pieces: list[bytes] = []  # of a line that has not ended
     async for chunk in process.stdout:
-        *ended, rest = [chunk] if whole else chunk.split(b"\n")
-        for line in ended:
-            yield b"".join((*held, line))
-            held = []
-        held.append(rest)
-    if text := b"".join(held):
+        if whole:
+            pieces.append(chunk)
+            continue
+        *lines, begin = chunk.split(b"\n")
+        for line in lines:
+            yield b"".join((*pieces, line))
+            pieces = []
+        pieces.append(begin)
+    if text := b"".join(pieces):
         yield text
 
 
-async def _keep_end(process: Process, kept: bytearray) -> None:
+async def _keep_end(process: Process, end: bytearray) -> None:
     assert process.stderr
     async for chunk in process.stderr:
-        kept += chunk
-        del kept[:-_KEPT]
+        end += chunk
+        del end[:-_KEPT]
 
 
 async def _end(process: Process) -> None:

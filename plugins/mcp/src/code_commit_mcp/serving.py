@@ -1,33 +1,34 @@
-"""`code-commit mcp serve`: an MCP server on stdin and stdout, for the project in the working
-directory.
-"""
+"""`code-commit mcp serve`: an MCP server on stdin and stdout, for the project in this folder."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import mcp_types as types
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from code_commit.plugin_api import ExitCode, Host, count_of, describe_ending, process_ending
+from code_commit.plugin_api import STOP, ExitCode, Host, count_of, describe_ending, process_ending
 from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
-from code_commit_workspace import call_on_interruption
 
 Context = ServerRequestContext[Any]
 _LONGEST_STEP = 200  # characters
 _INSTRUCTIONS = """\
-Tools that change the project through another model. A run succeeds only if the project's own build passes. Each run \
-has a folder in logs; undo_run reverts its changes. Runs take minutes."""
+Tools that change the project through another model. A run succeeds only if the project's own \
+build passes. Each run has a folder in logs; undo_run reverts its changes. Runs take minutes."""
 
 
 def serve(host: Host, _: Namespace) -> int:
@@ -42,16 +43,17 @@ def serve(host: Host, _: Namespace) -> int:
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool, given = tools.get(params.name), params.arguments or {}
+        tool = tools.get(params.name)
         if tool is None:
-            return _answer(
-                f"there is no tool {params.name!r}; there are: {', '.join(tools)}", is_error=True
-            )
-        if fault := best_match(Draft202012Validator(tool.schema).iter_errors(given)):
+            names = ", ".join(tools)
+            return _answer(f"there is no tool {params.name!r}; there are: {names}", is_error=True)
+        arguments = params.arguments or {}
+        if fault := best_match(Draft202012Validator(tool.schema).iter_errors(arguments)):
             return _answer(f"{fault.json_path}: {fault.message}", is_error=True)
-        on_event = _Progress(context).report if tool.runs else None
-        printed = await run_command(tool.argv(given), host.root, on_event)
-        return _run_answer(printed) if tool.runs else _command_answer(printed)
+        argv = tool.argv(arguments)
+        if not tool.runs:
+            return _command_answer(await run_command(argv, host.root, None))
+        return _run_answer(await run_command(argv, host.root, _Progress(context).report))
 
     server: Server[Any] = Server(
         "code-commit",
@@ -62,12 +64,24 @@ def serve(host: Host, _: Namespace) -> int:
     )
 
     async def main() -> None:
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        scope = anyio.CancelScope()
+        cancel = partial(asyncio.get_running_loop().call_soon_threadsafe, scope.cancel)
+        with scope, STOP.calling(cancel):
+            async with stdio_server(stdin=_Stdin()) as (received, sent):  # type: ignore[arg-type] # it only iterates
+                await server.run(received, sent, server.create_initialization_options())
 
-    with call_on_interruption():
-        anyio.run(main)
+    anyio.run(main)
+    STOP.check()
     return ExitCode.REACHED
+
+
+class _Stdin:
+    """The lines of stdin. Unlike with a file of anyio, a cancellation does not wait for a line."""
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        read = sys.stdin.buffer.readline
+        while line := await anyio.to_thread.run_sync(read, abandon_on_cancel=True):
+            yield line.decode("utf-8", "replace")
 
 
 def _described(tool: ServedTool) -> types.Tool:
@@ -75,32 +89,34 @@ def _described(tool: ServedTool) -> types.Tool:
         read_only_hint=tool.read_only, destructive_hint=not tool.read_only
     )
     return types.Tool(
-        name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=hints,
     )
 
 
 def _run_answer(printed: Printed) -> types.CallToolResult:
     """Return how a run ended: its exit code, outcome, summary and data."""
-    event = printed.document if isinstance(printed.document, dict) else {}
-    ended = event.get("data") if event.get("kind") == "run.finished" else None
-    if not isinstance(ended, dict):
-        return _answer(
-            printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}",
-            is_error=True,
-        )
-    ending = {"run": event.get("run", ""), **ended}
-    return _answer(
-        json.dumps(ending, ensure_ascii=False), is_error=printed.exit_code != ExitCode.REACHED
-    )
+    event = printed.document
+    if not isinstance(event, dict) or event.get("kind") != "run.finished":
+        return _failure(printed)
+    data = event.get("data")
+    if not isinstance(data, dict):
+        return _failure(printed)
+    ending = json.dumps({"run": event.get("run", ""), **data}, ensure_ascii=False)
+    return _answer(ending, is_error=printed.exit_code != ExitCode.REACHED)
 
 
 def _command_answer(printed: Printed) -> types.CallToolResult:
     if printed.exit_code != ExitCode.REACHED:
-        return _answer(
-            printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}",
-            is_error=True,
-        )
+        return _failure(printed)
     return _answer(json.dumps(printed.document, ensure_ascii=False), is_error=False)
+
+
+def _failure(printed: Printed) -> types.CallToolResult:
+    text = printed.stderr.strip() or f"code-commit {describe_ending(printed.exit_code)}"
+    return _answer(text, is_error=True)
 
 
 def _answer(text: str, *, is_error: bool) -> types.CallToolResult:
@@ -124,14 +140,17 @@ class _Progress:
             await self._context.session.report_progress(self._steps, message=describe(data))
 
 
+def _running(data: Mapping[str, Any]) -> str:
+    command = " ".join(map(str, data.get("argv") or ()))
+    return f"running {command}"[:_LONGEST_STEP]
+
+
 _STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "run.started": lambda data: f"{data.get('workflow')}, log in {data.get('folder')}",
     "call.started": lambda data: f"call {data.get('number')}: asking {data.get('model')}",
     "call.finished": lambda data: str(data.get("error") or f"{data.get('model')} answered"),
     "changes.applied": lambda data: f"{count_of(len(data.get('written') or ()), 'file')} written",
-    "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[
-        :_LONGEST_STEP
-    ],
+    "process.started": _running,
     "process.finished": process_ending,
     "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],
 }

@@ -13,8 +13,7 @@ from typing import Any
 from code_commit.plugin_api import Flag, WorkflowDefinition
 
 _RUN = {"type": "string", "description": "The folder of a run, a unique prefix of it, or latest."}
-# The flags of every workflow that an agent may set. None of them opens the sandbox or turns off a
-# plugin.
+# The flags of every workflow that an agent may set. None opens the sandbox or turns off a plugin.
 _SHARED: Mapping[str, Mapping[str, Any]] = {
     "model": {"type": "string", "description": "The model; by default that of the settings."},
     "max_cost": {
@@ -48,11 +47,10 @@ class ServedTool:
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments."""
-        required = list(self.required)
         return {
             "type": "object",
             "properties": self.properties,
-            "required": required,
+            "required": list(self.required),
             "additionalProperties": False,
         }
 
@@ -69,7 +67,9 @@ class ServedTool:
                 positional += value if isinstance(value, list) else [str(value)]
             else:
                 words.append(flag if value is True else f"{flag}={value}")
-        return [*words, "--", *positional] if positional else words
+        if positional:
+            words += ["--", *positional]
+        return words
 
 
 def served_tools(
@@ -77,11 +77,12 @@ def served_tools(
 ) -> list[ServedTool]:
     """Return the tools for the installed workflows and commands.
 
-    A workflow is left out if it is interactive, or if only a person may set the flags that select
-    it.
+    A workflow is left out if it is interactive, or if only a person may set its selecting flags.
     """
-    about_runs = [tool for tool in _ABOUT_RUNS if " ".join(tool.command[:1]) in set(commands)]
-    return [*(_workflow_tool(each) for each in workflows if _can_be_served(each)), *about_runs]
+    installed = set(commands)
+    tools = [_workflow_tool(workflow) for workflow in workflows if _can_be_served(workflow)]
+    tools += [tool for tool in _ABOUT_RUNS if tool.command[0] in installed]
+    return tools
 
 
 def _can_be_served(workflow: WorkflowDefinition) -> bool:
@@ -93,27 +94,34 @@ def _can_be_served(workflow: WorkflowDefinition) -> bool:
 def _workflow_tool(workflow: WorkflowDefinition) -> ServedTool:
     """Return the tool of a workflow, with the flags that are not for people alone."""
     offered = [flag for flag in workflow.flags if not flag.is_for_people]
-    flags = {_long(flag.names).removeprefix("--").replace("-", "_"): flag for flag in offered}
-    selecting = [flag for flag in offered if flag.selects]
-    switches = [flag for flag in selecting if flag.metavar is None]
-    shown = {name: flag for name, flag in flags.items() if flag not in switches}
-    properties: dict[str, Mapping[str, Any]] = {
-        name: _property(flag) for name, flag in shown.items()
-    }
+    switches = [flag for flag in offered if flag.selects and flag.metavar is None]
+    flags = {_argument(flag): flag for flag in offered if flag not in switches}
+    properties: dict[str, Mapping[str, Any]] = {}
+    long_names: dict[str, str] = {}
+    for name, flag in flags.items():
+        properties[name] = _property(flag)
+        long_names[name] = _long(flag.names)
+    for name, schema in _SHARED.items():
+        properties.setdefault(name, schema)
+        long_names[name] = f"--{name.replace('_', '-')}"
     return ServedTool(
-        workflow.name.replace("-", "_"),
-        workflow.help,
-        {**properties, **{name: each for name, each in _SHARED.items() if name not in properties}},
-        tuple(_long(flag.names) for flag in switches[:1]),
-        {name: _long(flag.names) for name, flag in shown.items()}
-        | {name: f"--{name.replace('_', '-')}" for name in _SHARED},
+        name=workflow.name.replace("-", "_"),
+        description=workflow.help,
+        properties=properties,
+        command=tuple(_long(flag.names) for flag in switches[:1]),
+        flags=long_names,
         runs=True,
         read_only=not workflow.writes,
     )
 
 
+def _argument(flag: Flag) -> str:
+    return _long(flag.names).removeprefix("--").replace("-", "_")
+
+
 def _property(flag: Flag) -> dict[str, Any]:
-    return {"type": "boolean" if flag.metavar is None else "string", "description": flag.help}
+    kind = "boolean" if flag.metavar is None else "string"
+    return {"type": kind, "description": flag.help}
 
 
 def _long(names: Sequence[str]) -> str:
@@ -122,26 +130,33 @@ def _long(names: Sequence[str]) -> str:
 
 _ABOUT_RUNS = (
     ServedTool(
-        "list_runs", "List all runs of this project, newest last.", {}, ("runs", "list"), {}
+        name="list_runs",
+        description="List all runs of this project, newest last.",
+        properties={},
+        command=("runs", "list"),
+        flags={},
     ),
     ServedTool(
-        "show_run",
-        "Show the calls, builds, changes and files of a run.",
-        {"run": _RUN},
-        ("runs", "show"),
-        {},
+        name="show_run",
+        description="Show the calls, builds, changes and files of a run.",
+        properties={"run": _RUN},
+        command=("runs", "show"),
+        flags={},
     ),
     ServedTool(
-        "diff_run",
-        "Show the changes of a run, or of one of its attempts.",
-        {"run": _RUN, "attempt": {"type": "integer", "minimum": 1}},
-        ("runs", "diff"),
-        {"attempt": "--attempt"},
+        name="diff_run",
+        description="Show the changes of a run, or of one of its attempts.",
+        properties={"run": _RUN, "attempt": {"type": "integer", "minimum": 1}},
+        command=("runs", "diff"),
+        flags={"attempt": "--attempt"},
     ),
     ServedTool(
-        "undo_run",
-        "Restore the files that a run changed. Refuses, by name, files that were changed since, unless force is true.",
-        {
+        name="undo_run",
+        description=(
+            "Restore the files that a run changed. Refuses, by name, files that were changed "
+            "since, unless force is true."
+        ),
+        properties={
             "run": _RUN,
             "paths": {
                 "type": "array",
@@ -154,8 +169,8 @@ _ABOUT_RUNS = (
                 "description": "Also restore files that were changed since the run.",
             },
         },
-        ("undo",),
-        {"force": "--force"},
+        command=("undo",),
+        flags={"force": "--force"},
         required=("run",),
         read_only=False,
     ),

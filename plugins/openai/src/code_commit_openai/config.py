@@ -1,10 +1,12 @@
-"""The settings of one `[providers.openai.<name>]`, except the host's (address, key, time limits)."""
+"""The settings of `[providers.openai.<name>]`, except the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+_Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class OpenAIConfig(BaseModel):
@@ -21,6 +23,4 @@ class OpenAIConfig(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = (
-        None
-    )
+    reasoning_effort: _Effort | None = None

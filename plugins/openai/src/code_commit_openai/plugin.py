@@ -9,8 +9,8 @@ from code_commit_openai.models import MODELS
 
 OPENAI = ProviderDefinition(
     name="openai",
-    models={model: aliases for model, (aliases, _) in MODELS.items()},
-    windows={model: window for model, (_, window) in MODELS.items()},
+    models={name: model.aliases for name, model in MODELS.items()},
+    windows={name: model.window for name, model in MODELS.items()},
     base_url="https://api.openai.com/v1",
     base_url_variable="OPENAI_BASE_URL",
     key_variable="OPENAI_API_KEY",

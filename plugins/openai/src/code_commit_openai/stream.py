@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    Usage,
     event_object,
     limit_parts,
     read_arguments,
@@ -33,7 +34,8 @@ _THINKING = ("reasoning_content", "reasoning")
 _PIECES = frozenset({"content", "refusal", *_THINKING})  # members that come in pieces
 _OF_DETAIL = {"reasoning.text": "text", "reasoning.summary": "summary"}
 # Members that differ from those of a whole reply, and of its choices.
-_OF_EVENTS, _OF_PIECES = frozenset({"choices", "object", "obfuscation"}), frozenset({"delta"})
+_OF_EVENTS = frozenset({"choices", "object", "obfuscation"})
+_OF_PIECES = frozenset({"delta"})
 
 
 class _Call:
@@ -41,7 +43,8 @@ class _Call:
 
     def __init__(self, order: int) -> None:
         self.order = order
-        self.id = self.name = ""
+        self.id = ""
+        self.name = ""
         self._members: dict[str, Any] = {}
         self._function: dict[str, Any] = {}
         self._arguments = StringIO()
@@ -50,66 +53,87 @@ class _Call:
         """Take a piece, and return its piece of the arguments."""
         self.id = self.id or reply_member(piece, "id", str) or ""
         self.name = self.name or reply_member(function, "name", str) or ""
-        self._members.update({name: value for name, value in piece.items() if value is not None})
+        self._members.update(_without_nulls(piece))
         self._function.update(function)
         limit_parts(self._members)
         limit_parts(self._function)
-        arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else read_arguments(arguments)[1]
+        text = function.get("arguments")
+        if not isinstance(text, str):
+            _, text = read_arguments(text)
         self._arguments.write(text)
         return text
 
     def whole(self) -> dict[str, Any]:
+        """Return the call of a whole reply."""
         call = {name: value for name, value in self._members.items() if name not in {"id", "index"}}
         if "function" in call:
-            call["function"] = self._function | {
+            call["function"] = {
+                **self._function,
                 "name": self.name,
                 "arguments": self._arguments.getvalue(),
             }
-        return call | ({"id": self.id} if self.id else {})
+        if self.id:
+            call["id"] = self.id
+        return call
 
 
-class _Typed:
+class _TypedPart:
+    """A part of a list of typed parts. Its member `name` comes in pieces, if it has a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.members: dict[str, Any] = {}
+        self.pieces = StringIO()
+
+    def continues_with(self, part: Json, name: str) -> bool:
+        """Return whether `part` has the next piece."""
+        is_same = all(self.members.get(key) == part.get(key) for key in ("type", "index"))
+        return is_same and name == self.name
+
+    def whole(self) -> dict[str, Any]:
+        """Return the part so far."""
+        if not self.name:
+            return self.members
+        text = self.pieces.getvalue()
+        if self.name == "thinking":
+            return self.members | {self.name: [{"type": "text", "text": text}]}
+        return self.members | {self.name: text}
+
+
+class _TypedParts:
     """A list of typed parts. A part continues the one before if it has the same type and index."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[dict[str, Any], str, StringIO]] = []
+        self._parts: list[_TypedPart] = []
 
     def add(self, part: Json, name: str, text: str | None) -> None:
         """Add a part with `text` in its member `name`; None adds a whole part."""
-        last, of, pieces = self._parts[-1] if self._parts else ({}, "", StringIO())
-        if (
-            text is None
-            or name != of
-            or any(last.get(key) != part.get(key) for key in ("type", "index"))
-        ):
-            last, of, pieces = {}, name if text is not None else "", StringIO()
+        is_next = text is not None and self._parts and self._parts[-1].continues_with(part, name)
+        if not is_next:
             limit_parts(self._parts)
-            self._parts.append((last, of, pieces))
-        last.update({key: value for key, value in part.items() if value is not None})
-        pieces.write(text or "")
+            self._parts.append(_TypedPart("" if text is None else name))
+        last = self._parts[-1]
+        last.members.update(_without_nulls(part))
+        last.pieces.write(text or "")
 
     def __bool__(self) -> bool:
         return bool(self._parts)
 
     def whole(self) -> list[dict[str, Any]]:
         """Return the parts so far."""
-        whole = []
-        for part, name, pieces in self._parts:
-            text = pieces.getvalue()
-            value = [{"type": "text", "text": text}] if name == "thinking" else text
-            whole.append(part | ({name: value} if name else {}))
-        return whole
+        return [part.whole() for part in self._parts]
 
 
 class _Choice:
+    """One of the replies to a request."""
+
     def __init__(self) -> None:
         self._end: Any = None
         self._members: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._pieces: dict[str, StringIO] = {}
-        self._content = _Typed()  # Mistral's
-        self._details = _Typed()  # OpenRouter's thinking
+        self._content = _TypedParts()  # Mistral's
+        self._details = _TypedParts()  # OpenRouter's thinking
         self._calls: list[_Call] = []
         self._slots: dict[int | str, _Call] = {}  # by index, or by id if there is none
         self._numbers: dict[object, int] = {}  # of parts, in the order in which they begin
@@ -156,7 +180,10 @@ class _Choice:
         return {}
 
     def _delta(self, kind: Literal["text", "thinking"], text: str) -> Delta:
-        return Delta(kind, text, self._numbers.setdefault(kind, len(self._numbers)))
+        return Delta(kind, text, self._number_of(kind))
+
+    def _number_of(self, part: object) -> int:
+        return self._numbers.setdefault(part, len(self._numbers))
 
     def _add(self, name: str, text: str) -> None:
         pieces = self._pieces.get(name)
@@ -169,21 +196,21 @@ class _Choice:
 
     def _typed_content(self, parts: Sequence[Json]) -> list[Delta]:
         if "content" in self._pieces:
-            self._content.add({"type": "text"}, "text", self._pieces.pop("content").getvalue())
+            before = self._pieces.pop("content").getvalue()
+            self._content.add({"type": "text"}, "text", before)
         deltas = []
         for part in parts:
             text = reply_member(part, "text", str) or ""
             if part.get("type") == "text":
                 self._content.add(part, "text", text)
-                deltas += [self._delta("text", text)] if text else []
+                if text:
+                    deltas.append(self._delta("text", text))
             elif part.get("type") == "thinking":
-                thoughts = (
-                    reply_member(thought, "text", str)
-                    for thought in reply_objects(part, "thinking")
-                )
-                text = "".join(thought for thought in thoughts if thought)
+                thoughts = reply_objects(part, "thinking")
+                text = "".join(reply_member(thought, "text", str) or "" for thought in thoughts)
                 self._content.add(part, "thinking", text)
-                deltas += [self._delta("thinking", text)] if text else []
+                if text:
+                    deltas.append(self._delta("thinking", text))
             else:
                 self._content.add(part, "", None)
         return deltas
@@ -192,50 +219,54 @@ class _Choice:
         thinking = []
         for detail in details:
             name = _OF_DETAIL.get(str(detail.get("type")))
-            text = reply_member(detail, name, str) or "" if name else None
-            self._details.add(detail, name or "", text)
-            thinking.append(text or "")
+            if name is None:
+                self._details.add(detail, "", None)
+                continue
+            text = reply_member(detail, name, str) or ""
+            self._details.add(detail, name, text)
+            thinking.append(text)
         return "".join(thinking)
 
     def _call(self, piece: Json) -> Delta:
         function = reply_member(piece, "function", dict) or {}
-        call = self._slot(piece, function)
+        call = self._call_of(piece, function)
         text = call.feed(piece, function)
-        return Delta("tool", text, self._numbers.setdefault(call, len(self._numbers)), call.name)
+        return Delta("tool", text, self._number_of(call), call.name)
 
-    def _slot(self, piece: Json, function: Json) -> _Call:
-        """Return the call that `piece` belongs to, a new one if it has another id, or a name and no
-        index.
+    def _call_of(self, piece: Json, function: Json) -> _Call:
+        """Return the call that `piece` belongs to.
+
+        It is a new one if the piece has another id, or a name and no index.
         """
-        index, call_id = reply_member(piece, "index", int), reply_member(piece, "id", str)
+        index = reply_member(piece, "index", int)
+        call_id = reply_member(piece, "id", str)
         name = reply_member(function, "name", str)
+        call = None
         if index is not None:
             call = self._slots.get(index)
             if call is not None and name and call_id and call.id not in {"", call_id}:
                 call = None  # Ollama sent index 0 with each call
         elif call_id or name:
             call = self._slots.get(call_id or "")
-        else:
-            call = self._calls[-1] if self._calls else None
-        if call is None:
-            call = _Call(len(self._calls) if index is None else index)
-            limit_parts(self._calls)
-            self._calls.append(call)
-            if index is not None or call_id:
-                self._slots[call_id or "" if index is None else index] = call
+        elif self._calls:
+            call = self._calls[-1]
+        if call is not None:
+            return call
+        call = _Call(len(self._calls) if index is None else index)
+        limit_parts(self._calls)
+        self._calls.append(call)
+        if index is not None:
+            self._slots[index] = call
+        elif call_id:
+            self._slots[call_id] = call
         return call
 
     def text(self) -> str:
         """Return the text so far."""
-        words = [part["text"] for part in self._content.whole() if part.get("type") == "text"]
-        return "".join(
-            words
-            + [
-                self._pieces[name].getvalue()
-                for name in ("content", "refusal")
-                if name in self._pieces
-            ]
-        )
+        texts = [part["text"] for part in self._content.whole() if part.get("type") == "text"]
+        names = [name for name in ("content", "refusal") if name in self._pieces]
+        texts += [self._pieces[name].getvalue() for name in names]
+        return "".join(texts)
 
     def whole(self, index: int) -> dict[str, Any]:
         """Return the choice of a whole reply."""
@@ -246,9 +277,8 @@ class _Choice:
         if details := self._details.whole():
             message["reasoning_details"] = details
         if self._calls:
-            message["tool_calls"] = [
-                call.whole() for call in sorted(self._calls, key=lambda call: call.order)
-            ]
+            calls = sorted(self._calls, key=lambda call: call.order)
+            message["tool_calls"] = [call.whole() for call in calls]
         return {"finish_reason": self._end, **self._members, "index": index, "message": message}
 
 
@@ -301,20 +331,32 @@ class OpenAIStream:
 
     def partial(self) -> PartialReply:
         """See `StreamDecoder.partial`."""
-        usage, model = self._reply.get("usage"), self._reply.get("model")
-        try:
-            counted = self._wire.usage(usage) if isinstance(usage, dict) else None
-        except ProviderError:
-            counted = None
+        text = ""
+        if self._choices:
+            text = self._choices[min(self._choices)].text()
+        model = self._reply.get("model")
         return PartialReply(
-            text=self._choices[min(self._choices)].text() if self._choices else "",
-            usage=counted,
+            text=text,
+            usage=self._usage(),
             model=model if isinstance(model, str) else None,
         )
 
+    def _usage(self) -> Usage | None:
+        usage = self._reply.get("usage")
+        if not isinstance(usage, dict):
+            return None
+        try:
+            return self._wire.usage(usage)
+        except ProviderError:
+            return None
 
-def _update(kept: dict[str, Any], members: Json, *, without: frozenset[str]) -> None:
-    for name, value in members.items():  # in each event of a stream: faster than a second dict
+
+def _update(members: dict[str, Any], added: Json, *, without: frozenset[str]) -> None:
+    for name, value in added.items():  # in each event of a stream: faster than a second dict
         if value and name not in without:
-            kept[name] = value  # noqa: PERF403
-    limit_parts(kept)
+            members[name] = value  # noqa: PERF403
+    limit_parts(members)
+
+
+def _without_nulls(members: Json) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}

@@ -1,8 +1,7 @@
 """OpenAI's chat completions protocol.
 
 Sources: the API reference of OpenAI (Chat Completions, error codes); for differences of other
-servers, the
-    documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
+servers, the documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
 """
 
 from __future__ import annotations
@@ -53,6 +52,9 @@ _CHECK_BILLING = "check your plan and billing"
 # sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
+# Members of a tool call that have a place in `ToolCall`. Others are sent back.
+_READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
+
 _FIRST_ERROR = 400  # HTTP status
 _FILTERED_NAMES = frozenset(
     {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
@@ -75,9 +77,8 @@ class OpenAIWire:
             # Else the service pays for marks of its own.
             body["prompt_cache_options"] = {"mode": "explicit"}
         if self._own_address and (prefix := _repeated(request)):
-            body["prompt_cache_key"] = hashlib.sha256(
-                prefix.encode("utf-8", "replace")
-            ).hexdigest()[:32]
+            digest = hashlib.sha256(prefix.encode("utf-8", "replace")).hexdigest()
+            body["prompt_cache_key"] = digest[:32]
         max_tokens = request.max_tokens or config.max_tokens
         if max_tokens is not None:
             body[self._max_tokens_field()] = max_tokens
@@ -103,13 +104,12 @@ class OpenAIWire:
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR or reply.get("error"):
             raise _failure(status, reply)
-        found = {}
+        windows = {}
         for model in reply_objects(reply, "data"):
-            window = (
-                token_count(model, "context_length") or token_count(model, "max_model_len") or 0
-            )
-            found[reply_member(model, "id", str) or ""] = window
-        return found
+            name = reply_member(model, "id", str) or ""
+            window = token_count(model, "context_length") or token_count(model, "max_model_len")
+            windows[name] = window or 0
+        return windows
 
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`. Old servers do not know `stream_options`."""
@@ -150,11 +150,15 @@ class OpenAIWire:
         usage = self.usage(reply_member(reply, "usage", dict) or {})
         parts = with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
         word = reply_member(choice, "finish_reason", str) or ""
-        finish, refused = finish_of(word, parts), bool(message.get("refusal"))
+        finish = finish_of(word, parts)
+        if message.get("refusal"):
+            word = word or "refusal"
+            if finish is not Finish.FILTERED:
+                finish = Finish.REFUSED
         return Completion(
             message=Message("assistant", parts),
-            finish=Finish.REFUSED if refused and finish is not Finish.FILTERED else finish,
-            finish_detail=word or ("refusal" if refused else ""),
+            finish=finish,
+            finish_detail=word,
             usage=usage,
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,
@@ -190,13 +194,22 @@ class OpenAIWire:
         if status != _FIRST_ERROR or not filtered:
             raise _failure(status, reply)
         # The prompt was filtered, which Azure and OpenAI report as an error without text.
-        message = Message("assistant", ())
-        return Completion(message, Finish.FILTERED, filtered[0], Usage(), self._config.model, reply)
+        return Completion(
+            message=Message("assistant", ()),
+            finish=Finish.FILTERED,
+            finish_detail=filtered[0],
+            usage=Usage(),
+            model=self._config.model,
+            raw=reply,
+        )
 
 
 def _takes_cache_marks(model: str) -> bool:
-    found = _VERSION.match(model)
-    return found is not None and (int(found[1]), int(found[2] or 0)) >= CACHE_MARKS_SINCE
+    match = _VERSION.match(model)
+    if match is None:
+        return False
+    version = (int(match[1]), int(match[2] or 0))
+    return version >= CACHE_MARKS_SINCE
 
 
 def _is_marked(part: Part) -> bool:
@@ -204,15 +217,19 @@ def _is_marked(part: Part) -> bool:
 
 
 def _repeated(request: Request) -> str:
-    """Return the text that requests with the same beginning share, up to the first mark; "" without
-    a mark.
+    """Return the text that requests with the same beginning share; "" without a mark.
+
+    It ends at the first mark.
     """
-    parts = [part for message in request.messages for part in message.parts]
-    first = next((number for number, part in enumerate(parts, 1) if _is_marked(part)), 0)
-    texts = [part.text for part in parts[:first] if isinstance(part, Text | ToolResult)]
-    return (
-        "\0".join([request.system, *(tool.name for tool in request.tools), *texts]) if first else ""
-    )
+    texts = []
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, Text | ToolResult):
+                texts.append(part.text)
+            if _is_marked(part):
+                names = [tool.name for tool in request.tools]
+                return "\0".join([request.system, *names, *texts])
+    return ""
 
 
 def _messages(request: Request, *, marks: bool) -> list[dict[str, Any]]:
@@ -221,50 +238,50 @@ def _messages(request: Request, *, marks: bool) -> list[dict[str, Any]]:
     With `marks`, those of the request are sent, and one after the system prompt.
     """
     messages: list[dict[str, Any]] = []
-    marks = marks and any(
-        _is_marked(part) for message in request.messages for part in message.parts
-    )
+    parts = [part for message in request.messages for part in message.parts]
+    marks = marks and any(_is_marked(part) for part in parts)
     if request.system:
         system = Text(request.system, cache_here=True)
         messages.append({"role": "system", "content": _sent([system], marks=marks)})
     for message in request.messages:
-        messages += (
-            _assistant(message) if message.role == "assistant" else _user(message, marks=marks)
-        )
+        if message.role == "assistant":
+            messages += _assistant(message)
+        else:
+            messages += _user(message, marks=marks)
     return messages
 
 
 def _user(message: Message, *, marks: bool) -> list[dict[str, Any]]:
     # Results come first: they must follow their calls.
-    messages: list[dict[str, Any]] = []
-    for part in message.parts:
-        if isinstance(part, ToolResult):
-            text = Text(f"Error: {part.text}" if part.is_error else part.text, part.cache_here)
-            messages.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": part.call_id,
-                    "content": _sent([text], marks=marks),
-                }
-            )
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    messages = [_result(result, marks=marks) for result in results]
     texts = [part for part in message.parts if isinstance(part, Text)]
     if texts:
         messages.append({"role": "user", "content": _sent(texts, marks=marks)})
     return messages
 
 
+def _result(result: ToolResult, *, marks: bool) -> dict[str, Any]:
+    text = f"Error: {result.text}" if result.is_error else result.text
+    content = _sent([Text(text, result.cache_here)], marks=marks)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+
 def _sent(texts: list[Text], *, marks: bool) -> str | list[dict[str, Any]]:
-    """Return the content of a message: one text, which every server reads, if nothing in it is
-    marked.
+    """Return the content of a message.
+
+    If nothing in it is marked, it is one text, which every server reads.
     """
     if not marks or not any(text.cache_here for text in texts):
         return "".join(text.text for text in texts)
-    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-    return [
-        {"type": "text", "text": text.text} | (mark if text.cache_here else {})
-        for text in texts
-        if text.text
-    ]
+    content = []
+    for text in texts:
+        if text.text:
+            part: dict[str, Any] = {"type": "text", "text": text.text}
+            if text.cache_here:
+                part["prompt_cache_breakpoint"] = {"mode": "explicit"}
+            content.append(part)
+    return content
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:
@@ -282,18 +299,18 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    # Servers parse the arguments of earlier calls, so malformed ones go back inside valid JSON.
-    text = (
-        call.raw
-        if call.arguments and call.raw
-        else json.dumps(call.arguments_object, ensure_ascii=False)
-    )
+    text = call.raw
+    if not (call.arguments and text):
+        # Servers parse the arguments of earlier calls, so malformed ones go back as valid JSON.
+        text = json.dumps(call.arguments_object, ensure_ascii=False)
     sent: dict[str, Any] = {
         "id": call.id,
         "type": "function",
         "function": {"name": call.name, "arguments": text},
     }
-    return {**sent, **call.echo.data} if call.echo and call.echo.provider == _PROVIDER else sent
+    if call.echo and call.echo.provider == _PROVIDER:
+        sent |= call.echo.data
+    return sent
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -313,37 +330,33 @@ def _parts(message: Json) -> list[Part]:
     text = _content(message) + (reply_member(message, "refusal", str) or "")
     if text:
         parts.append(Text(text))
-    for call in reply_objects(message, "tool_calls"):
-        function = reply_member(call, "function", dict)
-        if function is None:
-            raise ProviderError("a tool call of the reply has no function", kind="invalid_response")
-        arguments, raw = read_arguments(function.get("arguments"))
-        echo = {
-            name: value
-            for name, value in call.items()
-            if name not in {"id", "type", "index", "function"}
-        }
-        parts.append(
-            ToolCall(
-                id=reply_member(call, "id", str) or "",
-                name=reply_member(function, "name", str) or "",
-                arguments=arguments,
-                raw=raw,
-                echo=Opaque(_PROVIDER, echo) if echo else None,
-            )
-        )
+    parts += [_tool_call(call) for call in reply_objects(message, "tool_calls")]
     return parts
+
+
+def _tool_call(call: Json) -> ToolCall:
+    function = reply_member(call, "function", dict)
+    if function is None:
+        raise ProviderError("a tool call of the reply has no function", kind="invalid_response")
+    arguments, raw = read_arguments(function.get("arguments"))
+    echo = {name: value for name, value in call.items() if name not in _READ_OF_CALLS}
+    return ToolCall(
+        id=reply_member(call, "id", str) or "",
+        name=reply_member(function, "name", str) or "",
+        arguments=arguments,
+        raw=raw,
+        echo=Opaque(_PROVIDER, echo) if echo else None,
+    )
 
 
 def _content(message: Json) -> str:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or ""
-    return "".join(  # Mistral sends a list of typed parts
-        reply_member(part, "text", str) or ""
-        for part in reply_objects(message, "content")
-        if part.get("type") == "text"
-    )
+    # Mistral sends a list of typed parts.
+    parts = reply_objects(message, "content")
+    texts = [reply_member(part, "text", str) for part in parts if part.get("type") == "text"]
+    return "".join(text for text in texts if text)
 
 
 def _failure(status: int, reply: Json) -> ProviderError:

@@ -1,6 +1,4 @@
-"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and some of our
-own.
-"""
+"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and our own."""
 
 from __future__ import annotations
 
@@ -19,6 +17,7 @@ Data = Mapping[str, Any]
 _LARGEST = 4 * 1024 * 1024
 # The conventions' names of providers, where they differ.
 _PROVIDERS = {"gemini": "gcp.gemini"}
+_PORTS = {"https": 443, "http": 80}
 _TOKENS = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -30,78 +29,102 @@ _TOKENS = {
 
 def of_run(data: Data) -> Attributes:
     """Return the attributes of a run at its start."""
-    return _known({
-        "gen_ai.operation.name": "invoke_workflow",
-        "gen_ai.workflow.name": data.get("workflow"),
-        "code_commit.run": Path(str(data.get("folder", ""))).name,
-        "vcs.ref.head.revision": data.get("commit"),
-    })  # fmt: skip
+    return _without_unknown(
+        {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": data.get("workflow"),
+            "code_commit.run": Path(str(data.get("folder", ""))).name,
+            "vcs.ref.head.revision": data.get("commit"),
+        }
+    )
 
 
 def of_ending(data: Data) -> Attributes:
     """Return the attributes of a run at its end."""
-    return _known(
-        {"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")}
+    return _without_unknown(
+        {
+            "code_commit.outcome": data.get("outcome"),
+            "process.exit.code": data.get("exit_code"),
+        }
     )
 
 
 def of_call(data: Data) -> Attributes:
     """Return the attributes of a model call at its start."""
     provider = str(data.get("provider"))
-    return _known({
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": data.get("model"),
-        "code_commit.call.number": data.get("number"),
-        "code_commit.call.label": data.get("label"),
-    }) | _server(data.get("address"))  # fmt: skip
+    attributes = _without_unknown(
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.request.model": data.get("model"),
+            "code_commit.call.number": data.get("number"),
+            "code_commit.call.label": data.get("label"),
+        }
+    )
+    return attributes | _server(data.get("address"))
 
 
 def of_answer(data: Data) -> Attributes:
     """Return the attributes of a model call at its end."""
-    tokens = {name: data.get(field) for field, name in _TOKENS.items()}
-    finish = data.get("finish_detail") or data.get("finish")
-    values = {
-        "gen_ai.response.model": None if data.get("error") else data.get("model"),
-        "gen_ai.response.finish_reasons": (str(finish),) if finish else None,
-        "error.type": (data.get("error_kind") or "_OTHER") if data.get("error") else None,
-        "code_commit.cost_usd": data.get("cost_usd"),
-    }
-    return _known({name: count for name, count in tokens.items() if count} | values)
+    attributes: dict[str, Any] = {}
+    for field, name in _TOKENS.items():
+        if count := data.get(field):
+            attributes[name] = count
+    if data.get("error"):
+        attributes["error.type"] = data.get("error_kind") or "_OTHER"
+    else:
+        attributes["gen_ai.response.model"] = data.get("model")
+    if finish := finish_of(data):
+        attributes["gen_ai.response.finish_reasons"] = (str(finish),)
+    attributes["code_commit.cost_usd"] = data.get("cost_usd")
+    return _without_unknown(attributes)
+
+
+def finish_of(data: Data) -> object:
+    """Return why a reply ended, in the service's own word if it sent one."""
+    return data.get("finish_detail") or data.get("finish")
 
 
 def of_process(data: Data, *, content: bool) -> Attributes:
-    """Return the attributes of a build or a command; command lines are content, except the build's."""
+    """Return the attributes of a process; command lines are content, except the build's."""
     argv = texts(data, "argv")
-    shown = argv if content or is_build(argv) else None
-    return _known({
-        "process.executable.name": Path(argv[0]).name if argv else None,
-        "process.command_args": shown,
-        "code_commit.sandbox": data.get("sandbox"),
-    })  # fmt: skip
+    attributes: dict[str, Any] = {"code_commit.sandbox": data.get("sandbox")}
+    if argv:
+        attributes["process.executable.name"] = Path(argv[0]).name
+    if content or is_build(argv):
+        attributes["process.command_args"] = argv
+    return _without_unknown(attributes)
 
 
 def of_process_end(data: Data) -> Attributes:
     """Return the attributes of a process at its end."""
-    failed = not process_passed(data)
-    kind = (
-        "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
-    )
-    return _known(
-        {"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None}
-    )
+    exit_code = data.get("exit_code")
+    attributes = {"process.exit.code": exit_code}
+    if not process_passed(data):
+        attributes["error.type"] = _kind_of_failure(data)
+    return _without_unknown(attributes)
+
+
+def _kind_of_failure(data: Data) -> str:
+    if data.get("timed_out"):
+        return "timeout"
+    if data.get("tampered"):
+        return "tampered"
+    return "exit_code"
 
 
 def of_changes(data: Data, *, content: bool) -> Attributes:
     """Return the attributes of applied or refused changes; paths are content."""
-    written, deleted = (texts(data, name) for name in ("written", "deleted"))
-    counts: Attributes = {
+    written = texts(data, "written")
+    deleted = texts(data, "deleted")
+    attributes: Attributes = {
         "code_commit.files_written": len(written),
         "code_commit.files_deleted": len(deleted),
     }
-    return counts | (
-        {"code_commit.written": written, "code_commit.deleted": deleted} if content else {}
-    )
+    if content:
+        attributes["code_commit.written"] = written
+        attributes["code_commit.deleted"] = deleted
+    return attributes
 
 
 def input_messages(folder: Path, name: object) -> Attributes:
@@ -125,31 +148,40 @@ def output_messages(folder: Path, name: object, finish: object) -> Attributes:
 
 def texts(data: Data, name: str) -> list[str]:
     """Return a field that is a list of strings, or an empty list."""
-    value = data.get(name)
-    return [str(each) for each in value] if isinstance(value, list | tuple) else []
+    values = data.get(name)
+    if not isinstance(values, list | tuple):
+        return []
+    return [str(value) for value in values]
 
 
 def _server(address: object) -> Attributes:
-    parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
+    if not isinstance(address, str):
+        return {}
+    parts = urlsplit(address)
     try:
-        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+        port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         port = None
-    return _known({"server.address": parts.hostname, "server.port": port})
+    return _without_unknown({"server.address": parts.hostname, "server.port": port})
 
 
 def _read(folder: Path, name: object) -> str | None:
+    if not isinstance(name, str):
+        return None
     try:
-        with open_run_file(folder, name if isinstance(name, str) else "") as file:
-            return file.read(_LARGEST).decode("utf-8", "replace")
+        with open_run_file(folder, name) as file:
+            content = file.read(_LARGEST)
     except (OSError, ValueError):
         return None
+    return content.decode("utf-8", "replace")
 
 
-def _known(values: Mapping[str, Any]) -> Attributes:
+def _without_unknown(values: Mapping[str, Any]) -> Attributes:
     """Drop unknown values and values that cannot be attributes."""
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(value, str | int | float) or (isinstance(value, list | tuple) and value)
-    }
+    return {name: value for name, value in values.items() if _is_attribute(value)}
+
+
+def _is_attribute(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return bool(value)
+    return isinstance(value, str | int | float)

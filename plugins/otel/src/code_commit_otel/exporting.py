@@ -11,13 +11,14 @@ from opentelemetry.sdk.trace.export import SpanExporter
 
 from code_commit_otel.settings import OtelSettings
 
-_DEFAULT, _LONGEST = 10.0, 60.0  # seconds
+# Seconds.
+_DEFAULT = 10.0
+_LONGEST = 60.0
 
 
 def otlp_exporter(settings: OtelSettings) -> SpanExporter:
     """Return an exporter for OTLP over HTTP; OpenTelemetry's variables fill in missing settings."""
-    # It logs failures, and Python prints unhandled log records; the sink reports failures once
-    # instead.
+    # It logs failures, and Python prints unhandled log records. The sink reports failures once.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     return OTLPSpanExporter(endpoint=settings.endpoint, timeout=timeout_of(settings))
 

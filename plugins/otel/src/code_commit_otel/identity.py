@@ -9,9 +9,7 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 
 
 class RunIds(IdGenerator):
-    """Derives the trace id from the run's name and start time, and span ids also from their
-    position.
-    """
+    """Derives the trace id from the run's name and start, and span ids also from their position."""
 
     def __init__(self, run: str, started: float) -> None:
         self._seed = f"{run} {started:.6f}"
@@ -25,6 +23,6 @@ class RunIds(IdGenerator):
         """Return 64 bits."""
         return self._bits(f"span {next(self._numbers)}", 8)
 
-    def _bits(self, what: str, size: int) -> int:
-        digest = hashlib.sha256(f"{self._seed} {what}".encode()).digest()
+    def _bits(self, purpose: str, size: int) -> int:
+        digest = hashlib.sha256(f"{self._seed} {purpose}".encode()).digest()
         return int.from_bytes(digest[:size]) or 1  # zero is not a valid id

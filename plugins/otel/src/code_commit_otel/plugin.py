@@ -24,17 +24,19 @@ def code_commit_settings() -> str:
 @hookimpl
 def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
     """Return one sink if a collector is configured: nothing is sent to a default address."""
-    configured = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
-    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if (
-        not configured
-        or disabled
-        or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none"
-    ):
+    is_configured = settings.endpoint is not None or any(map(os.environ.get, _ENDPOINTS))
+    if not is_configured or _is_disabled():
         return []
     from code_commit_otel.exporting import otlp_exporter, timeout_of
     from code_commit_otel.sink import TraceSink
 
-    return [
-        TraceSink(otlp_exporter(settings), content=settings.content, timeout=timeout_of(settings))
-    ]
+    exporter = otlp_exporter(settings)
+    return [TraceSink(exporter, content=settings.content, timeout=timeout_of(settings))]
+
+
+def _is_disabled() -> bool:
+    return _variable("OTEL_SDK_DISABLED") == "true" or _variable("OTEL_TRACES_EXPORTER") == "none"
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "").strip().lower()

@@ -16,8 +16,10 @@ class OtelSettings(BaseModel):
     endpoint: str | None = Field(
         default=None,
         pattern=r"^https?://",
-        description="The collector's address for traces, such as http://localhost:4318/v1/traces. If unset, the "
-        "variables of OpenTelemetry apply; without any of them, nothing is sent.",
+        description=(
+            "The collector's address for traces, such as http://localhost:4318/v1/traces. If "
+            "unset, the variables of OpenTelemetry apply; without any of them, nothing is sent."
+        ),
     )
     content: bool = Field(
         default=False,
@@ -27,6 +29,9 @@ class OtelSettings(BaseModel):
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="How long a run waits for the collector at its end. If unset, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "
-        "or OTEL_EXPORTER_OTLP_TIMEOUT, in seconds and at most 60, or 10.",
+        description=(
+            "How long a run waits for the collector at its end. If unset, "
+            "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT or OTEL_EXPORTER_OTLP_TIMEOUT, in seconds and at "
+            "most 60, or 10."
+        ),
     )

@@ -22,12 +22,11 @@ class ExportFailed(Exception):  # noqa: N818 - the name of an event
 
 
 class TraceSink:
-    """Converts records to spans and sends them in one request, so that a missing collector delays a
-    run only once.
+    """Converts records to spans and sends them in one request.
 
-    Trace and span ids derive from the run: exporting it again sends the same trace. With `content`,
-    prompts, responses, paths and command lines become attributes. The end of a run waits at most
-    `timeout` seconds.
+    A missing collector delays a run only once, by at most `timeout` seconds at its end. Trace and
+    span ids derive from the run: exporting it again sends the same trace. With `content`, prompts,
+    responses, paths and command lines become attributes.
     """
 
     def __init__(self, exporter: SpanExporter, *, content: bool, timeout: float = 10) -> None:
@@ -61,8 +60,7 @@ class TraceSink:
 
     def _export(self, spans: list[ReadableSpan]) -> None:
         failed = f"the collector did not accept the trace of {count_of(len(spans), 'span')}"
-        # The exporter's time limit is per read: an answer that arrives byte by byte never reaches
-        # it.
+        # The exporter's time limit is per read: an answer that arrives byte by byte never hits it.
         attempt = partial(_export, self._exporter, spans)
         try:
             result = Worker("code-commit-otel").call(attempt, seconds=self._timeout + _GRACE)
@@ -75,16 +73,22 @@ class TraceSink:
             raise ExportFailed(failed)
 
     def _start(self, record: Record) -> RunSpans:
-        versions = record.data.get("versions")
-        version = versions.get("code-commit", "") if isinstance(versions, dict) else ""
-        ours = {"service.name": "code-commit", "service.version": str(version)}
+        version = _version_of(record)
+        service = {"service.name": "code-commit", "service.version": version}
         provider = TracerProvider(
-            resource=Resource.create({**ours, **_user_attributes()}),
+            resource=Resource.create({**service, **_user_attributes()}),
             id_generator=RunIds(record.run, record.time),
             shutdown_on_exit=False,
         )
         provider.add_span_processor(self._ended)
-        return RunSpans(provider.get_tracer("code-commit", str(version)), content=self._content)
+        return RunSpans(provider.get_tracer("code-commit", version), content=self._content)
+
+
+def _version_of(record: Record) -> str:
+    versions = record.data.get("versions")
+    if not isinstance(versions, dict):
+        return ""
+    return str(versions.get("code-commit", ""))
 
 
 def _export(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExportResult | Exception:
@@ -95,6 +99,8 @@ def _export(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExportResu
 
 
 class _Ended(SpanProcessor):
+    """Collects spans when they end."""
+
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
 
@@ -103,7 +109,5 @@ class _Ended(SpanProcessor):
 
 
 def _user_attributes() -> Mapping[str, AttributeValue]:
-    """Return the service attributes that the user set with OpenTelemetry's variables, which
-    override ours.
-    """
+    """Return the service attributes in OpenTelemetry's variables, which the user set."""
     return OTELResourceDetector().detect().attributes

@@ -1,11 +1,10 @@
-"""Spans of a run: the run, nested spans of a workflow (attempts), model calls, changes, builds and
-commands.
-"""
+"""Spans of a run: the run, those of its workflow, model calls, changes, builds and commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from code_commit.plugin_api import Record, is_build, process_ending, process_passed
@@ -50,18 +49,18 @@ class RunSpans:
         """Start or end a span, or add to one."""
         self._latest = max(self._latest, _nanoseconds(record))
         self._parents.setdefault(record.span, record.parent)
-        if record.kind in _KINDS:
-            getattr(self, f"_{record.kind.replace('.', '_')}")(record, record.data)
-        elif record.kind.endswith(".started"):
-            self._begin(record, record.kind.removesuffix(".started"), self._plain(record.data))
-        elif record.kind.endswith(".finished"):
+        kind = record.kind
+        if kind in _KINDS:
+            receive = getattr(self, f"_{kind.replace('.', '_')}")
+            receive(record, record.data)
+        elif kind.endswith(".started"):
+            self._begin(record, kind.removesuffix(".started"), self._plain(record.data))
+        elif kind.endswith(".finished"):
             self._finish(record, self._error_text(record.data.get("error"), "failed"))
-        elif record.kind in _EVENTS:
+        elif kind in _EVENTS:
             span = self._enclosing(record.span)
             if span is not None:
-                span.add_event(
-                    record.kind, self._plain(record.data), timestamp=_nanoseconds(record)
-                )
+                span.add_event(kind, self._plain(record.data), timestamp=_nanoseconds(record))
 
     def end(self) -> None:
         """End open spans, innermost first."""
@@ -70,7 +69,7 @@ class RunSpans:
             span.end(self._latest)
         self._open.clear()
 
-    # --- one per kind -------------------------------------------------------------------------------------------------
+    # --- one for each kind of `_KINDS`
 
     def _run_started(self, record: Record, data: Data) -> None:
         self._folder = Path(str(data.get("root")), str(data.get("folder")))
@@ -82,31 +81,31 @@ class RunSpans:
         self.end()  # spans of threads that the run did not wait for
         if root is not None:
             self._open[record.span] = root
-        error = "" if outcome == "reached" else self._error_text(data.get("summary"), outcome)
-        self._finish(
-            record, error, attribute.of_ending(data) | ({"error.type": outcome} if error else {})
-        )
+        attributes = attribute.of_ending(data)
+        error = ""
+        if outcome != "reached":
+            error = self._error_text(data.get("summary"), outcome)
+        if error:
+            attributes["error.type"] = outcome
+        self._finish(record, error, attributes)
 
     def _call_started(self, record: Record, data: Data) -> None:
-        span = self._begin(
-            record, f"chat {data.get('model')}", attribute.of_call(data), SpanKind.CLIENT
-        )
+        name = f"chat {data.get('model')}"
+        span = self._begin(record, name, attribute.of_call(data), SpanKind.CLIENT)
         if self._content:
             span.set_attributes(attribute.input_messages(self._folder, data.get("request")))
 
     def _call_finished(self, record: Record, data: Data) -> None:
         attributes = attribute.of_answer(data)
         if self._content and not data.get("error"):
-            finish = data.get("finish_detail") or data.get("finish")
+            finish = attribute.finish_of(data)
             attributes |= attribute.output_messages(self._folder, data.get("response"), finish)
-        self._finish(
-            record,
-            self._error_text(data.get("error"), str(data.get("error_kind") or "failed")),
-            attributes,
-        )
+        error_kind = str(data.get("error_kind") or "failed")
+        self._finish(record, self._error_text(data.get("error"), error_kind), attributes)
 
     def _process_started(self, record: Record, data: Data) -> None:
-        self._begin(record, _process_name(data), attribute.of_process(data, content=self._content))
+        name = "build" if is_build(data.get("argv")) else "command"
+        self._begin(record, name, attribute.of_process(data, content=self._content))
 
     def _process_finished(self, record: Record, data: Data) -> None:
         attributes = attribute.of_process_end(data)
@@ -127,14 +126,13 @@ class RunSpans:
         span.set_status(Status(StatusCode.ERROR, self._error_text(data.get("reason"), "refused")))
         span.end(_nanoseconds(record))
 
-    # --- spans ------------------------------------------------------------------------------------------------------
+    # --- spans
 
     def _change(self, record: Record, name: str, data: Data) -> Span:
         """Start the span of a change, from when it was parsed until it was written or refused."""
-        parent = self._enclosing(record.span)
         return self._tracer.start_span(
             name,
-            context=set_span_in_context(parent) if parent else None,
+            context=_context(self._enclosing(record.span)),
             attributes=attribute.of_changes(data, content=self._content),
             start_time=self._parsed.pop(record.span, _nanoseconds(record)),
         )
@@ -142,27 +140,28 @@ class RunSpans:
     def _begin(
         self, record: Record, name: str, attributes: Attributes, kind: SpanKind = SpanKind.INTERNAL
     ) -> Span:
-        parent = self._enclosing(record.parent)
         span = self._tracer.start_span(
             name,
-            context=set_span_in_context(parent) if parent else None,
+            context=_context(self._enclosing(record.parent)),
             kind=kind,
             attributes=attributes,
             start_time=_nanoseconds(record),
         )
-        started = self._open.pop(record.span, None)
-        if started is not None:  # its end record is missing
-            started.end(_nanoseconds(record))
+        unfinished = self._open.pop(record.span, None)
+        if unfinished is not None:  # its end record is missing
+            unfinished.end(_nanoseconds(record))
         self._open[record.span] = span
         return span
 
     def _enclosing(self, span: int | None) -> Span | None:
         """Return the open span that contains a record's span, which may have no start record."""
-        for _ in range(len(self._parents) + 1):
-            if span is None or span in self._open:
-                break
+        for _ in range(len(self._parents) + 1):  # parents may be a circle
+            if span is None:
+                return None
+            if span in self._open:
+                return self._open[span]
             span = self._parents.get(span)
-        return None if span is None else self._open.get(span)
+        return None
 
     def _finish(
         self, record: Record, error: str = "", attributes: Attributes | None = None
@@ -175,22 +174,24 @@ class RunSpans:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(_nanoseconds(record))
 
-    def _error_text(self, words: object, instead: str) -> str:
-        """Return an error's text, or ""; it may quote a response, so without `content` return
-        `instead`.
+    def _error_text(self, words: object, placeholder: str) -> str:
+        """Return an error's text, or "".
+
+        It may quote a response, so without `content` return `placeholder`.
         """
-        return "" if not words else str(words) if self._content else instead
+        if not words:
+            return ""
+        return str(words) if self._content else placeholder
 
     def _plain(self, data: Data) -> Attributes:
         """Return an event's own fields; text fields are content."""
         kinds = str | int | float if self._content else int | float
-        return {
-            f"code_commit.{name}": value for name, value in data.items() if isinstance(value, kinds)
-        }
+        fields = {name: value for name, value in data.items() if isinstance(value, kinds)}
+        return {f"code_commit.{name}": value for name, value in fields.items()}
 
 
-def _process_name(data: Data) -> str:
-    return "build" if is_build(data.get("argv")) else "command"
+def _context(parent: Span | None) -> Context | None:
+    return set_span_in_context(parent) if parent else None
 
 
 def _nanoseconds(record: Record) -> int:

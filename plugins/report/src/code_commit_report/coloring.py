@@ -58,23 +58,21 @@ def shown_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _colored(text: str, path: str) -> list[Markup]:
-    lexer, uncolored = lexer_for(path), [escape(line) for line in text.split("\n")]
+    uncolored = [escape(line) for line in text.split("\n")]
+    lexer = lexer_for(path)
     if lexer is None:
         return uncolored
     pieces: list[list[Markup]] = [[]]
     for kind, value in lexer.get_tokens(text):
-        for index, piece in enumerate(value.split("\n")):
-            if index:
-                pieces.append([])
-            if piece:
-                pieces[-1].append(_span(kind, piece))
-    colored = [Markup().join(parts) for parts in pieces]
-    # A lexer may drop or add a line ending; then leave the colors out rather than show a wrong
-    # line.
-    same = len(colored) == len(uncolored) and all(
-        one.striptags() == other.striptags() for one, other in zip(colored, uncolored, strict=True)
-    )
-    return colored if same else uncolored
+        first, *following = value.split("\n")
+        if first:
+            pieces[-1].append(_span(kind, first))
+        pieces += [[_span(kind, piece)] if piece else [] for piece in following]
+    colored = [Markup().join(spans) for spans in pieces]
+    # A lexer may drop or add a line ending: show no colors rather than a wrong line.
+    if [line.striptags() for line in colored] != [line.striptags() for line in uncolored]:
+        return uncolored
+    return colored
 
 
 def _span(kind: Any, text: str) -> Markup:

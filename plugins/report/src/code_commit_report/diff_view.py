@@ -29,9 +29,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`same`, `changed`, `removed` or `added` lines side by side; a `hunk` row has its position in
-    `note`.
-    """
+    """Lines side by side. A row of the kinds `hunk` and `note` has only `note`."""
 
     kind: Literal["same", "changed", "removed", "added", "hunk", "note"]
     old: Side | None = None
@@ -70,6 +68,18 @@ class Hunk:
         """Return the lines after the change."""
         return [line[1:] for line in self.lines if line[0] in " +"]
 
+    def old_part(self, before: list[_Line]) -> list[_Line]:
+        """Return the lines of a file before its change that are in this hunk."""
+        return before[self.old_number - 1 :][: len(self.old)]
+
+    def new_part(self, after: list[_Line]) -> list[_Line]:
+        """Return the lines of a file after its change that are in this hunk."""
+        return after[self.new_number - 1 :][: len(self.new)]
+
+    def fits(self, before: list[str], after: list[str]) -> bool:
+        """Return whether the file has the lines of this hunk at its positions."""
+        return self.old_part(before) == self.old and self.new_part(after) == self.new
+
 
 def file_diffs(
     text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
@@ -82,24 +92,28 @@ def file_diffs(
     that fits, because a hunk can begin inside a string.
     """
     colors = colors or Colors()
-    parts = [
-        part
-        for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
-        if part[:10] == "diff --git"
-    ]
-    return [
-        _file(part, contents, colors, most=_ROWS if number < FILES else 0)
-        for number, part in enumerate(parts)
-    ]
+    parts = re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
+    diffs: list[FileDiff] = []
+    for part in parts:
+        if part.startswith("diff --git"):
+            most = _ROWS if len(diffs) < FILES else 0
+            diffs.append(_file(part, contents, colors, most=most))
+    return diffs
 
 
 def _file(
     text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int
 ) -> FileDiff:
-    found = text.find("\n@@ ")
-    begin = len(text) if found < 0 else found
+    """Return the diff of one file, with at most `most` rows."""
+    begin = text.find("\n@@ ")
+    if begin < 0:
+        begin = len(text)
     head = text[:begin].split("\n")
-    diff = FileDiff(_path(head), added=text.count("\n+", begin), removed=text.count("\n-", begin))
+    diff = FileDiff(
+        path=_path(head),
+        added=text.count("\n+", begin),
+        removed=text.count("\n-", begin),
+    )
     for line in head:
         if line.startswith("new file"):
             diff.what = "added"
@@ -107,9 +121,11 @@ def _file(
             diff.what = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
-    hunks = _hunks(text, begin, most) if most else []
-    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors), strict=True):
-        diff.rows += _rows(hunk, old, new)
+    if most:
+        hunks = _hunks(text, begin, most)
+        sides = _sides(hunks, diff.path, contents, colors)
+        for hunk, (old, new) in zip(hunks, sides, strict=True):
+            diff.rows += _rows(hunk, old, new)
     diff.cut = len(diff.rows) > most
     del diff.rows[most:]
     return diff
@@ -117,70 +133,80 @@ def _file(
 
 def _path(head: Sequence[str]) -> str:
     for mark, prefix in (("+++ ", "b/"), ("--- ", "a/")):
-        for line in head:
-            name = line.removeprefix(mark).rstrip("\t")
-            if line.startswith(mark) and name != "/dev/null":
+        names = [line.removeprefix(mark).rstrip("\t") for line in head if line.startswith(mark)]
+        for name in names:
+            if name != "/dev/null":
                 return name.removeprefix(prefix)
-    return head[0].removeprefix("diff --git ").partition(" b/")[2] or head[0]
+    _, _, name = head[0].removeprefix("diff --git ").partition(" b/")
+    return name or head[0]
 
 
 def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
-    """Return the hunks of the first `most` rows, and of one more if there are more: a diff may have
-    many lines.
+    """Return the hunks of the first `most` rows, and of one more if there are more.
+
+    A diff may have many lines: the rest is not read.
     """
     hunks: list[Hunk] = []
-    rows = removed = added = 0
-    for line in (match[0] for match in _LINE.finditer(text, begin + 1)):
-        if line[:1] == "-":
+    rows = 0
+    removed = 0
+    added = 0
+    for match in _LINE.finditer(text, begin + 1):
+        line = match[0]
+        sign = line[:1]
+        if sign == "-":
             removed += 1
-        elif line[:1] == "+":
+        elif sign == "+":
             added += 1
-        elif line[:1] in {" ", "@"}:
-            rows, removed, added = rows + max(removed, added) + 1, 0, 0
+        elif sign in {" ", "@"}:
+            rows += max(removed, added) + 1
+            removed = 0
+            added = 0
         if rows + added > most + 1:
             break
         if line.startswith("@@ "):
-            place = _HUNK.match(line)
-            old, new, note = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, "")
-            hunks.append(Hunk(old, new, note))
-        elif line[:1] in {" ", "+"} or (line[:1] == "-" and removed <= most + 1):
+            hunks.append(_hunk(line))
+        elif sign in {" ", "+"} or (sign == "-" and removed <= most + 1):
             hunks[-1].lines.append(line)
     return hunks
+
+
+def _hunk(line: str) -> Hunk:
+    position = _HUNK.match(line)
+    if position is None:
+        return Hunk(1, 1, "")
+    return Hunk(int(position[1]), int(position[2]), note=position[3])
 
 
 def _sides(
     hunks: Sequence[Hunk], path: str, contents: Callable[[str], Iterable[str]], colors: Colors
 ) -> list[tuple[list[Markup], list[Markup]]]:
     """Return the lines of both sides of each hunk, with colors if the text before it is known."""
-    if len(hunks) == 1 and hunks[0].old_number <= 1 >= hunks[0].new_number:
+    if len(hunks) == 1 and hunks[0].old_number <= 1 and hunks[0].new_number <= 1:
         return [(colors.of(hunks[0].old, path), colors.of(hunks[0].new, path))]
     for text in contents(path):
         after = text.split("\n")
-        before = list(after)
-        for hunk in reversed(hunks):
-            before[hunk.new_number - 1 : hunk.new_number - 1 + len(hunk.new)] = hunk.old
-        if all(
-            _part(before, hunk.old_number, hunk.old) == hunk.old
-            and _part(after, hunk.new_number, hunk.new) == hunk.new
-            for hunk in hunks
-        ):
-            old, new = colors.of(before, path), colors.of(after, path)
-            return [
-                (_part(old, hunk.old_number, hunk.old), _part(new, hunk.new_number, hunk.new))
-                for hunk in hunks
-            ]
+        before = _before(after, hunks)
+        if all(hunk.fits(before, after) for hunk in hunks):
+            old = colors.of(before, path)
+            new = colors.of(after, path)
+            return [(hunk.old_part(old), hunk.new_part(new)) for hunk in hunks]
     return [(plain(hunk.old), plain(hunk.new)) for hunk in hunks]
 
 
-def _part(lines: list[_Line], number: int, like: Sequence[str]) -> list[_Line]:
-    """Return the lines from `number` on, as many as `like` has."""
-    return lines[number - 1 :][: len(like)]
+def _before(after: Sequence[str], hunks: Sequence[Hunk]) -> list[str]:
+    """Return the lines of a file before its change."""
+    before = list(after)
+    for hunk in reversed(hunks):
+        begin = hunk.new_number - 1
+        before[begin : begin + len(hunk.new)] = hunk.old
+    return before
 
 
 def _rows(hunk: Hunk, old_lines: Iterable[Markup], new_lines: Iterable[Markup]) -> Iterator[Row]:
     old = map(Side, count(hunk.old_number), old_lines)
     new = map(Side, count(hunk.new_number), new_lines)
-    yield Row("hunk", note=f"line {hunk.new_number}" + (f": {hunk.note}" if hunk.note else ""))
+    position = f"line {hunk.new_number}"
+    yield Row("hunk", note=f"{position}: {hunk.note}" if hunk.note else position)
     removed: list[Side] = []
     added: list[Side] = []
     for line in hunk.lines:
@@ -190,11 +216,17 @@ def _rows(hunk: Hunk, old_lines: Iterable[Markup], new_lines: Iterable[Markup]) 
             added.append(next(new))
         else:
             yield from _paired(removed, added)
-            removed, added = [], []
+            removed = []
+            added = []
             yield Row("same", next(old), next(new))
     yield from _paired(removed, added)
 
 
 def _paired(removed: Sequence[Side], added: Sequence[Side]) -> Iterator[Row]:
     for old, new in zip_longest(removed, added):
-        yield Row("changed" if old and new else "removed" if old else "added", old, new)
+        if old and new:
+            yield Row("changed", old, new)
+        elif old:
+            yield Row("removed", old=old)
+        else:
+            yield Row("added", new=new)

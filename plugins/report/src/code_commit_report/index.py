@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from code_commit.plugin_api import (
     Record,
@@ -18,12 +16,13 @@ from code_commit.plugin_api import (
     run_document,
     run_folders,
 )
+from code_commit_report.fields import Data, integer_of, number_of, object_of, objects_of
 from code_commit_report.page import GOOD, render, tone
 from code_commit_report.text import read_shown
 
 _DOCUMENT_LIMIT = 4 * 1024 * 1024
-_HIGHEST = 1e12  # seconds or USD; higher values are invalid: a log may contain anything
-CHART_HEIGHT, CHART_WIDTH = 100, 1000
+CHART_HEIGHT = 100
+CHART_WIDTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +61,15 @@ class Column:
 def index_page(logs: Path) -> str:
     """Return the page for the runs in `logs`."""
     entries = [_entry(folder) for folder in run_folders(logs.parent)]
-    known = [entry.cost for entry in entries if entry.cost is not None]
+    costs = [entry.cost for entry in entries if entry.cost is not None]
     return render(
         "index.html.jinja",
         entries=list(reversed(entries)),
         columns=_columns(entries),
         reached=sum(entry.reached for entry in entries),
-        total=sum(known),
-        unknown=len(entries) - len(known),
-        highest_cost=max(known, default=0.0),
+        total=sum(costs),
+        unknown=len(entries) - len(costs),
+        highest_cost=max(costs, default=0.0),
         others=sorted({tone(entry.outcome) for entry in entries} - {"good"}),
     )
 
@@ -83,84 +82,87 @@ def _columns(entries: list[Entry]) -> list[Column]:
     columns = []
     for index, entry in enumerate(entries):
         height = room * (entry.cost or 0.0) / highest_cost
-        columns.append(
-            Column(
-                entry,
-                round(index * step, 2),
-                round(step * 0.8, 2),
-                round(room - height, 2),
-                round(height, 2),
-            )
+        column = Column(
+            entry=entry,
+            x=round(index * step, 2),
+            width=round(step * 0.8, 2),
+            y=round(room - height, 2),
+            height=round(height, 2),
         )
+        columns.append(column)
     return columns
 
 
 def _entry(folder: Path) -> Entry:
     document = _document(folder)
-    seconds, attempts = document.get("seconds"), document.get("attempts")
-    rows = [row for row in _rows(document.get("models")) if isinstance(row, dict)]
-    finished = document.get("state") == "finished"
-    state = "finished" if finished else "running" if is_running(folder) else "killed"
+    models = objects_of(document, "models")
     return Entry(
         run=folder.name,
         workflow=str(document.get("workflow") or folder.name[20:]),
         query=str(document.get("query") or ""),
-        outcome=str(document.get("outcome") or state),
+        outcome=str(document.get("outcome") or _state(document, folder)),
         summary=str(document.get("summary") or ""),
         started=_started(folder),
-        seconds=_finite(seconds.get("total") if isinstance(seconds, dict) else 0.0) or 0.0,
-        attempts=attempts if isinstance(attempts, int) else 0,
-        models=", ".join(str(row.get("model")) for row in rows),
-        cost=_cost(document, rows),
+        seconds=number_of(object_of(document, "seconds"), "total") or 0.0,
+        attempts=integer_of(document, "attempts") or 0,
+        models=", ".join(str(model.get("model")) for model in models),
+        cost=_cost(document, models),
         has_report=(folder / "report.html").is_file(),
     )
 
 
+def _state(document: Data, folder: Path) -> str:
+    if document.get("state") == "finished":
+        return "finished"
+    return "running" if is_running(folder) else "killed"
+
+
 def _started(folder: Path) -> str:
-    return folder.name[:10] + " " + folder.name[11:19].replace("-", ":")
+    date = folder.name[:10]
+    time = folder.name[11:19].replace("-", ":")
+    return f"{date} {time}"
 
 
-def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
-    """Return USD from the run, else computed by model; a failed call without tokens counts as zero."""
-    calls = document.get("calls")
-    if isinstance(calls, dict) and (_whole(calls.get("started")) or 0) > (
-        _whole(calls.get("finished")) or 0
-    ):
+def _cost(document: Data, models: list[Data]) -> float | None:
+    """Return USD from the run, or else computed by model; None if a part of it is unknown."""
+    calls = object_of(document, "calls")
+    if (integer_of(calls, "started") or 0) > (integer_of(calls, "finished") or 0):
         return None
-    cost = _finite(document.get("cost_usd"))
+    cost = number_of(document, "cost_usd")
     if cost is not None:
         return cost
+    all_failed = calls.get("failed") == calls.get("finished")
+    is_free = bool(calls) and all_failed and document.get("outcome") != "interrupted"
     total = 0.0
-    for row in rows:
-        tokens = row.get("tokens")
-        if row.get("provider") == "replay" or not isinstance(tokens, dict):
+    for model in models:
+        if model.get("provider") == "replay" or not isinstance(model.get("tokens"), dict):
             continue
-        usage = Usage(
-            _whole(tokens.get("input")),
-            _whole(tokens.get("output")),
-            cache_read=_whole(tokens.get("cache_read")) or 0,
-            cache_write=_whole(tokens.get("cache_write")) or 0,
-        )
-        all_failed = isinstance(calls, dict) and calls.get("failed") == calls.get("finished")
-        if usage.input is None and all_failed and document.get("outcome") != "interrupted":
-            continue
-        cost = cost_of(str(row.get("model")), usage)
+        usage = _usage(object_of(model, "tokens"))
+        if usage.input is None and is_free:
+            continue  # a failed call without tokens
+        cost = cost_of(str(model.get("model")), usage)
         if cost is None:
             return None
         total += cost
     return total
 
 
-def _document(folder: Path) -> dict[str, Any]:
-    """Return the summary of a run; for an unfinished or killed run, from its events, which are
-    newer.
+def _usage(tokens: Data) -> Usage:
+    return Usage(
+        input=integer_of(tokens, "input"),
+        output=integer_of(tokens, "output"),
+        cache_read=integer_of(tokens, "cache_read") or 0,
+        cache_write=integer_of(tokens, "cache_write") or 0,
+    )
+
+
+def _document(folder: Path) -> Data:
+    """Return the summary of a run.
+
+    That of an unfinished or killed run is made from its events, which are newer.
     """
-    shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
-    try:
-        document = json.loads(shown.head) if shown and not shown.left_out else {}
-    except (ValueError, RecursionError):
-        document = {}
-    if isinstance(document, dict) and document.get("state") == "finished":
+    document = _written_document(folder)
+    if document.get("state") == "finished":
         return document
     records: list[Record] = []
     with suppress(OSError):
@@ -168,13 +170,12 @@ def _document(folder: Path) -> dict[str, Any]:
     return run_document(records)
 
 
-def _rows(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and abs(value) < _HIGHEST else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _written_document(folder: Path) -> Data:
+    shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
+    if shown is None or shown.left_out:
+        return {}
+    try:
+        document = json.loads(shown.head)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -18,25 +18,37 @@ _EXACT = 0.5  # added to a lexer's priority for a pattern without a wildcard
 
 def lexer_for(path: str) -> Lexer | None:
     """Return the lexer that Pygments would choose, set to keep line endings; None without one."""
-    chosen = _class_for(path.rpartition("/")[2])
-    return chosen(stripnl=False, ensurenl=False) if chosen else None
+    lexer_class = _class_for(path.rpartition("/")[2])
+    if lexer_class is None:
+        return None
+    return lexer_class(stripnl=False, ensurenl=False)
 
 
 @cache
 def _class_for(name: str) -> type[Lexer] | None:
     from pygments.lexers import find_lexer_class, get_all_lexers
 
-    found: list[tuple[float, str, type[Lexer]]] = []
+    best: type[Lexer] | None = None
+    best_rank = (0.0, "")
     for lexer, _, patterns, _ in get_all_lexers(plugins=False):
         for pattern in patterns:
-            cls = find_lexer_class(lexer) if _matches(name, pattern) else None
-            if cls is not None:
-                found.append((cls.priority + (0 if "*" in pattern else _EXACT), cls.__name__, cls))
-    return max(found, key=lambda each: each[:2])[2] if found else None
+            if not _matches(name, pattern):
+                continue
+            candidate = find_lexer_class(lexer)
+            if candidate is None:
+                continue
+            priority = candidate.priority if "*" in pattern else candidate.priority + _EXACT
+            rank = (priority, candidate.__name__)
+            if best is None or rank > best_rank:
+                best = candidate
+                best_rank = rank
+    return best
 
 
 def _matches(name: str, pattern: str) -> bool:
     ending = pattern.removeprefix("*")
     if "*" in ending or "?" in ending or "[" in ending:
         return fnmatchcase(name, pattern)
-    return name == pattern if ending == pattern else name.endswith(ending)
+    if ending == pattern:
+        return name == pattern
+    return name.endswith(ending)

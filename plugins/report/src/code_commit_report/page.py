@@ -22,12 +22,14 @@ from jinja2 import (
 from markupsafe import Markup
 
 from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of, count_of, duration
+from code_commit_report.build_output import OutputLine, read_output
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
-from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
-from code_commit_report.text import OutputLine, Shown, read_new, read_output, read_shown, visible
+from code_commit_report.run_view import RunView
+from code_commit_report.text import Shown, read_new, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
+from code_commit_report.views import CallView, ChangeView, ProcessView
 
 _WHOLE_DIFF = "all-changes.diff"  # the host writes it
 RELOAD_SECONDS = 5  # for the page of a running run
@@ -45,9 +47,10 @@ class Texts:
 
     def prompt(self, call: CallView) -> Shown | None:
         """Return the prompt, without the parts that the previous prompt also has."""
-        if before := [each for each in self.calls if each.number < call.number]:
-            return read_new(self.folder, call.request, before[-1].request, self.limit)
-        return read_shown(self.folder, call.request, self.limit)
+        earlier = [before for before in self.calls if before.number < call.number]
+        if not earlier:
+            return read_shown(self.folder, call.request, self.limit)
+        return read_new(self.folder, call.request, earlier[-1].request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
         """Return the response; for a failed call, the part that arrived."""
@@ -71,7 +74,9 @@ class Texts:
 
     def _diffs(self, name: str | None) -> list[FileDiff]:
         shown = read_shown(self.folder, name, LARGEST_DIFF)
-        return file_diffs(shown.text, self._contents, self.colors) if shown else []
+        if shown is None:
+            return []
+        return file_diffs(shown.text, self._contents, self.colors)
 
     @cached_property
     def _contents(self) -> Contents:
@@ -112,9 +117,16 @@ def render(template: str, **values: Any) -> str:
     """Render a template. Everything in `values` is escaped, and invisible characters are shown."""
     style = style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    ours = {"style": Markup(style), "style_hash": f"sha256-{digest}"}  # noqa: S704 - our own file
-    text: str = _environment().get_template(template).render(**ours, **values)
-    return text
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704 - our own file
+            style_hash=f"sha256-{digest}",
+            **values,
+        )
+    )
+    return page
 
 
 @cache
@@ -168,9 +180,13 @@ def count(number: int | None) -> str:
 
 def local(at: float) -> str:
     """Format a time as local time."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else "?"
+    if not at:
+        return "?"
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def tone(outcome: str) -> str:
     """Return the CSS class of an outcome's badge."""
-    return "good" if outcome in GOOD else "open" if outcome in {"", "running"} else "bad"
+    if outcome in GOOD:
+        return "good"
+    return "open" if outcome in {"", "running"} else "bad"

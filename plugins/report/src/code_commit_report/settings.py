@@ -20,5 +20,8 @@ class ReportSettings(BaseModel):
     text_limit: int = Field(
         default=32 * 1024,
         ge=1024,
-        description="Characters of a prompt, a reply or an output on the page; longer text is cut in the middle.",
+        description=(
+            "Characters of a prompt, a reply or an output on the page; "
+            "longer text is cut in the middle."
+        ),
     )

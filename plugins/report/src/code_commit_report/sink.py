@@ -12,7 +12,8 @@ from code_commit_report.run_view import RunView
 from code_commit_report.settings import ReportSettings
 from code_commit_workspace import replace_file
 
-REPORT, INDEX = "report.html", "index.html"
+REPORT = "report.html"
+INDEX = "index.html"
 _ESCAPE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _LIVE_KINDS = frozenset(
     {
@@ -57,7 +58,8 @@ class HtmlReport:
         try:
             self._write()
         finally:
-            self._view, self._folder = RunView(), None
+            self._view = RunView()
+            self._folder = None
 
     def close(self) -> None:
         """See `LogSink.close`."""
@@ -76,20 +78,22 @@ class HtmlReport:
             self._loading.join()
         from code_commit_report.page import report_page
 
-        limit, index = self._settings.text_limit, self._settings.index
-        running = is_running(self._folder) if running is None else running
-        page = report_page(self._view, self._folder, limit, index=index, running=running)
+        page = report_page(
+            self._view,
+            self._folder,
+            self._settings.text_limit,
+            index=self._settings.index,
+            running=is_running(self._folder) if running is None else running,
+        )
         replace_file(self._folder / REPORT, page.encode())
 
 
 def _folder_of(record: Record) -> Path:
     """Return the run folder. Records are JSON, so a byte that is not UTF-8 is an escape in them."""
     folder = Path(str(record.data["root"]), str(record.data["folder"]))
-    return (
-        folder
-        if folder.exists()
-        else Path(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), str(folder)))
-    )
+    if folder.exists():
+        return folder
+    return Path(_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), str(folder)))
 
 
 def _load() -> None:

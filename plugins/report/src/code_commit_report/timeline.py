@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from code_commit.plugin_api import count_of
-from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
+from code_commit_report.run_view import RunView
+from code_commit_report.views import CallView, ChangeView, ProcessView
 
 WIDTH = 1000
 _MIN_WIDTH = 2  # every bar must be visible
@@ -26,9 +28,8 @@ class Bar:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """A call, a change or a process in time. `target` is its anchor."""
+class _Span(NamedTuple):
+    """A part of a run, from `begin` to `end`."""
 
     label: str
     target: str
@@ -40,26 +41,25 @@ class _Span:
 
 def bars(view: RunView) -> list[Bar]:
     """Return a bar for each call, change and process, in order of their start."""
-    spans = sorted(_spans(view), key=lambda span: span.begin)
-    return [_bar(span, view) for span in spans]
-
-
-def _bar(span: _Span, view: RunView) -> Bar:
     whole = view.seconds or 1.0
-    begin = max(0.0, span.begin - view.started)
-    x = min(round(WIDTH * begin / whole), WIDTH - _MIN_WIDTH)
-    seconds = span.end - span.begin
-    width = max(_MIN_WIDTH, round(WIDTH * max(0.0, seconds) / whole))
-    return Bar(
-        label=span.label,
-        target=span.target,
-        kind=span.kind,
-        tone=span.tone,
-        begin=begin,
-        seconds=seconds,
-        x=x,
-        width=min(width, WIDTH - x),
-    )
+    timeline = []
+    for span in sorted(_spans(view), key=lambda span: span.begin):
+        begin = max(0.0, span.begin - view.started)
+        seconds = span.end - span.begin
+        x = min(round(WIDTH * begin / whole), WIDTH - _MIN_WIDTH)
+        width = max(_MIN_WIDTH, round(WIDTH * max(0.0, seconds) / whole))
+        bar = Bar(
+            label=span.label,
+            target=span.target,
+            kind=span.kind,
+            tone=span.tone,
+            begin=begin,
+            seconds=seconds,
+            x=x,
+            width=min(width, WIDTH - x),
+        )
+        timeline.append(bar)
+    return timeline
 
 
 def ticks(seconds: float, parts: int = 4) -> list[float]:
@@ -69,24 +69,31 @@ def ticks(seconds: float, parts: int = 4) -> list[float]:
 
 def _spans(view: RunView) -> Iterator[_Span]:
     for chapter in view.chapters:
-        yield from (_span_of_call(call, view) for call in chapter.calls)
-        yield from map(_span_of_change, chapter.changes)
-        yield from (_span_of_process(process, view) for process in chapter.processes)
+        for call in chapter.calls:
+            yield _of_call(call, view.latest)
+        for change in chapter.changes:
+            yield _of_change(change)
+        for process in chapter.processes:
+            yield _of_process(process, view.latest)
 
 
-def _span_of_call(call: CallView, view: RunView) -> _Span:
-    tone = "plain" if call.finished is not None else "open"
+def _of_call(call: CallView, latest: float) -> _Span:
+    tone = "plain"
+    if call.error:
+        tone = "bad"
+    elif call.finished is None:
+        tone = "open"
     return _Span(
         label=f"call {call.number}, {call.label}",
         target=f"call-{call.number}",
         kind="call",
-        tone="bad" if call.error else tone,
+        tone=tone,
         begin=call.started,
-        end=view.latest if call.finished is None else call.finished,
+        end=latest if call.finished is None else call.finished,
     )
 
 
-def _span_of_change(change: ChangeView) -> _Span:
+def _of_change(change: ChangeView) -> _Span:
     files = count_of(len(change.written) + len(change.deleted), "file")
     return _Span(
         label="refused" if change.refused else f"{files} changed",
@@ -98,18 +105,18 @@ def _span_of_change(change: ChangeView) -> _Span:
     )
 
 
-def _span_of_process(process: ProcessView, view: RunView) -> _Span:
+def _of_process(process: ProcessView, latest: float) -> _Span:
     if process.passed:
-        tone, state = "good", "passed"
+        tone, word = "good", "passed"
     elif process.finished is None:
-        tone, state = "open", "running"
+        tone, word = "open", "running"
     else:
-        tone, state = "bad", "failed"
+        tone, word = "bad", "failed"
     return _Span(
-        label=f"build {state}" if process.is_build else process.argv,
+        label=f"build {word}" if process.is_build else process.argv,
         target=f"process-{process.number}",
         kind="build",
         tone=tone,
         begin=process.started,
-        end=view.latest if process.finished is None else process.finished,
+        end=latest if process.finished is None else process.finished,
     )

@@ -1,5 +1,3 @@
-"""A task agent that answers in TypeScript, with a result or with a list of steps that are verified
-one by one.
-"""
+"""A task agent that answers in TypeScript, with a result or with a list of verified steps."""
 
 __version__ = "0.1.0"

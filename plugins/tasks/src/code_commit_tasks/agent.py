@@ -35,7 +35,12 @@ from code_commit_toolbox.tool import ProjectTampered, ToolContext
 _OUTPUT_KEPT = 256 * 1024  # characters of printed output
 _CALL_KEPT = 64 * 1024  # characters of a tool's input and of its answer
 _ERROR_SHOWN = 500
-_BLOCK_ENDS = "\nThe code ended at its first line ```. If the code contains such lines, use longer fences: ````."
+# Names of invalid values.
+_KINDS = {dict: "an object without steps", list: "an array", type(None): "nothing"}
+_BLOCK_ENDS = (
+    "\nThe code ended at its first line ```. "
+    "If the code contains such lines, use longer fences: ````."
+)
 
 
 class AttemptFailed(Exception):  # noqa: N818 - the name of an event
@@ -48,13 +53,16 @@ class AttemptFailed(Exception):  # noqa: N818 - the name of an event
         self, reason: str, *, code: str = "", output: str = "", malformed: bool = False
     ) -> None:
         super().__init__(reason)
-        self.code, self.output, self.malformed = code, output, malformed
+        self.code = code
+        self.output = output
+        self.malformed = malformed
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The value that an agent's code returned, its printed output, and a note for people about the
-    value, or "".
+    """The value that an agent's code returned, and its printed output.
+
+    `note` is for people, about the value.
     """
 
     value: str | TaskList
@@ -96,15 +104,7 @@ class Agent:
             ProviderFailed, ResponseRefused, LimitReached: from the host.
             ProjectTampered: a command of the code altered files that check the project.
         """
-        label = f"step-{place}" if place else "task"
-        shared, failure = prompt
-        parts = (Text(shared, cache_here=True), *([Text(failure)] if failure else []))
-        request = Request(messages=(Message("user", parts),), system=self.system)
-        named = (
-            PromptPart.of("the task with its steps so far", shared),
-            PromptPart.of("the output of the last attempt", failure),
-        )
-        completion = self.model.complete(request, label=label, parts=named)
+        completion = self._complete(prompt, label=f"step-{place}" if place else "task")
         try:
             code = _code(completion)
         except MalformedAnswer as problem:
@@ -115,13 +115,27 @@ class Agent:
             value, note = self._parse_value(work.run_code(code))
         except ScriptFailed as failure:
             self.seconds_left()  # the code is not to blame for the end of the task's time
-            reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
+            reason = str(failure)
+            if _ends_early(failure, completion):
+                reason += _BLOCK_ENDS
             raise AttemptFailed(reason, code=code, output=work.output) from None
         except MalformedTaskList as problem:
             raise AttemptFailed(
                 str(problem), code=code, output=work.output, malformed=True
             ) from None
         return Answer(value, code, work.output, note)
+
+    def _complete(self, prompt: tuple[str, str], *, label: str) -> Completion:
+        shared, failure = prompt
+        texts = [Text(shared, cache_here=True)]
+        if failure:
+            texts.append(Text(failure))
+        request = Request(messages=(Message("user", tuple(texts)),), system=self.system)
+        parts = (
+            PromptPart.of("the task with its steps so far", shared),
+            PromptPart.of("the output of the last attempt", failure),
+        )
+        return self.model.complete(request, label=label, parts=parts)
 
     def seconds_left(self) -> float:
         """Return the task's remaining time in seconds.
@@ -150,19 +164,17 @@ class Agent:
         if isinstance(value, dict) and "steps" in value:
             self._require_short("The TaskList", json.dumps(value, ensure_ascii=False))
             return task_list(value)
-        kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(
-            type(value), repr(value)
-        )
+        kind = _KINDS.get(type(value)) or repr(value)[:200]
         raise MalformedTaskList(
-            f"agent_code returned {kind[:200]}; it must return a string or a TaskList."
+            f"agent_code returned {kind}; it must return a string or a TaskList."
         )
 
-    def _require_short(self, what: str, text: str) -> None:
+    def _require_short(self, name: str, text: str) -> None:
         limit = self.settings.result_limit
         if len(text) > limit:
             size = count_of(len(text), "character")
             raise MalformedTaskList(
-                f"{what} that agent_code returned has {size}; the limit is {limit:,}. "
+                f"{name} that agent_code returned has {size}; the limit is {limit:,}. "
                 "Write long text to a file."
             )
 
@@ -186,31 +198,32 @@ class _Work:
         agent = self.agent
         seconds = min(agent.settings.script_seconds, agent.seconds_left())
         limits = ScriptLimits(seconds, agent.settings.script_memory, agent.settings.max_calls)
-        functions = [each.declared for each in agent.functions.by_name.values()]
+        functions = [function.declared for function in agent.functions.by_name.values()]
         return run_script(code, functions, self._call, limits, on_output=self._print)
 
-    def _call(self, name: str, given: Any) -> CallAnswer:
+    def _call(self, name: str, argument: Any) -> CallAnswer:
         agent = self.agent
-        called = agent.functions(ToolContext(agent.run, agent.deadline), name, given)
+        called = agent.functions(ToolContext(agent.run, agent.deadline), name, argument)
         answer = called.answer
         agent.run.emit(
             FunctionCalled(
-                self.place,
-                self.number,
-                name,
-                called.line,
-                answer.is_error,
-                called.seconds,
-                len(answer.text),
-                answer.text[:_ERROR_SHOWN] if answer.is_error else None,
+                step=self.place,
+                attempt=self.number,
+                tool=name,
+                call=called.line,
+                is_error=answer.is_error,
+                seconds=called.seconds,
+                characters=len(answer.text),
+                error=answer.text[:_ERROR_SHOWN] if answer.is_error else None,
             )
         )
-        kept = {
+        entry = {
             "call": name,
-            "given": _shorten(given),
+            "given": _shorten(argument),
             "answer": head_and_tail(answer.text, _CALL_KEPT),
+            "is_error": answer.is_error,
         }
-        self._log({**kept, "is_error": answer.is_error})
+        self._log(entry)
         if called.tampered:
             raise ProjectTampered(called.tampered)
         return answer
@@ -232,10 +245,12 @@ def _ends_early(failure: ScriptFailed, completion: Completion) -> bool:
     return str(failure).startswith("SyntaxError") and fences_unpaired(completion.text)
 
 
-def _shorten(given: Any) -> Any:
+def _shorten(argument: Any) -> Any:
     """Return a tool's input, or head and tail of its JSON if it is long."""
-    text = json.dumps(given, ensure_ascii=False)
-    return given if len(text) <= _CALL_KEPT else head_and_tail(text, _CALL_KEPT)
+    text = json.dumps(argument, ensure_ascii=False)
+    if len(text) <= _CALL_KEPT:
+        return argument
+    return head_and_tail(text, _CALL_KEPT)
 
 
 def _code(completion: Completion) -> str:

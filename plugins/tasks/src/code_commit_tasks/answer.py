@@ -1,6 +1,4 @@
-"""Extract the code from a model's reply: exactly one fenced TypeScript block; text around it is
-ignored.
-"""
+"""Extract the code from a model's reply: one fenced TypeScript block. Text around it is ignored."""
 
 from __future__ import annotations
 
@@ -24,11 +22,7 @@ def code_of(reply: str) -> str:
         MalformedAnswer: there is no such block, more than one, an unclosed one, or the code is too
             long.
     """
-    blocks = [
-        block
-        for block in _blocks(reply.replace("\r\n", "\n").split("\n"))
-        if block.language in _LANGUAGES
-    ]
+    blocks = [block for block in _blocks(reply) if block.language in _LANGUAGES]
     if not blocks:
         raise MalformedAnswer(
             "The answer has no TypeScript code block (```typescript … ```). It must have one."
@@ -37,7 +31,7 @@ def code_of(reply: str) -> str:
         raise MalformedAnswer(
             f"The answer has {len(blocks)} TypeScript code blocks. It must have exactly one."
         )
-    (block,) = blocks
+    [block] = blocks
     if not block.closed:
         raise MalformedAnswer("The TypeScript code block has no closing line ```.")
     if len(block.code) > LONGEST_CODE:
@@ -46,10 +40,8 @@ def code_of(reply: str) -> str:
 
 
 def fences_unpaired(reply: str) -> bool:
-    """Return whether a fence is open at the end of `reply`, which happens if a line of the code is
-    a fence.
-    """
-    return any(not block.closed for block in _blocks(reply.replace("\r\n", "\n").split("\n")))
+    """Return whether a fence is open at the end: a line of the code may have been a fence."""
+    return any(not block.closed for block in _blocks(reply))
 
 
 class _Block(NamedTuple):
@@ -58,16 +50,21 @@ class _Block(NamedTuple):
     closed: bool
 
 
-def _blocks(lines: list[str]) -> Iterator[_Block]:
-    opened: tuple[str, str, int] | None = None  # fence, language, first line of code
+def _blocks(reply: str) -> Iterator[_Block]:
+    lines = reply.replace("\r\n", "\n").split("\n")
+    fence = ""  # of the open block
+    language = ""
+    begin = 0
     for number, line in enumerate(lines):
-        fence = _FENCE.match(line)
-        if not fence:
+        match = _FENCE.match(line)
+        if not match:
             continue
-        if opened is None:
-            opened = (fence[1], fence[2].lower(), number + 1)
-        elif fence[1].startswith(opened[0]) and not line.strip(" \t`~"):
-            yield _Block(opened[1], "\n".join(lines[opened[2] : number]) + "\n", closed=True)
-            opened = None
-    if opened is not None:
-        yield _Block(opened[1], "\n".join(lines[opened[2] :]), closed=False)
+        if not fence:
+            fence = match[1]
+            language = match[2].lower()
+            begin = number + 1
+        elif match[1].startswith(fence) and not line.strip(" \t`~"):
+            yield _Block(language, "\n".join(lines[begin:number]) + "\n", closed=True)
+            fence = ""
+    if fence:
+        yield _Block(language, "\n".join(lines[begin:]), closed=False)

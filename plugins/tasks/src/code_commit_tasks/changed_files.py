@@ -24,19 +24,19 @@ class ChangedFiles:
 
     def paths(self) -> tuple[str, ...]:
         """Return new and changed files, sorted, without deleted ones."""
-        now = self._states()
-        return tuple(
-            sorted(
-                path for path in now if path in self._earlier or now[path] != self._before.get(path)
-            )
-        )
+        changed = [
+            path
+            for path, state in self._states().items()
+            if path in self._earlier or state != self._before.get(path)
+        ]
+        return tuple(sorted(changed))
 
     def _states(self) -> dict[str, State]:
         states = {}
         for path in self._run.files():
             try:
-                found = os.lstat(self._run.root / path)
+                status = os.lstat(self._run.root / path)
             except OSError:
                 continue  # just deleted
-            states[path] = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+            states[path] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         return states

@@ -37,20 +37,19 @@ def declaration(function: Function) -> str:
     last = max((index for index, name in enumerate(properties) if name in required), default=-1)
     parameters = []
     notes = []
-    for index, (name, each) in enumerate(properties.items()):
-        type_ = typescript(each)
+    for index, (name, property_schema) in enumerate(properties.items()):
+        kind = typescript(property_schema)
         if name in required:
-            parameters.append(f"{names[name]}: {type_}")
+            parameters.append(f"{names[name]}: {kind}")
+        elif index > last:
+            parameters.append(f"{names[name]}?: {kind}")
         else:
-            parameters.append(
-                f"{names[name]}?: {type_}"
-                if index > last
-                else f"{names[name]}: {type_} | undefined"
-            )
-        if isinstance(each, Mapping) and each.get("description"):
-            notes.append(f"@param {names[name]} {each['description']}")
+            parameters.append(f"{names[name]}: {kind} | undefined")
+        if isinstance(property_schema, Mapping) and property_schema.get("description"):
+            notes.append(f"@param {names[name]} {property_schema['description']}")
     comment = _comment(function.tool.description, notes)
-    return f"{comment}declare function {function.name}({', '.join(parameters)}): Promise<{function.returns}>;"
+    signature = f"{function.name}({', '.join(parameters)}): Promise<{function.returns}>"
+    return f"{comment}declare function {signature};"
 
 
 def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one per kind of schema
@@ -60,16 +59,16 @@ def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one per k
     if "const" in schema:
         return _literal(schema["const"])
     if schema.get("enum"):
-        return _union(_literal(each) for each in schema["enum"])
-    for several in ("anyOf", "oneOf"):
-        if schema.get(several):
-            return _union(typescript(each, depth + 1) for each in schema[several])
+        return _union(_literal(value) for value in schema["enum"])
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if alternatives:
+        return _union(typescript(alternative, depth + 1) for alternative in alternatives)
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _union(typescript({**schema, "type": each}, depth + 1) for each in kind)
+        return _union(typescript({**schema, "type": name}, depth + 1) for name in kind)
     if kind == "array":
-        item = typescript(schema.get("items"), depth + 1)
-        return f"({item})[]" if " | " in item else f"{item}[]"
+        element = typescript(schema.get("items"), depth + 1)
+        return f"({element})[]" if " | " in element else f"{element}[]"
     if kind == "object" or (kind is None and "properties" in schema):
         return _object(schema, depth)
     return _SIMPLE.get(kind, "unknown") if isinstance(kind, str) else "unknown"
@@ -77,19 +76,21 @@ def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one per k
 
 def _object(schema: Mapping[str, Any], depth: int) -> str:
     required = set(schema.get("required", ()))
-    members = [
-        f"{name if IDENTIFIER.fullmatch(name) else json.dumps(name)}{'' if name in required else '?'}: "
-        f"{typescript(each, depth + 1)}"
-        for name, each in schema.get("properties", {}).items()
-    ]
+    members = []
+    for name, property_schema in schema.get("properties", {}).items():
+        key = name if IDENTIFIER.fullmatch(name) else json.dumps(name)
+        mark = "" if name in required else "?"
+        members.append(f"{key}{mark}: {typescript(property_schema, depth + 1)}")
     if members:
         return "{ " + "; ".join(members) + " }"
-    values = schema.get("additionalProperties")
-    return f"Record<string, {typescript(values, depth + 1) if isinstance(values, Mapping) else 'unknown'}>"
+    values = typescript(schema.get("additionalProperties"), depth + 1)
+    return f"Record<string, {values}>"
 
 
 def _literal(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str | int | float | bool | None) else "unknown"
+    if isinstance(value, str | int | float | bool | None):
+        return json.dumps(value)
+    return "unknown"
 
 
 def _union(types: Iterable[str]) -> str:
@@ -97,11 +98,10 @@ def _union(types: Iterable[str]) -> str:
 
 
 def _comment(description: str, notes: Iterable[str]) -> str:
-    lines = [
-        line
-        for text in (description, *notes)
-        for line in textwrap.wrap(
-            text.replace("*/", "* /"), _WIDTH, break_long_words=False, break_on_hyphens=False
-        )
-    ]
-    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n" if lines else ""
+    wrapper = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for text in (description, *notes):
+        lines += [f" * {line}\n" for line in wrapper.wrap(text.replace("*/", "* /"))]
+    if not lines:
+        return ""
+    return "/**\n" + "".join(lines) + " */\n"

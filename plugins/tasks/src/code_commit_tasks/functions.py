@@ -1,6 +1,4 @@
-"""The functions of an answer's code: the tools of the toolbox, and `list` and `show` from the
-prompt's examples.
-"""
+"""The functions of an answer's code: the tools, and `list` and `show` of the prompt's examples."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from code_commit_tasks.runtime.script import CallAnswer, ScriptFunction
 from code_commit_tasks.typescript_names import RESERVED
 from code_commit_toolbox.calling import in_one_line, run_call
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.tool import Tool, ToolContext, parameters
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
 from code_commit_toolbox.tools.project_file import folder_named, read_text
@@ -36,7 +34,9 @@ class Function:
     def declared(self) -> ScriptFunction:
         """Return the function's description for the runtime."""
         return ScriptFunction(
-            self.name, tuple(self.tool.parameters.get("properties", {})), self.returns != "string"
+            name=self.name,
+            parameters=tuple(self.tool.parameters.get("properties", {})),
+            json=self.returns != "string",
         )
 
 
@@ -47,24 +47,24 @@ class Functions:
     by_name: dict[str, Function]
     settings: ToolboxSettings
 
-    def __call__(self, context: ToolContext, name: str, given: Any) -> Called:
-        """Check and run one call; `given` is unchecked data from the code.
+    def __call__(self, context: ToolContext, name: str, argument: Any) -> Called:
+        """Check and run one call; `argument` is unchecked data from the code.
 
         Raises:
             CodeCommitError: an error that ends the run.
         """
-        arguments = given if isinstance(given, dict) else None
-        call = ToolCall("", name, arguments, raw="" if arguments is not None else json.dumps(given))
+        if isinstance(argument, dict):
+            call = ToolCall("", name, argument)
+        else:
+            call = ToolCall("", name, None, raw=json.dumps(argument))
         tools = {name: function.tool for name, function in self.by_name.items()}
         # Code gets the whole result of a tool: results are shortened only for models.
         answer = run_call(call, tools, context, output_limit=self.settings.file_limit)
         return Called(
-            name,
-            in_one_line(call),
-            given,
-            CallAnswer(answer.text, answer.is_error),
-            answer.seconds,
-            answer.tampered,
+            line=in_one_line(call),
+            answer=CallAnswer(answer.text, answer.is_error),
+            seconds=answer.seconds,
+            tampered=answer.tampered,
         )
 
 
@@ -75,9 +75,7 @@ class Called:
     `line` is for people; `tampered` names altered files that check the project.
     """
 
-    name: str
     line: str
-    given: Any
     answer: CallAnswer
     seconds: float
     tampered: tuple[str, ...]
@@ -92,15 +90,12 @@ def open_functions(run: Run) -> Functions:
         NotReady: the plugin `toolbox` is not loaded, or its configuration section is invalid.
     """
     toolbox = open_toolbox(run)
-    own = {each.name: each for each in (_list(), _show(toolbox.settings))}
+    own = {function.name: function for function in (_list(), _show(toolbox.settings))}
     functions = dict(own)
     for name, tool in toolbox.tools.items():
         if name in own or name in RESERVED:
-            run.emit(
-                MessageLogged(
-                    f"the tool {name} is left out: code cannot call this name", level="warning"
-                )
-            )
+            text = f"the tool {name} is left out: code cannot call this name"
+            run.emit(MessageLogged(text, level="warning"))
         elif name != FINAL_OUTPUT:  # code ends by returning
             functions[name] = Function(tool)
     return Functions(functions, toolbox.settings)
@@ -112,21 +107,20 @@ def _list() -> Function:
         return json.dumps(listing(context, folder, (), recursive=False))
 
     tool = Tool(
-        "list",
-        "List the entries of a folder: paths relative to the project's root, folders with a slash at the end. "
-        "Files that git ignores are left out.",
-        {
-            "type": "object",
-            "properties": {
+        name="list",
+        description=(
+            "List the entries of a folder: paths relative to the project's root, folders with a "
+            "slash at the end. Files that git ignores are left out."
+        ),
+        parameters=parameters(
+            {
                 "path": {
                     "type": "string",
                     "description": "The folder; the project's root by default.",
                 }
-            },
-            "required": [],
-            "additionalProperties": False,
-        },
-        call,
+            }
+        ),
+        call=call,
     )
     return Function(tool, "string[]")
 
@@ -136,19 +130,17 @@ def _show(settings: ToolboxSettings) -> Function:
         return read_text(context.run, arguments["path"], settings.file_limit)
 
     tool = Tool(
-        "show",
-        "Return the whole text of a file of the project.",
-        {
-            "type": "object",
-            "properties": {
+        name="show",
+        description="Return the whole text of a file of the project.",
+        parameters=parameters(
+            {
                 "path": {
                     "type": "string",
                     "description": "From the project's root, such as src/main.py.",
                 }
             },
-            "required": ["path"],
-            "additionalProperties": False,
-        },
-        call,
+            required=["path"],
+        ),
+        call=call,
     )
     return Function(tool)

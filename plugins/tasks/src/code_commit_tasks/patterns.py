@@ -1,6 +1,4 @@
-"""Search a text for JavaScript's regular expressions, in a separate Deno process that can be
-killed.
-"""
+"""Search a text for JavaScript's regular expressions, in a Deno process that can be killed."""
 
 from __future__ import annotations
 
@@ -15,7 +13,11 @@ async function agent_code(): Promise<(boolean | string)[]> {{
     const text = {text};
     return {patterns}.map((pattern) => {{
         const [, flags = "", source] = pattern.match(/^(?:\\(\\?([ims]+)\\))?([^]*)$/);
-        try {{ return new RegExp(source, flags).test(text); }} catch (error) {{ return String(error.message); }}
+        try {{
+            return new RegExp(source, flags).test(text);
+        }} catch (error) {{
+            return String(error.message);
+        }}
     }});
 }}
 """
@@ -33,17 +35,16 @@ def search(patterns: Sequence[str], text: str, *, seconds: float, memory: int) -
         NotReady: Deno is not installed, or does not start.
     """
     code = _SEARCH.format(patterns=json.dumps(list(patterns)), text=json.dumps(text))
+    limits = ScriptLimits(seconds, memory, calls=0)
     try:
-        found: list[bool | str] = run_script(
-            code, [], _no_function, ScriptLimits(seconds, memory, calls=0)
-        )
+        answers: list[bool | str] = run_script(code, [], _no_function, limits)
     except ScriptFailed as failed:
         if failed.fault == "time":
             raise SearchFailed(
                 f"The search for the pattern took longer than {seconds:g} s and was stopped."
             ) from None
         raise SearchFailed(f"The search for the pattern failed: {failed}") from None
-    return found
+    return answers
 
 
 def _no_function(name: str, _given: object) -> CallAnswer:

@@ -54,9 +54,8 @@ def step_prompt(
     """
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
     requirement = _labelled("exit requirement", describe_requirement(step.exit_requirement))
-    return "\n".join([_labelled("task", head), requirement, *context]), _last_attempt(
-        failure, token
-    )
+    shared = "\n".join([_labelled("task", head), requirement, *context])
+    return shared, _last_attempt(failure, token)
 
 
 def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one per kind
@@ -69,15 +68,18 @@ def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 
         case FileExists(args=args):
             return f"There is a file or folder {args.path}."
         case FileContains(args=args):
-            return f"The file {args.path} contains this text, or a match of it as a regular expression: {args.pattern}"
+            contained = "this text, or a match of it as a regular expression"
+            return f"The file {args.path} contains {contained}: {args.pattern}"
         case CommandSucceeds(args=args):
             return f"This command ends with exit code 0: {args.cmd}"
         case JsonValid(args=args):
-            what = "The returned string" if args.content is None else "The text in the requirement"
-            return f"{what} is valid JSON."
+            return f"{_checked_text(args.content)} is valid JSON."
         case NoErrorsIn(args=args):
-            what = "The returned string" if args.output is None else "The text in the requirement"
-            return f"{what} contains no error message."
+            return f"{_checked_text(args.output)} contains no error message."
+
+
+def _checked_text(text: str | None) -> str:
+    return "The returned string" if text is None else "The text in the requirement"
 
 
 def fenced(text: str, token: str) -> str:
@@ -88,20 +90,15 @@ def fenced(text: str, token: str) -> str:
 def _last_attempt(failure: Failure | None, token: str) -> str:
     if failure is None:
         return ""
-    pieces = [
-        _labelled(
-            "the last attempt failed", fenced(head_and_tail(failure.reason, _OUTPUT_SHOWN), token)
-        )
-    ]
+    reason = head_and_tail(failure.reason, _OUTPUT_SHOWN)
+    pieces = ["\n" + _labelled("the last attempt failed", fenced(reason, token))]
     if failure.code:
-        pieces.append(
-            _labelled("its code", fenced(head_and_tail(failure.code, _CODE_SHOWN), token))
-        )
+        code = head_and_tail(failure.code, _CODE_SHOWN)
+        pieces.append(_labelled("its code", fenced(code, token)))
     if failure.output:
-        pieces.append(
-            _labelled("its output", fenced(head_and_tail(failure.output, _OUTPUT_SHOWN), token))
-        )
-    return "\n" + "\n".join(pieces)
+        output = head_and_tail(failure.output, _OUTPUT_SHOWN)
+        pieces.append(_labelled("its output", fenced(output, token)))
+    return "\n".join(pieces)
 
 
 def _labelled(label: str, text: str) -> str:
@@ -109,4 +106,6 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _ended(text: str) -> str:
-    return text if not text or text.endswith("\n") else text + "\n"
+    if not text or text.endswith("\n"):
+        return text
+    return text + "\n"

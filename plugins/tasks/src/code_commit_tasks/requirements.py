@@ -40,7 +40,7 @@ _LARGEST = 10 * 1024 * 1024  # bytes of a file that is searched
 _OUTPUT_SHOWN = 8000  # characters of a command's output
 _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]{}~#!\n]|^\s*\w+=")
 _BUILTINS = frozenset(
-    (
+    [
         "cd",
         ".",
         "source",
@@ -55,7 +55,7 @@ _BUILTINS = frozenset(
         "ulimit",
         "umask",
         "trap",
-    )
+    ]
 )
 
 
@@ -70,33 +70,30 @@ class Requirements:
     deadline: float
 
     def problem(self, steps: TaskList) -> str:
-        """Return why a requirement of a list can never be met (unknown validator, invalid pattern),
-        or "".
+        """Return why a requirement can never be met, or "".
+
+        Its validator is unknown, or its pattern is invalid.
         """
+        patterns = {}
         for index, step in enumerate(steps.steps):
-            requirement = step.exit_requirement
-            if isinstance(requirement, Validated) and requirement.validator not in self.validators:
-                known = ", ".join(sorted(self.validators))
-                return f"steps[{index}]: there is no validator {requirement.validator!r}; there are: {known}"
-        patterns = {
-            index: step.exit_requirement.pattern
-            for index, step in enumerate(steps.steps)
-            if isinstance(step.exit_requirement, PatternFound)
-        }
+            match step.exit_requirement:
+                case Validated(validator=name) if name not in self.validators:
+                    return f"steps[{index}]: there is no validator {name!r}; {self._there_are()}"
+                case PatternFound(pattern=pattern):
+                    patterns[index] = pattern
+        if not patterns:
+            return ""
         try:
-            answers = self._search(list(patterns.values()), "") if patterns else []
+            answers = self._search(list(patterns.values()), "")
         except SearchFailed as failed:
             return str(failed)
-        wrong = [
-            (index, each)
-            for index, each in zip(patterns, answers, strict=True)
-            if isinstance(each, str)
-        ]
-        return (
-            f"steps[{wrong[0][0]}]: the pattern is not a regular expression: {wrong[0][1]}"
-            if wrong
-            else ""
-        )
+        for index, answer in zip(patterns, answers, strict=True):
+            if isinstance(answer, str):
+                return f"steps[{index}]: the pattern is not a regular expression: {answer}"
+        return ""
+
+    def _there_are(self) -> str:
+        return f"there are: {', '.join(sorted(self.validators))}"
 
     def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one per kind
         """Return why a step with this result does not meet `requirement`, or "" if it does.
@@ -124,23 +121,20 @@ class Requirements:
     def _file_exists(self, path: str) -> str:
         # git usually ignores build results: the model may learn that such a file exists, but not
         # its content.
-        folder = unicodedata.normalize("NFKC", path).casefold().partition("/")[0]
+        folder, _, _ = unicodedata.normalize("NFKC", path).casefold().partition("/")
         if folder in _CLOSED:
             return f"You cannot check whether {path} exists."
         try:
             with ProjectTree(self.run.root) as tree:
-                found = tree.lstat(path.rstrip("/"))
+                status = tree.lstat(path.rstrip("/"))
         except (OSError, ValueError) as error:
-            return (
-                f"{path} is not a path of the project: {getattr(error, 'strerror', None) or error}"
-            )
-        if found is None:
+            reason = getattr(error, "strerror", None) or error
+            return f"{path} is not a path of the project: {reason}"
+        if status is None:
             return f"There is no file or folder {path}."
-        return (
-            ""
-            if S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)
-            else f"{path} is neither a file nor a folder."
-        )
+        if S_ISREG(status.st_mode) or S_ISDIR(status.st_mode):
+            return ""
+        return f"{path} is neither a file nor a folder."
 
     def _file_contains(self, path: str, pattern: str) -> str:
         try:
@@ -149,62 +143,64 @@ class Requirements:
             return str(error)
         if pattern in text:
             return ""
-        found = self._found(pattern, text)
-        if isinstance(found, str):
-            return f"{path} does not contain the text {pattern!r}. {found}"
-        return (
-            ""
-            if found
-            else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
-        )
+        try:
+            if self._matches(pattern, text):
+                return ""
+        except SearchFailed as failed:
+            return f"{path} does not contain the text {pattern!r}. {failed}"
+        return f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
 
     def _pattern_found(self, pattern: str, text: str) -> str:
-        found = self._found(pattern, text)
-        if isinstance(found, str):
-            return found
-        return "" if found else f"The pattern {pattern!r} is not found in the result."
-
-    def _found(self, pattern: str, text: str) -> bool | str:
-        """Return whether a pattern is found, or why that is unknown."""
         try:
-            (answer,) = self._search([pattern], text)
+            if self._matches(pattern, text):
+                return ""
         except SearchFailed as failed:
             return str(failed)
-        return (
-            f"{pattern!r} is not a regular expression: {answer}"
-            if isinstance(answer, str)
-            else answer
-        )
+        return f"The pattern {pattern!r} is not found in the result."
+
+    def _matches(self, pattern: str, text: str) -> bool:
+        """Return whether a pattern is found.
+
+        Raises:
+            SearchFailed: that is unknown, for example because the pattern is invalid.
+        """
+        [answer] = self._search([pattern], text)
+        if isinstance(answer, str):
+            raise SearchFailed(f"{pattern!r} is not a regular expression: {answer}")
+        return answer
 
     def _search(self, patterns: list[str], text: str) -> list[bool | str]:
-        seconds, memory = self._seconds(self.settings.pattern_seconds), self.settings.script_memory
-        return search(patterns, text, seconds=seconds, memory=memory)
+        return search(
+            patterns,
+            text,
+            seconds=self._seconds(self.settings.pattern_seconds),
+            memory=self.settings.script_memory,
+        )
 
     def _command_succeeds(self, command: str) -> str:
         seconds = self._seconds(self.run.build_timeout)
-        done = self.run.execute(words_of(command), timeout=seconds, label="check")
-        if done.tampered:
-            raise ProjectTampered(done.tampered)
-        if done.passed:
+        result = self.run.execute(words_of(command), timeout=seconds, label="check")
+        if result.tampered:
+            raise ProjectTampered(result.tampered)
+        if result.passed:
             return ""
-        return f"The command `{command}` {done.ending}.\n{_output(done)}"
+        return f"The command `{command}` {result.ending}.\n{_output(result)}"
 
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
         if validator is None:
-            return (
-                f"There is no validator {name!r}; there are: {', '.join(sorted(self.validators))}."
-            )
+            return f"There is no validator {name!r}; {self._there_are()}."
         validation = Validation(self.run, result, self.changed.paths())
-        return validation_problem(
-            validator, validation, seconds=self._seconds(self.settings.validator_seconds)
-        )
+        seconds = self._seconds(self.settings.validator_seconds)
+        return validation_problem(validator, validation, seconds=seconds)
 
-    def _seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds, or the task's remaining time in tenths: what stops at it leaves
-        no time.
+    def _seconds(self, most: float) -> float:
+        """Return `most` seconds, or the task's remaining time if that is less.
+
+        It is rounded up to tenths: what stops at it leaves no time.
         """
-        return min(wanted, max(1, math.ceil((self.deadline - time.monotonic()) * 10)) / 10)
+        tenths = math.ceil((self.deadline - time.monotonic()) * 10)
+        return min(most, max(1, tenths) / 10)
 
 
 def words_of(command: str) -> list[str]:
@@ -236,11 +232,14 @@ def _refuse(name: str) -> None:
 
 def _no_errors_in(text: str) -> str:
     for line in text.splitlines():
-        if found := [word for word in _ERRORS if word in line.lower()]:
-            return f"The text contains an error message ({found[0]}): {line.strip()[:500]}"
+        for word in _ERRORS:
+            if word in line.lower():
+                return f"The text contains an error message ({word}): {line.strip()[:500]}"
     return ""
 
 
-def _output(done: ProcessResult) -> str:
-    text = done.output.decode("utf-8", "replace")
-    return f"Its output:\n{head_and_tail(text, _OUTPUT_SHOWN)}" if text else "It printed nothing."
+def _output(result: ProcessResult) -> str:
+    text = result.output.decode("utf-8", "replace")
+    if not text:
+        return "It printed nothing."
+    return f"Its output:\n{head_and_tail(text, _OUTPUT_SHOWN)}"

@@ -17,7 +17,7 @@ _KEPT = 20  # latest runs
 
 @dataclass(slots=True)
 class SavedTask:
-    """The progress of a task; `changed` lists the files it changed, `done` means that it succeeded."""
+    """The progress of a task. `changed` are the files it changed; `done` means it succeeded."""
 
     description: str
     root: Node
@@ -48,10 +48,10 @@ def load(run: Run, name: str) -> SavedTask:
         NotReady: there is no such run, or it was not a task.
     """
     if name == "latest":
-        found = _by_age(run)
-        if not found:
+        files = _by_age(run)
+        if not files:
             raise NotReady("there is no task that can be resumed", hint="start one with --task")
-        return _read(found[-1])
+        return _read(files[-1])
     folder = run.find_run(name)
     file = run.state / f"{folder.name}.json"
     if not file.is_file():
@@ -85,9 +85,9 @@ def _read(file: Path) -> SavedTask:
 
 
 def _require_order(node: Node) -> None:
-    for number, each in enumerate(node.steps, 1):
-        if each.step is None or each.place != node.child(number, each.step).place:
-            raise ValueError(f"the step {each.place!r} is in the wrong place")
-        if any(previous >= number - 1 for previous in each.step.context.previous_steps):
-            raise ValueError(f"step {each.place} requests the result of a later one")
-        _require_order(each)
+    for number, child in enumerate(node.steps, 1):
+        if child.step is None or child.place != node.child(number, child.step).place:
+            raise ValueError(f"the step {child.place!r} is in the wrong place")
+        if any(previous >= number - 1 for previous in child.step.context.previous_steps):
+            raise ValueError(f"step {child.place} requests the result of a later one")
+        _require_order(child)

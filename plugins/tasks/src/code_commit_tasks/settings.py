@@ -23,7 +23,9 @@ class TasksSettings(BaseModel):
     script_seconds: float = Field(
         60,
         gt=0,
-        description="Time limit of the code of one answer, in seconds, without the time of its tool calls.",
+        description=(
+            "Time limit of the code of one answer, in seconds, without the time of its tool calls."
+        ),
     )
     script_memory: int = Field(
         512 * _MEGABYTE,
@@ -56,6 +58,7 @@ class TaskOptions(BaseModel):
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
-        if sum(each is not None for each in (self.task, self.task_file, self.resume)) > 1:
+        flags = (self.task, self.task_file, self.resume)
+        if len(flags) - flags.count(None) > 1:
             raise ValueError("--task, --task-file and --resume cannot be used together")
         return self

@@ -27,17 +27,17 @@ def sections(
     Raises:
         NotReady: the project is not in a git repository.
     """
-    found = []
+    parts = []
     if context.explicit_content:
-        found.append(f"[context]\n{context.explicit_content.rstrip()}\n")
+        parts.append(f"[context]\n{context.explicit_content.rstrip()}\n")
     if context.files:
-        found.append("[files]\n" + _files(run, context, limit))
+        parts.append("[files]\n" + _files(run, context, limit))
     chosen = list(dict.fromkeys(context.previous_steps))
     for index in chosen:
         title, result = results[index]
         text = head_and_tail(result, limit // len(chosen))
-        found.append(f"[result of step {index}, {title}]\n{fenced(text, run.token)}")
-    return found
+        parts.append(f"[result of step {index}, {title}]\n{fenced(text, run.token)}")
+    return parts
 
 
 def _files(run: Run, context: ContextSpec, limit: int) -> str:
@@ -45,14 +45,14 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
     left_out: list[str] = []
     shown: set[str] = set()
     room = limit
-    for each in context.files:
+    for files in context.files:
         try:
-            paths = run.files([normalise_path(each.pattern)], recursive=each.recursive)
+            paths = run.files([normalise_path(files.pattern)], recursive=files.recursive)
         except ValueError as error:
-            pieces.append(f"({each.pattern}: this pattern is invalid: {error})\n")
+            pieces.append(f"({files.pattern}: this pattern is invalid: {error})\n")
             continue
         if not paths:
-            pieces.append(f"({each.pattern}: no file matches)\n")
+            pieces.append(f"({files.pattern}: no file matches)\n")
         for path in paths:
             if path in shown:
                 continue
@@ -68,8 +68,8 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
             room -= len(text)
             pieces.append(f"{path}:\n{fenced(text, run.token)}")
     if left_out:
-        more = f", and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        pieces.append(
-            f"(left out, because they do not fit or are not text: {', '.join(left_out[:_NAMED])}{more})\n"
-        )
+        names = ", ".join(left_out[:_NAMED])
+        if len(left_out) > _NAMED:
+            names += f", and {len(left_out) - _NAMED} more"
+        pieces.append(f"(left out, because they do not fit or are not text: {names})\n")
     return "".join(pieces)

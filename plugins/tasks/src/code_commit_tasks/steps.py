@@ -28,16 +28,16 @@ class StepFailed(Exception):  # noqa: N818 - the name of an event
 
     def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
         super().__init__(reason)
-        self.node, self.malformed = node, malformed
+        self.node = node
+        self.malformed = malformed
 
 
 class _ListFailed(AttemptFailed):
     """A step of the answer's list failed finally."""
 
     def __init__(self, failed: StepFailed, code: str) -> None:
-        super().__init__(
-            f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code
-        )
+        node = failed.node
+        super().__init__(f"Step {node.place} ({node.title}) failed: {failed}", code=code)
         self.failed = failed
 
 
@@ -78,34 +78,41 @@ class Steps:
             ProjectTampered, CodeCommitError: as `Agent.attempt`.
         """
         with self.run.span("tasks.step", step=node.place, title=node.title):
-            if node.place:
-                self._log(
-                    node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})"
+            if node.step:
+                self._log(node, f"{node.place} {node.title} ({node.step.step_type})")
+            if not (node.passed and self._still_passes(node)):
+                return self._make_attempts(node, before, part_of)
+            result = node.result or ""
+            self.run.emit(
+                StepEnded(
+                    step=node.place,
+                    title=node.title,
+                    passed=True,
+                    attempts=0,
+                    characters=len(result),
+                    earlier=True,
                 )
-            if node.passed and self._still_passes(node):
-                self.run.emit(
-                    StepEnded(node.place, node.title, True, 0, len(node.result or ""), earlier=True)
-                )
-                self._log(node, "   passed earlier")
-                return node.result or ""
-            return self._make_attempts(node, before, part_of)
+            )
+            self._log(node, "   passed earlier")
+            return result
 
     def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
-        # An earlier run may have set them. A task that is done except for a red build keeps its
-        # result.
-        done = node.result is not None and not node.place
-        node.passed, node.result = False, node.result if done else None
-        resumed = (bool(node.steps) or done) and self.earlier
-        first = len(node.attempts) + 1
+        # An earlier run may have set these. A task that lacks only a green build keeps its result.
+        has_result = node.result is not None and not node.place
+        node.passed = False
+        if not has_result:
+            node.result = None
+        resumed = (bool(node.steps) or has_result) and self.earlier
         failure: Failure | None = None
         for number in range(1, self.settings.attempts + 1):
-            attempt = Attempt(first + number - 1)
+            attempt = Attempt(len(node.attempts) + 1)
             node.attempts.append(attempt)
             try:
                 with self.run.span("tasks.attempt", step=node.place, number=attempt.number):
-                    result = self._attempt(
-                        node, attempt, before, part_of, failure, resumed=resumed and number == 1
-                    )
+                    if resumed and number == 1:
+                        result = self._resume(node)
+                    else:
+                        result = self._attempt(node, attempt, before, part_of, failure)
             except AttemptFailed as failed:
                 failure = Failure(str(failed), failed.code, failed.output)
                 self._record(node, attempt, str(failed))
@@ -118,9 +125,18 @@ class Steps:
                 self._record(node, attempt, f"{_UNREACHED}: {failed.message}", shown=_UNREACHED)
                 last = failed
             else:
-                node.passed, node.result = True, result
+                node.passed = True
+                node.result = result
                 self._record(node, attempt, "")
-                self.run.emit(StepEnded(node.place, node.title, True, number, len(result)))
+                self.run.emit(
+                    StepEnded(
+                        step=node.place,
+                        title=node.title,
+                        passed=True,
+                        attempts=number,
+                        characters=len(result),
+                    )
+                )
                 return result
             if not node.place and isinstance(last, _ListFailed):
                 break  # do not restart the task in a partially changed project
@@ -128,7 +144,9 @@ class Steps:
 
     def _final_error(self, node: Node, last: Exception) -> Exception:
         """Return the exception to raise after the last attempt failed with `last`."""
-        self.run.emit(StepEnded(node.place, node.title, False, len(node.attempts)))
+        self.run.emit(
+            StepEnded(step=node.place, title=node.title, passed=False, attempts=len(node.attempts))
+        )
         match last:
             case ProviderFailed():
                 return last
@@ -148,8 +166,6 @@ class Steps:
         before: Sequence[Node],
         part_of: str,
         failure: Failure | None,
-        *,
-        resumed: bool,
     ) -> str:
         """Make one attempt; return a result that meets the exit requirement, if any.
 
@@ -157,25 +173,34 @@ class Steps:
             AttemptFailed: with the reason, for the next attempt, and this one's output.
         """
         self.agent.seconds_left()  # raises if no time is left
-        if resumed:
-            answer = Answer("", "", "")
-            result = self._run_list(node, answer) if node.steps else node.result or ""
+        answer = self._answer(node, attempt, before, part_of, failure)
+        if isinstance(answer.value, TaskList):
+            self._divide(node, answer.value, answer)
+            result = self._run_list(node, answer.code)
         else:
-            answer = self._answer(node, attempt, before, part_of, failure)
-            if isinstance(answer.value, TaskList):
-                self._divide(node, answer.value, answer)
-                result = self._run_list(node, answer)
-            else:
-                result = answer.value
+            result = answer.value
+        self._require_met(node, result, answer)
+        return result
+
+    def _resume(self, node: Node) -> str:
+        """Continue the steps of an earlier run, as `_attempt` does with those of a new answer."""
+        self.agent.seconds_left()
+        result = self._run_list(node, "") if node.steps else node.result or ""
+        self._require_met(node, result, Answer("", "", ""))
+        return result
+
+    def _require_met(self, node: Node, result: str, answer: Answer) -> None:
+        """Check the exit requirement of a step, or the build of the whole task."""
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
-            output = "\n".join(piece for piece in (answer.output, f"returned: {result}") if piece)
+            output = f"returned: {result}"
+            if answer.output:
+                output = f"{answer.output}\n{output}"
             raise AttemptFailed(
                 f"The exit requirement is not met. {reason}", code=answer.code, output=output
             )
         if not node.place and (reason := self.build()):
             node.result = result
             raise AttemptFailed(reason, code=answer.code, output=f"returned: {result}")
-        return result
 
     def _answer(
         self,
@@ -185,14 +210,14 @@ class Steps:
         part_of: str,
         failure: Failure | None,
     ) -> Answer:
-        node.steps, node.list_title = [], ""
+        node.steps = []
+        node.list_title = ""
         if node.step is None:
             prompt = task_prompt(self.description, failure, self.run.token)
         else:
-            results = [(each.title, each.result or "") for each in before]
-            context = sections(
-                self.run, node.step.context, results, limit=self.settings.context_limit
-            )
+            results = [(previous.title, previous.result or "") for previous in before]
+            limit = self.settings.context_limit
+            context = sections(self.run, node.step.context, results, limit=limit)
             prompt = step_prompt(node.step, part_of, context, failure, self.run.token)
         files = AttemptFiles()
         try:
@@ -201,17 +226,19 @@ class Steps:
                 prompt, place=node.place, name=name, number=attempt.number, files=files
             )
         finally:
-            attempt.code, attempt.log = files.code, files.log
+            attempt.code = files.code
+            attempt.log = files.log
 
     def _divide(self, node: Node, steps: TaskList, answer: Answer) -> None:
         """Accept a list as the parts of `node`."""
-        depth, left = node.depth + 1, self.settings.max_steps - self.listed
-        if depth > self.settings.max_depth:
+        depth = self.settings.max_depth
+        if node.depth >= depth:
             raise _LimitExceeded(
-                f"Lists of steps may be nested {self.settings.max_depth} deep, and this one is deeper. "
+                f"Lists of steps may be nested {depth} deep, and this one is deeper. "
                 "Do it directly: return a string.",
                 code=answer.code,
             )
+        left = self.settings.max_steps - self.listed
         if len(steps.steps) > left:
             raise _LimitExceeded(
                 f"The list has {count_of(len(steps.steps), 'step')}; of the "
@@ -228,28 +255,28 @@ class Steps:
             self._log(node, f"   {answer.note}")
         rows = tuple(
             {
-                "step": each.place,
+                "step": child.place,
                 "title": step.title,
                 "step_type": step.step_type,
                 "exit_requirement": step.exit_requirement.model_dump(mode="json"),
                 "verifies": describe_requirement(step.exit_requirement),
             }
-            for each, step in zip(node.steps, steps.steps, strict=True)
+            for child, step in zip(node.steps, steps.steps, strict=True)
         )
         self.run.emit(TaskDivided(node.place, steps.title, rows))
         self.save()
 
-    def _run_list(self, node: Node, answer: Answer) -> str:
+    def _run_list(self, node: Node, code: str) -> str:
         """Perform the steps of `node`, and return their results as its own."""
         count = len(node.steps)
-        for index, each in enumerate(node.steps):
+        for index, child in enumerate(node.steps):
             part_of = f"Step {index + 1} of {count} of: {node.list_title}"
             try:
-                self.result_of(each, node.steps[:index], part_of)
+                self.result_of(child, node.steps[:index], part_of)
             except StepFailed as failed:
-                raise _ListFailed(failed, answer.code) from None
-        results = "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
-        return head_and_tail(results, self.settings.result_limit)
+                raise _ListFailed(failed, code) from None
+        results = [f"{child.place} {child.title}\n{child.result}" for child in node.steps]
+        return head_and_tail("\n\n".join(results), self.settings.result_limit)
 
     def _still_passes(self, node: Node) -> bool:
         """Return whether a step of an earlier run still passes: the project may have changed."""
@@ -258,16 +285,18 @@ class Steps:
         return not self.requirements.unmet(node.step.exit_requirement, node.result)
 
     def _record(self, node: Node, attempt: Attempt, reason: str, shown: str = "") -> None:
-        attempt.passed, attempt.reason = not reason, reason
+        attempt.passed = not reason
+        attempt.reason = reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
         if reason:
-            self._log(
-                node, f"   attempt {attempt.number} failed: {shown or reason[:_REASON_SHOWN]}"
-            )
+            shown = shown or reason[:_REASON_SHOWN]
+            self._log(node, f"   attempt {attempt.number} failed: {shown}")
         elif node.place:
             self._log(node, "   passed")
         self.save()
 
     def _log(self, node: Node, words: str) -> None:
-        branch = indent(node) if not words.startswith(" ") else indent(node).replace("├─", "│ ")
+        branch = indent(node)
+        if words.startswith(" "):
+            branch = branch.replace("├─", "│ ")
         self.run.emit(MessageLogged(branch + words))

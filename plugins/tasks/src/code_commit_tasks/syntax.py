@@ -39,8 +39,7 @@ _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for
 
 
 def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - one per reason
-    """Return the syntax errors in `paths`, one per line, or why the check failed; "" if there are
-    none.
+    """Return the syntax errors in `paths`, one per line, or why the check failed, or "".
 
     Skip files of other languages; if no file is left, nothing was checked, and the check fails.
     """
@@ -48,7 +47,8 @@ def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # 
         return "No file has changed since the task began: there is nothing to check."
     files = []
     for path in paths:
-        language = _LANGUAGE_OF.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+        _, _, ending = path.rpartition("/")[2].rpartition(".")
+        language = _LANGUAGE_OF.get(ending.lower())
         if language is None:
             continue
         content = run.tree.read(path, _LARGEST + 1)
@@ -63,9 +63,9 @@ def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # 
     if not files:
         return f"No changed file is in a supported language: {', '.join(paths[:10])}."
     try:
-        found = ask_worker("syntax_search", files, seconds=seconds)
+        errors = ask_worker("syntax_search", files, seconds=seconds)
     except WorkerTooSlow:
         return f"The files could not be parsed within {seconds:g} s."
     except WorkerFailed as error:
         return f"The files could not be parsed: {error}."
-    return "\n".join(f"{path}:{line}:{column}: {what}" for path, line, column, what in found)
+    return "\n".join(f"{path}:{line}:{column}: {text}" for path, line, column, text in errors)

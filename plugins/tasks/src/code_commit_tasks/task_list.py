@@ -1,6 +1,4 @@
-"""The types that the prompt declares: a list of steps, each with an exit requirement and its
-context.
-"""
+"""The types that the prompt declares: steps with their exit requirements and context."""
 
 from __future__ import annotations
 
@@ -148,8 +146,7 @@ class MalformedTaskList(Exception):  # noqa: N818 - named after the object
 
 
 def task_list(value: Any) -> tuple[TaskList, str]:
-    """Parse `value` as a list of steps; return it with a note for people about what was ignored, or
-    "".
+    """Parse `value` as a list of steps; return it with a note about what was ignored, or "".
 
     If a step requests its own result, as the first step in the prompt's template does, ignore that.
 
@@ -158,51 +155,56 @@ def task_list(value: Any) -> tuple[TaskList, str]:
             result of a later step or of one that does not exist.
     """
     try:
-        found = TypeAdapter(TaskList).validate_python(value)
+        steps = TypeAdapter(TaskList).validate_python(value)
     except ValidationError as error:
         raise MalformedTaskList(_format_errors(error)) from None
     ignored = []
-    for index, step in enumerate(found.steps):
-        wanted = step.context.previous_steps
-        if later := [each for each in wanted if each > index]:
+    for index, step in enumerate(steps.steps):
+        requested = step.context.previous_steps
+        if later := [number for number in requested if number > index]:
             raise MalformedTaskList(
                 f"steps[{index}].context.previous_steps names step {later[0]}, counted from 0, "
                 f"which does not come before step {index}"
             )
-        if index in wanted:
+        if index in requested:
             ignored.append(f"steps[{index}]")
-            wanted[:] = [each for each in wanted if each != index]
-    return (
-        found,
-        f"{', '.join(ignored)}: a step cannot get its own result; ignored" if ignored else "",
-    )
+            requested[:] = [number for number in requested if number != index]
+    if not ignored:
+        return steps, ""
+    return steps, f"{', '.join(ignored)}: a step cannot get its own result; ignored"
 
 
 def _format_errors(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_context=False)
     lines = [
-        f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_MOST_ERRORS]
+        f"- {_place(details['loc'])}: {details['msg']}{_value(details)}"
+        for details in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
     return "\n".join(["The object that agent_code returned is not a TaskList:", *lines])
 
 
-def _place(where: tuple[int | str, ...]) -> str:
-    tags = {"callback", "pattern", "validation"}  # pydantic's tags for the members of a union
+def _place(path: tuple[int | str, ...]) -> str:
+    """Return the place of an error, without pydantic's tags for the members of a union."""
+    tags = {"callback", "pattern", "validation"}
     names = {"file_exists", "file_contains", "command_succeeds", "json_valid", "no_errors_in"}
-    kept = [
-        each
-        for number, each in enumerate(where)
-        if not (number and where[number - 1] == "exit_requirement" and each in tags)
-        and not (number > 1 and where[number - 2] == "exit_requirement" and each in names)
-    ]
-    words = [f"[{each}]" if isinstance(each, int) else f".{each}" for each in kept]
+    words = []
+    for index, part in enumerate(path):
+        above = path[max(0, index - 2) : index]
+        if above[-1:] == ("exit_requirement",) and part in tags:
+            continue
+        if above[:-1] == ("exit_requirement",) and part in names:
+            continue
+        words.append(f"[{part}]" if isinstance(part, int) else f".{part}")
     return "".join(words).removeprefix(".") or "the whole object"
 
 
-def _value(error: Any) -> str:
-    if error["type"] == "missing" or isinstance(error["input"], dict | list):
+def _value(details: Any) -> str:
+    value = details["input"]
+    if details["type"] == "missing" or isinstance(value, dict | list):
         return ""
-    shown = repr(error["input"])
-    return f" (not {shown if len(shown) <= _LONGEST_VALUE else shown[: _LONGEST_VALUE - 1] + '…'})"
+    shown = repr(value)
+    if len(shown) > _LONGEST_VALUE:
+        shown = shown[: _LONGEST_VALUE - 1] + "…"
+    return f" (not {shown})"

@@ -47,7 +47,9 @@ class Node:
     @property
     def title(self) -> str:
         """Return its title on one line."""
-        return _line(self.step.title, _LONGEST_TITLE) if self.step else "task"
+        if self.step is None:
+            return "task"
+        return _line(self.step.title, _LONGEST_TITLE)
 
     @property
     def depth(self) -> int:
@@ -60,8 +62,9 @@ class Node:
         return Node(f"{self.place}.{number}".removeprefix("."), step, within=within)
 
     def name_of(self, attempt: Attempt) -> str:
-        """Return a name that no other attempt of the task has, for files: "step-2.1-attempt-3.1"."""
-        return f"{f'step-{self.place}' if self.place else 'task'}-attempt-{self._number(attempt)}"
+        """Return a name for files that no other attempt of the task has: step-2.1-attempt-3.1."""
+        name = f"step-{self.place}" if self.place else "task"
+        return f"{name}-attempt-{self._number(attempt)}"
 
     def _number(self, attempt: Attempt) -> str:
         return f"{self.within}.{attempt.number}".removeprefix(".")
@@ -71,26 +74,29 @@ def lines(node: Node, above: str = "") -> Iterator[str]:
     """Yield the tree as lines of text."""
     if not node.place:
         yield _line(f"task: {_ending(node)}")
-    for number, each in enumerate(node.steps, 1):
-        last = number == len(node.steps)
-        yield _line(f"{above}{'└─' if last else '├─'} {each.place} {each.title}: {_ending(each)}")
-        below = above + ("   " if last else "│  ")
-        for attempt in each.attempts:
+    for number, child in enumerate(node.steps, 1):
+        is_last = number == len(node.steps)
+        branch = "└─" if is_last else "├─"
+        yield _line(f"{above}{branch} {child.place} {child.title}: {_ending(child)}")
+        below = above + ("   " if is_last else "│  ")
+        for attempt in child.attempts:
             if not attempt.passed and attempt.reason:
                 yield _line(f"{below}   attempt {attempt.number}: {attempt.reason}")
-        yield from lines(each, below)
+        yield from lines(child, below)
 
 
 def indent(node: Node) -> str:
     """Return the indentation of `node` for messages while the tree grows."""
-    return "│  " * max(0, node.depth - 1) + ("├─ " if node.depth else "")
+    if node.depth == 0:
+        return ""
+    return "│  " * (node.depth - 1) + "├─ "
 
 
 def _ending(node: Node) -> str:
+    attempts = len(node.attempts)
     if node.passed:
-        tries = len(node.attempts)
-        return "passed" + (f" at attempt {tries}" if tries > 1 else "")
-    if not node.attempts:
+        return f"passed at attempt {attempts}" if attempts > 1 else "passed"
+    if not attempts:
         return "not started"
     return "failed" if node.attempts[-1].reason else "not finished"
 

@@ -6,9 +6,10 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, PluginFailed, Run
+from code_commit.plugin_api import STOP, CodeCommitError, PluginFailed, Run
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.syntax import syntax_errors
 
@@ -18,9 +19,7 @@ _HOOK = "code_commit_validators"
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The input of a validator: the step's result, and `changed`, the files that the task changed
-    so far.
-    """
+    """The input of a validator. `changed` are the files that the task changed so far."""
 
     run: Run
     result: str
@@ -41,30 +40,35 @@ class Validator:
 
 def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Validator]:
     """Return all validators by name. Unusable ones of plugins are left out and reported."""
-    own = {SYNTAX_CHECK: _syntax_check(settings)}
-    offered: dict[str, list[tuple[str, Validator]]] = {}
-    for distribution, item in run.collect(_HOOK):
-        name: Any = getattr(item, "name", None)  # a plugin's types are unchecked
-        if not isinstance(item, Validator):
-            _report(
-                run, distribution, f"a validator must be a Validator, not a {type(item).__name__}"
-            )
-        elif not isinstance(name, str) or not name.strip():
-            _report(run, distribution, f"{name!r} is not a valid name of a validator")
-        elif name in own:
-            _report(run, distribution, f"the validator name {name!r} belongs to code-commit-tasks")
+    validators = {SYNTAX_CHECK: _syntax_check(settings)}
+    offers: dict[str, list[tuple[str, Validator]]] = {}
+    for distribution, validator in run.collect(_HOOK):
+        if problem := _problem(validator):
+            _report(run, distribution, problem)
         else:
-            offered.setdefault(name, []).append((distribution, item))
-    for name, claims in offered.items():
+            offers.setdefault(validator.name, []).append((distribution, validator))
+    for name, claims in offers.items():
         if len(claims) == 1:
-            own[name] = claims[0][1]
+            [(_, validator)] = claims
+            validators[name] = validator
             continue
         rivals = sorted({distribution for distribution, _ in claims})
+        error = f"the validator {name!r} is claimed by {' and '.join(rivals)}"
         for distribution in rivals:
-            _report(
-                run, distribution, f"the validator {name!r} is claimed by {' and '.join(rivals)}"
-            )
-    return own
+            _report(run, distribution, error)
+    return validators
+
+
+def _problem(validator: Any) -> str:
+    """Return why an object of a plugin is not a usable validator, or ""."""
+    if not isinstance(validator, Validator):
+        return f"a validator must be a Validator, not a {type(validator).__name__}"
+    name: Any = validator.name  # a plugin's types are unchecked
+    if not isinstance(name, str) or not name.strip():
+        return f"{name!r} is not a valid name of a validator"
+    if name == SYNTAX_CHECK:
+        return f"the validator name {name!r} belongs to code-commit-tasks"
+    return ""
 
 
 def _syntax_check(settings: TasksSettings) -> Validator:
@@ -91,26 +95,28 @@ def validation_problem(validator: Validator, validation: Validation, *, seconds:
     """
     if validator.name == SYNTAX_CHECK:
         return validator.check(validation)  # it has its own time limit, and Ctrl-C ends its process
-    answers: list[object] = []
+    answers: SimpleQueue[object] = SimpleQueue()
 
     def check() -> None:
         try:
-            answers.append(validator.check(validation))
+            answers.put(validator.check(validation))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even SystemExit
-            answers.append(error)
+            answers.put(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(check,), daemon=True)
     thread.start()
-    thread.join(seconds)
-    match answers:
-        case []:
-            return f"The validator {validator.name} took longer than {seconds:g} s."
-        case [CodeCommitError() as error]:
+    try:
+        answer = STOP.get(answers, seconds)
+    except Empty:
+        return f"The validator {validator.name} took longer than {seconds:g} s."
+    match answer:
+        case CodeCommitError() as error:
             raise error
-        case [BaseException() as error]:
+        case BaseException() as error:
             words = f"The validator {validator.name} failed with {type(error).__name__}: {error}"
-        case [str(words)]:
+        case str(words):
             pass
-        case [other, *_]:
-            words = f"The validator {validator.name} is broken: it returned {type(other).__name__}."
+        case _:
+            kind = type(answer).__name__
+            words = f"The validator {validator.name} is broken: it returned {kind}."
     return words.encode("utf-8", "replace").decode()

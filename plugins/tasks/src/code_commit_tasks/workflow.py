@@ -29,17 +29,19 @@ from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
-from code_commit_workspace import require_no_link_out
+from code_commit_workspace import STOP, require_no_link_out
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
 _RED = "the build is red: "
-_MEND = "The task itself is done, and its changes are in the project. Make its build pass, `{command}`, unchanged:"
+_MEND = (
+    "The task itself is done, and its changes are in the project. "
+    "Make its build pass, `{command}`, unchanged:"
+)
 
 
 def task(run: Run) -> Result:
-    """Perform the task, verify the exit requirement of every step, and check the result with
-    `build.sh`.
+    """Perform the task: verify the exit requirement of every step, and the build of the result.
 
     Raises:
         NotReady: there is no task, no Deno, or no run to resume.
@@ -51,7 +53,7 @@ def task(run: Run) -> Result:
     run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
     changed = ChangedFiles(run, saved.changed)
     steps = _steps(run, saved, changed)
-    if not run.options.no_build and _has_build(run):
+    if _builds(run):
         run.build_command()  # it raises, before any paid call
     try:
         result = steps.result_of(saved.root)
@@ -59,14 +61,16 @@ def task(run: Run) -> Result:
         return _failed_result(failed)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
-    finally:
+    finally:  # written also after a signal
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
     saved.done = True
     save(run, saved)
-    built = ", the build passes" if not run.options.no_build and _has_build(run) else ""
+    summary = _summary(saved.root)
+    if _builds(run):
+        summary += ", the build passes"
     data = {"result": result, "steps": _count(saved.root)}
-    return Result(Outcome.REACHED, f"{_summary(saved.root)}{built}", data)
+    return Result(Outcome.REACHED, summary, data)
 
 
 def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
@@ -74,31 +78,34 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
         saved.changed = list(changed.paths())
         save(run, saved)
 
-    deadline = time.monotonic() + run.settings.max_seconds
+    settings = run.settings
+    deadline = time.monotonic() + settings.max_seconds
     functions = open_functions(run)
     agent = Agent(
-        run,
-        run.model("task"),
-        functions,
-        system_prompt(functions.by_name.values()),
-        run.settings,
-        deadline,
+        run=run,
+        model=run.model("task"),
+        functions=functions,
+        system=system_prompt(functions.by_name.values()),
+        settings=settings,
+        deadline=deadline,
     )
     requirements = Requirements(
-        run, run.settings, collect_validators(run, run.settings), changed, deadline
+        run=run,
+        settings=settings,
+        validators=collect_validators(run, settings),
+        changed=changed,
+        deadline=deadline,
     )
-    earlier, listed = run.options.resume is not None, _count(saved.root)
-    build = str if run.options.no_build else partial(_red_build, run)
     return Steps(
-        run,
-        agent,
-        requirements,
-        run.settings,
-        saved.description,
-        keep,
-        build,
-        earlier=earlier,
-        listed=listed,
+        run=run,
+        agent=agent,
+        requirements=requirements,
+        settings=settings,
+        description=saved.description,
+        save=keep,
+        build=partial(_red_build, run),
+        earlier=run.options.resume is not None,
+        listed=_count(saved.root),
     )
 
 
@@ -106,9 +113,9 @@ def _open_task(run: Run) -> SavedTask:
     """Return a new task, or the one of the run to resume."""
     options = run.options
     if options.resume is not None:
-        found = load(run, options.resume)
+        saved = load(run, options.resume)
         run.emit(MessageLogged(f"continuing {options.resume}"))
-        return found
+        return saved
     text = options.task if options.task is not None else _read(run, options.task_file)
     if not text.strip():
         raise NotReady("the task is empty", hint="describe the task")
@@ -116,10 +123,11 @@ def _open_task(run: Run) -> SavedTask:
 
 
 def _read(run: Run, name: str) -> str:
-    if name != "-":
-        require_no_link_out(run.root, Path.cwd() / name, f"the task file {name}")
     try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+        if name == "-":
+            return b"".join(STOP.pieces(sys.stdin.fileno())).decode()
+        require_no_link_out(run.root, Path.cwd() / name, f"the task file {name}")
+        return Path(name).read_bytes().decode()
     except OSError as error:
         raise NotReady(f"cannot read the task file {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -128,28 +136,28 @@ def _read(run: Run, name: str) -> str:
 
 def _failed_result(failed: StepFailed) -> Result:
     node = failed.node
-    where = f"step {node.place} ({node.title})" if node.place else "the task"
-    first, *more = str(failed).splitlines() or [""]
-    reason = f"{first} {more[0].removeprefix('- ')}" if first.endswith(":") and more else first
-    outcome = (
-        Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
-    )
+    place = f"step {node.place} ({node.title})" if node.place else "the task"
+    reason, *more = str(failed).splitlines() or [""]
+    if reason.endswith(":") and more:
+        reason += f" {more[0].removeprefix('- ')}"
+    outcome = Outcome.NOT_REACHED
+    if failed.malformed and not node.place:
+        outcome = Outcome.RESPONSE_REFUSED
     attempts = count_of(len(node.attempts), "attempt")
     return Result(
         outcome,
-        f"{where} failed after {attempts}: {reason}",
+        f"{place} failed after {attempts}: {reason}",
         {"step": node.place, "reason": str(failed)},
     )
 
 
 def _red_build(run: Run) -> str:
-    """Run `build.sh`, if there is one; return why it is red and its output, for the next attempt,
-    or "".
+    """Run `build.sh`, if there is one; return why it is red, and its output, or "".
 
     Raises:
         ProjectTampered: the build changed files that check the project.
     """
-    if not _has_build(run):
+    if not _builds(run):
         return ""
     build = run.build()
     if build.tampered:
@@ -160,7 +168,10 @@ def _red_build(run: Run) -> str:
     return f"{_RED}build.sh {build.ending}\n{mend}\n{process_report(run, build, _REPORT_SHOWN)}"
 
 
-def _has_build(run: Run) -> bool:
+def _builds(run: Run) -> bool:
+    """Return whether the result is to be built."""
+    if run.options.no_build:
+        return False
     try:
         return run.tree.read("build.sh", 1) is not None
     except OSError:
@@ -168,9 +179,11 @@ def _has_build(run: Run) -> bool:
 
 
 def _count(node: Node) -> int:
-    return sum(1 + _count(each) for each in node.steps)
+    return sum(1 + _count(child) for child in node.steps)
 
 
 def _summary(root: Node) -> str:
-    count = _count(root)
-    return "the task is done" + (f" in {count_of(count, 'step')}" if count else "")
+    steps = _count(root)
+    if not steps:
+        return "the task is done"
+    return f"the task is done in {count_of(steps, 'step')}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from code_commit.plugin_api import (
     Completion,
@@ -79,16 +79,16 @@ def run_agent(
     limits = limits or AgentLimits.of(toolbox.settings)
     transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
     agent = _Agent(
-        run,
-        model,
-        tools,
-        system,
-        limits,
-        label,
-        transcript,
-        toolbox.settings.output_limit,
-        on_call,
-        on_text,
+        run=run,
+        model=model,
+        tools=tools,
+        system=system,
+        limits=limits,
+        label=label,
+        transcript=transcript,
+        output_limit=toolbox.settings.output_limit,
+        on_call=on_call,
+        on_text=on_text,
     )
     texts = [Text(shared, cache_here=True)] if shared else []
     if prompt or not shared:
@@ -104,7 +104,12 @@ def run_agent(
     transcript.end(result.end.value, result.text)
     run.emit(
         AgentEnded(
-            label, result.end.value, result.turns, result.tokens, transcript.file.name, result.text
+            agent=label,
+            end=result.end.value,
+            turns=result.turns,
+            tokens=result.tokens,
+            transcript=transcript.file.name,
+            text=result.text,
         )
     )
     return result
@@ -143,8 +148,9 @@ class _Agent:
         self.transcript.add(*messages)
 
     def turn(self) -> Turn | None:
-        """Call the model once and run the calls of its reply; return None if a limit is reached
-        first.
+        """Call the model once and run the calls of its reply.
+
+        Return None if a limit is reached before the call.
         """
         self.end = self._limit_reached() or self._make_room()
         if self.end is not None:
@@ -165,28 +171,28 @@ class _Agent:
     def result(self, end: End) -> AgentResult:
         """Return the result."""
         return AgentResult(
-            end,
-            self.text,
-            self.turns,
-            self.tokens,
-            tuple(self.messages),
-            self.transcript.file,
-            self.tampered,
+            end=end,
+            text=self.text,
+            turns=self.turns,
+            tokens=self.tokens,
+            messages=tuple(self.messages),
+            transcript=self.transcript.file,
+            tampered=self.tampered,
         )
 
-    # --- before a call ----------------------------------------------------------------------------------------------
+    # --- before a call
 
     def _limit_reached(self) -> End | None:
         if self.turns >= self.limits.turns:
             return End.OUT_OF_TURNS
         if self.tokens >= self.limits.tokens:
             return End.OUT_OF_TOKENS
-        return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
+        if time.monotonic() >= self._deadline:
+            return End.OUT_OF_TIME
+        return None
 
     def _make_room(self) -> End | None:
-        """Leave old results out of the request if it is too long for the settings or the model's
-        window.
-        """
+        """Leave old results out of a request that exceeds the settings or the model's window."""
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
         window = self.model.window or math.inf
         limit = min(self.limits.context_tokens, window)
@@ -207,31 +213,36 @@ class _Agent:
     def _deadline(self) -> float:
         return self._began + self.limits.seconds
 
-    # --- after a call -------------------------------------------------------------------------------------------------
+    # --- after a call
 
     def _count(self, request: Request, completion: Completion) -> None:
         estimate = tokens_of(request.messages) + tokens_around(request.system, request.tools)
         usage = completion.usage
         if usage.input:
-            self._scale = min(max(usage.input / estimate, _PLAUSIBLE[0]), _PLAUSIBLE[1])
-        spent = estimate if usage.input is None else usage.input
-        self.tokens += spent + (
-            tokens_of([completion.message]) if usage.output is None else usage.output
-        )
+            least, most = _PLAUSIBLE
+            self._scale = min(max(usage.input / estimate, least), most)
+        self.tokens += estimate if usage.input is None else usage.input
+        if usage.output is None:
+            self.tokens += tokens_of([completion.message])
+        else:
+            self.tokens += usage.output
 
     def _take(self, completion: Completion) -> tuple[CalledTool, ...]:
         calls = completion.tool_calls
-        complete = completion.finish in {Finish.STOP, Finish.TOOL_CALLS}
-        paused = completion.finish is Finish.PAUSED and not calls
-        if not paused and not (complete and (calls or completion.text.strip())):
+        is_complete = completion.finish in {Finish.STOP, Finish.TOOL_CALLS}
+        is_paused = completion.finish is Finish.PAUSED and not calls
+        is_usable = is_complete and (calls or completion.text.strip())
+        if not is_paused and not is_usable:
             self._send_back(completion)
             return ()
         self._unusable = 0
         if completion.message.parts:
             self.add(completion.message)  # unchanged, with thinking
-        if complete and not calls:
+        if calls:
+            return self._run_calls(calls)
+        if is_complete:
             self.end = End.FINISHED
-        return self._run_calls(calls) if calls else ()
+        return ()
 
     def _send_back(self, completion: Completion) -> None:
         """Tell the model why its reply is unusable. Its calls may be truncated, so none runs."""
@@ -262,17 +273,12 @@ class _Agent:
             results.append(ToolResult(call.id, call.name, answer.text, answer.is_error))
             called.append(self._publish(call, answer))
         if repeated == NOTICED:
-            results[-1] = ToolResult(
-                results[-1].call_id,
-                results[-1].name,
-                f"{results[-1].text}\n{NOTE}",
-                results[-1].is_error,
-            )
+            results[-1] = replace(results[-1], text=f"{results[-1].text}\n{NOTE}")
         self.add(Message("user", tuple(results)))
         return tuple(called)
 
     def _answer(self, call: ToolCall, *, failed: bool) -> Answer:
-        """Run one call, or return why not; `failed` means that an earlier call of the reply failed."""
+        """Run one call, or return why not; `failed` means that an earlier call failed."""
         if self.end is None and time.monotonic() >= self._deadline:
             self.end = End.OUT_OF_TIME
         if self.end is not None:
@@ -282,32 +288,35 @@ class _Agent:
                 "Not accepted: an earlier call failed. Check its result, then continue.",
                 is_error=True,
             )
-        answer = run_call(
-            call, self.tools, ToolContext(self.run, self._deadline), output_limit=self.output_limit
-        )
+        context = ToolContext(self.run, self._deadline)
+        answer = run_call(call, self.tools, context, output_limit=self.output_limit)
         if answer.tampered:
-            self.end, self.tampered = End.TAMPERED, answer.tampered
+            self.end = End.TAMPERED
+            self.tampered = answer.tampered
         elif call.name == FINAL_OUTPUT and not answer.is_error:
             self.end = End.FINISHED
             self.text = str((call.arguments or {}).get("summary", ""))
         return answer
 
     def _publish(self, call: ToolCall, answer: Answer) -> CalledTool:
-        raw = call.raw or str(call.arguments)
-        called = CalledTool(
-            call.name, raw, answer.text, answer.is_error, answer.seconds, call.arguments or {}
-        )
-        error = answer.text[:_ERROR_SHOWN] if answer.is_error else None
         self.run.emit(
             ToolCalled(
-                self.label,
-                call.name,
-                in_one_line(call),
-                answer.is_error,
-                answer.seconds,
-                len(answer.text),
-                error,
+                agent=self.label,
+                tool=call.name,
+                call=in_one_line(call),
+                is_error=answer.is_error,
+                seconds=answer.seconds,
+                characters=len(answer.text),
+                error=answer.text[:_ERROR_SHOWN] if answer.is_error else None,
             )
+        )
+        called = CalledTool(
+            name=call.name,
+            arguments=call.raw or str(call.arguments),
+            text=answer.text,
+            is_error=answer.is_error,
+            seconds=answer.seconds,
+            given=call.arguments or {},
         )
         if self.on_call is not None:
             self.on_call(called)

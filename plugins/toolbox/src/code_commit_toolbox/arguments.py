@@ -35,14 +35,12 @@ def arguments_problem(call: ToolCall, schema: Json) -> str:
     if call.arguments is None:
         return f"The arguments of {call.name} are not a JSON object. Call it again with valid JSON."
     validator = Draft202012Validator(schema, registry=Registry())
-    errors = sorted(
-        validator.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path))
-    )
+    errors = list(validator.iter_errors(call.arguments))
     if not errors:
         return ""
-    lines = [
-        f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_MOST_ERRORS]
-    ]
+    errors.sort(key=lambda error: list(map(str, error.absolute_path)))
+    first = errors[:_MOST_ERRORS]
+    lines = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in first]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
     return "\n".join([f"The arguments of {call.name} are invalid:", *lines, _expected(schema)])
@@ -50,7 +48,9 @@ def arguments_problem(call: ToolCall, schema: Json) -> str:
 
 def _place(path: Iterable[str | int]) -> str:
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
-    return f"at {''.join(steps).removeprefix('.')}: " if steps else ""
+    if not steps:
+        return ""
+    return f"at {''.join(steps).removeprefix('.')}: "
 
 
 def _short(message: str) -> str:
@@ -62,10 +62,10 @@ def _short(message: str) -> str:
 def _expected(schema: Json) -> str:
     properties: dict[str, Any] = dict(schema.get("properties", {}))
     required = set(schema.get("required", ()))
-    words = [
-        f"{name} ({_type(each)})" if name in required else f"{name} ({_type(each)}, optional)"
-        for name, each in properties.items()
-    ]
+    words = []
+    for name, property_schema in properties.items():
+        kind = _type(property_schema)
+        words.append(f"{name} ({kind})" if name in required else f"{name} ({kind}, optional)")
     return f"Expected: {', '.join(words) or 'nothing'}."
 
 

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall, shorten
+from code_commit.plugin_api import (
+    STOP,
+    CodeCommitError,
+    NotReady,
+    ResponseRefused,
+    ToolCall,
+    shorten,
+)
 from code_commit_toolbox.arguments import arguments_problem
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
@@ -36,19 +43,18 @@ def run_call(
     """
     tool = tools.get(call.name)
     if tool is None:
-        return Answer(
-            f"There is no tool {call.name!r}. Your tools: {', '.join(tools) or 'none'}.",
-            is_error=True,
-        )
+        names = ", ".join(tools) or "none"
+        return Answer(f"There is no tool {call.name!r}. Your tools: {names}.", is_error=True)
     began = time.monotonic()
+    STOP.check()
     answer = _answer(call, tool, context)
+    STOP.check()  # the tool may have answered that what it waited for has ended
     seconds = round(time.monotonic() - began, 3)
     text = answer.text
     if len(text) > output_limit + _NOTES:
-        kept = context.run.keep(f"{tool.name}-output.txt", text)
-        text = head_and_tail(
-            text, output_limit, whole=f"the whole output is in the run folder: {kept.name}"
-        )
+        file = context.run.keep(f"{tool.name}-output.txt", text)
+        whole = f"the whole output is in the run folder: {file.name}"
+        text = head_and_tail(text, output_limit, whole=whole)
     return Answer(text, answer.is_error, seconds, answer.tampered)
 
 
@@ -58,11 +64,8 @@ def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
             return Answer(problem, is_error=True)
         text: object = tool.call(context, call.arguments or {})  # a plugin's types are unchecked
     except ToolError as error:
-        return Answer(
-            str(error),
-            is_error=True,
-            tampered=error.paths if isinstance(error, ProjectTampered) else (),
-        )
+        tampered = error.paths if isinstance(error, ProjectTampered) else ()
+        return Answer(str(error), is_error=True, tampered=tampered)
     except (NotReady, ResponseRefused) as error:
         return Answer(error.message, is_error=True)
     except CodeCommitError:
@@ -70,20 +73,17 @@ def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything
         return Answer(f"{tool.name} failed with {type(error).__name__}: {error}", is_error=True)
     if not isinstance(text, str):
-        return Answer(
-            f"{tool.name} is broken: it returned {type(text).__name__}, not text.", is_error=True
-        )
+        kind = type(text).__name__
+        return Answer(f"{tool.name} is broken: it returned {kind}, not text.", is_error=True)
     return Answer(text, is_error=False)
 
 
 def in_one_line(call: ToolCall) -> str:
     """Return `call` for people: its name, and the beginning of its arguments."""
-    given = call.arguments
-    words = (
-        call.raw[:_LINE]
-        if given is None
-        else ", ".join(f"{name}={_brief(each)}" for name, each in given.items())
-    )
+    if call.arguments is None:
+        words = call.raw[:_LINE]
+    else:
+        words = ", ".join(f"{name}={_brief(value)}" for name, value in call.arguments.items())
     line = " ".join(f"{call.name}({words})".split())
     return shorten(line, _LINE)
 

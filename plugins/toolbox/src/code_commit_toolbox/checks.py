@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from code_commit.plugin_api import Check, CheckContext, Host, NotReady, count_of
 from code_commit_toolbox.mcp.servers import server_tools
+from code_commit_toolbox.settings import McpServer
 
 
 def check_mcp_servers(host: Host, context: CheckContext) -> Iterator[Check]:
@@ -20,23 +21,20 @@ def check_mcp_servers(host: Host, context: CheckContext) -> Iterator[Check]:
     with host.workspace(processes=True, repository="optional") as workspace:
         for name, server in servers.items():
             try:
-                tools = [
-                    tool.name
-                    for tool in server_tools(name, server, workspace.start_process, host.root)
-                ]
+                tools = list(server_tools(name, server, workspace.start_process, host.root))
             except NotReady as error:
                 yield Check("problem", error.message, error.hint, {"server": name})
                 continue
-            isolated = (
-                ""
-                if server.url
-                else " outside of the sandbox"
-                if server.trusted
-                else " in the sandbox"
-            )
-            count = count_of(len(tools), "tool")
+            names = [tool.name for tool in tools]
+            count = count_of(len(names), "tool")
             yield Check(
                 "ok",
-                f"{name}{isolated}: {count}: {', '.join(tools)}",
-                data={"server": name, "tools": tools},
+                f"{name}{_isolation(server)}: {count}: {', '.join(names)}",
+                data={"server": name, "tools": names},
             )
+
+
+def _isolation(server: McpServer) -> str:
+    if server.url:
+        return ""
+    return " outside of the sandbox" if server.trusted else " in the sandbox"

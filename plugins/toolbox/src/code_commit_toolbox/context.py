@@ -1,6 +1,4 @@
-"""Prepare a conversation for a request: shorten it before it overflows, and mark its beginning for
-caching.
-"""
+"""Prepare a conversation for a request: shorten it, and mark its beginning for caching."""
 
 from __future__ import annotations
 
@@ -29,14 +27,16 @@ def tokens_of_part(part: Part) -> int:
     """Estimate the tokens of `part`."""
     match part:
         case Text(text=text) | ToolResult(text=text):
-            size = len(text.encode("utf-8", "replace"))
+            size = _bytes_of(text)
         case ToolCall():
-            size = len(part.name) + len(
-                (part.raw or json.dumps(part.arguments)).encode("utf-8", "replace")
-            )
+            size = len(part.name) + _bytes_of(part.raw or json.dumps(part.arguments))
         case Opaque():
             size = len(json.dumps(part.data, default=str))
     return size // _BYTES_A_TOKEN + _OVERHEAD
+
+
+def _bytes_of(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def tokens_of(messages: Sequence[Message]) -> int:
@@ -46,11 +46,10 @@ def tokens_of(messages: Sequence[Message]) -> int:
 
 def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
     """Estimate the tokens of a request without its messages."""
-    words = sum(
-        len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
-        for tool in tools
-    )
-    return (len(system.encode("utf-8", "replace")) + words) // _BYTES_A_TOKEN + _OVERHEAD
+    size = _bytes_of(system)
+    for tool in tools:
+        size += len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
+    return size // _BYTES_A_TOKEN + _OVERHEAD
 
 
 def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tuple[Message, ...]:
@@ -64,10 +63,9 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
     total = tokens_of(messages)
     if total <= at_most:
         return tuple(messages)
-    latest = max(
-        (index for index, message in enumerate(messages) if _has_results(message)), default=-1
-    )
-    done = list(messages)
+    with_results = [index for index, message in enumerate(messages) if _has_results(message)]
+    latest = max(with_results, default=-1)
+    shorter = list(messages)
     for index, message in enumerate(messages):
         parts = list(message.parts)
         goal = at_most if index == latest else enough
@@ -77,8 +75,8 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
             if isinstance(part, ToolResult) and len(part.text) > _SHORTEST_REPLACED:
                 parts[place] = replace(part, text=_note(part))
                 total += tokens_of_part(parts[place]) - tokens_of_part(part)
-        done[index] = replace(message, parts=tuple(parts))
-    return tuple(done)
+        shorter[index] = replace(message, parts=tuple(parts))
+    return tuple(shorter)
 
 
 def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -103,9 +101,7 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _joined(message: Message, following: Message) -> Message:
-    """Return both as one message, with an empty line between their texts, because services join
-    texts directly.
-    """
+    """Return both as one message, with an empty line between their texts: services add none."""
     parts = following.parts
     first = next((part for part in parts if isinstance(part, Text)), None)
     if first is not None and any(isinstance(part, Text) for part in message.parts):
@@ -131,7 +127,5 @@ def _has_results(message: Message) -> bool:
 
 def _note(result: ToolResult) -> str:
     size = count_of(len(result.text), "character")
-    return (
-        f"[{size} of the result of {result.name} were removed to save space. "
-        "Call it again if needed.]"
-    )
+    removed = f"{size} of the result of {result.name} were removed to save space"
+    return f"[{removed}. Call it again if needed.]"

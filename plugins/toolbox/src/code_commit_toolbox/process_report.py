@@ -9,13 +9,15 @@ from code_commit_toolbox.shortening import head_and_tail
 
 
 def process_report(run: Run, result: ProcessResult, limit: int) -> str:
-    """Return how a process ended and its output, about `limit` characters; the run folder has all
-    of it.
+    """Return how a process ended, and about `limit` characters of its output.
+
+    The run folder has the whole output.
     """
     log = os.path.relpath(result.log, run.root)
     text = result.output.decode("utf-8", "replace")
     if not text:
         return result.ending
-    ended = text if text.endswith("\n") else f"{text}\n"
-    shown = head_and_tail(ended, limit, whole=f"see {log}").removesuffix("\n")
+    if not text.endswith("\n"):
+        text += "\n"
+    shown = head_and_tail(text, limit, whole=f"see {log}").removesuffix("\n")
     return f"{result.ending}\n--- output ---\n{shown}"

@@ -10,7 +10,10 @@ from code_commit.plugin_api import ToolCall
 NOTICED = 3
 """The number of equal turns in a row at which the model is warned; the next one ends the loop."""
 
-NOTE = "[You have made the same calls three times in a row. The next time ends your work: do something else.]"
+NOTE = (
+    "[You have made the same calls three times in a row. "
+    "The next time ends your work: do something else.]"
+)
 
 
 class Repetition:
@@ -22,9 +25,11 @@ class Repetition:
 
     def count(self, calls: Sequence[ToolCall]) -> int:
         """Add the calls of the next turn; return how many turns in a row had them."""
-        these = tuple(_key(call) for call in calls)
-        self._count = self._count + 1 if these == self._last else 1
-        self._last = these
+        keys = tuple(_key(call) for call in calls)
+        if keys != self._last:
+            self._count = 0
+        self._count += 1
+        self._last = keys
         return self._count
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate
+
 from code_commit.plugin_api import count_of
 
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
-    """Return `text`, or its first and last characters, `limit` in total, around a line with the
-    number of missing ones.
+    """Return `text`, or `limit` of its characters, around a line with the number of missing ones.
 
-    `whole` describes where the whole text is. Cut at line ends where possible.
+    Half of them are the first, half the last ones, cut at line ends where possible. `whole`
+    describes where the whole text is.
     """
     if len(text) <= limit:
         return text
-    head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
+    half = limit // 2
+    head = text[:half]
+    tail = text[len(text) - (limit - half) :]
     end = head.rfind("\n") + 1
     if end > len(head) // 2:
         head = head[:end]
@@ -21,6 +26,12 @@ def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
     if 0 < start < len(tail) // 2:
         tail = tail[start:]
     missing = len(text) - len(head) - len(tail)
-    where = f"; {whole}" if whole else ""
-    mark = f"[... {count_of(missing, 'character')} left out{where} ...]"
-    return "\n".join((head.removesuffix("\n"), mark, tail))
+    place = f"; {whole}" if whole else ""
+    note = f"[... {count_of(missing, 'character')} left out{place} ...]"
+    return "\n".join([head.removesuffix("\n"), note, tail])
+
+
+def fitting(lines: Iterable[str], limit: int) -> int:
+    """Return how many of the first lines fit into `limit` characters, with their line ends."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return sum(size <= limit for size in sizes)

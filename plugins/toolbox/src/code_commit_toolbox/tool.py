@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from code_commit.plugin_api import Json, Run, ToolSpec
@@ -17,9 +17,8 @@ class ProjectTampered(ToolError):  # noqa: N818 - the name of an event
     """A command altered files that check the project (`paths`): the agent's work has failed."""
 
     def __init__(self, paths: tuple[str, ...], message: str = "") -> None:
-        super().__init__(
-            message or f"a command changed files that check the project: {', '.join(paths)}"
-        )
+        names = ", ".join(paths)
+        super().__init__(message or f"a command changed files that check the project: {names}")
         self.paths = paths
 
 
@@ -33,13 +32,21 @@ class ToolContext:
     run: Run
     deadline: float | None = None
 
-    def seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds, or the time until the deadline if that is less."""
-        return (
-            wanted
-            if self.deadline is None
-            else max(0.0, min(wanted, self.deadline - time.monotonic()))
-        )
+    def seconds(self, most: float) -> float:
+        """Return `most` seconds, or the time until the deadline if that is less."""
+        if self.deadline is None:
+            return most
+        return max(0.0, min(most, self.deadline - time.monotonic()))
+
+
+def parameters(properties: Json, required: Sequence[str] = ()) -> Json:
+    """Return the schema of a tool's parameters that allows no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,4 @@
-"""All tools of a run: the first-party ones, those of plugins (hook `code_commit_tools`), and those
-of MCP servers.
-"""
+"""All tools of a run: the first-party ones, those of plugins, and those of MCP servers."""
 
 from __future__ import annotations
 
@@ -61,44 +59,43 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
     settings: ToolboxSettings | None = run.settings_of("toolbox")
     if settings is None:
         raise NotReady("the plugin toolbox is not loaded", hint="`code-commit plugins` shows why")
-    own = {tool.name: tool for tool in first_party(settings, todo=todo)}
-    offered: dict[str, list[tuple[str, Tool]]] = {}
-    servers = [
+    tools = {tool.name: tool for tool in first_party(settings, todo=todo)}
+    of_servers = [
         (f"{_SERVER}{name}", tool)
         for name, server in settings.mcp.items()
         for tool in server_tools(name, server, run.start_process, run.root)
     ]
-    for distribution, item in (*run.collect(_HOOK), *servers):
-        if problem := _tool_problem(item):
-            _report(run, distribution, problem)
-        elif item.name in own:
-            _report(run, distribution, f"the tool name {item.name!r} belongs to the toolbox")
+    offers: dict[str, list[tuple[str, Tool]]] = {}
+    for source, tool in (*run.collect(_HOOK), *of_servers):
+        if problem := _tool_problem(tool):
+            _report(run, source, problem)
+        elif tool.name in tools:
+            _report(run, source, f"the tool name {tool.name!r} belongs to the toolbox")
         else:
-            offered.setdefault(item.name, []).append((distribution, item))
-    for name, claims in offered.items():
-        rivals = sorted({distribution for distribution, _ in claims})
+            offers.setdefault(tool.name, []).append((source, tool))
+    server_names = []
+    for name, claims in offers.items():
         if len(claims) == 1:
-            own[name] = claims[0][1]
+            [(source, tool)] = claims
+            tools[name] = tool
+            if source.startswith(_SERVER):
+                server_names.append(name)
             continue
-        for distribution in rivals:
-            _report(
-                run, distribution, f"the tool name {name!r} is claimed by {' and '.join(rivals)}"
-            )
-    of_servers = tuple(
-        name for name, tool in own.items() if any(tool is each for _, each in servers)
-    )
-    return Toolbox(own, settings, of_servers)
+        rivals = sorted({source for source, _ in claims})
+        for source in rivals:
+            _report(run, source, f"the tool name {name!r} is claimed by {' and '.join(rivals)}")
+    return Toolbox(tools, settings, tuple(server_names))
 
 
-def _tool_problem(item: Any) -> str:
-    """Return why `item` is not a usable tool, or ""."""
-    if not isinstance(item, Tool):
-        return f"a tool must be a Tool, not a {type(item).__name__}"
-    name: Any = item.name
+def _tool_problem(tool: Any) -> str:
+    """Return why `tool` is not a usable tool, or ""."""
+    if not isinstance(tool, Tool):
+        return f"a tool must be a Tool, not a {type(tool).__name__}"
+    name: Any = tool.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"{item.name!r} is not a valid tool name: use at most 64 letters, digits and _"
-    problem = schema_problem(item.parameters)
-    return f"the tool {item.name!r}: {problem}" if problem else ""
+        return f"{name!r} is not a valid tool name: use at most 64 letters, digits and _"
+    problem = schema_problem(tool.parameters)
+    return f"the tool {name!r}: {problem}" if problem else ""
 
 
 def _report(run: Run, source: str, error: str) -> None:

@@ -1,12 +1,11 @@
-"""Record a conversation in the run folder, message by message, so that a killed run can be
-continued.
-"""
+"""Record a conversation message by message, so that a killed run can be continued."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,10 @@ from code_commit.plugin_api import (
 from code_commit_workspace import open_regular
 
 VERSION = 1
-_INTERRUPTED = "The run was interrupted before this call was answered. It may have run or not: check before you call it again."
+_INTERRUPTED = (
+    "The run was interrupted before this call was answered. It may have run or not: "
+    "check before you call it again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,8 @@ def read_transcript(file: Path) -> Recorded:
         with open_regular(file) as recording:  # a run folder is untrusted
             lines = recording.read().split(b"\n")[:-1]
         head, *rows = map(json.loads, lines)
-        messages = tuple(
-            Message(row["role"], parts_from_json(row["parts"])) for row in rows if "role" in row
-        )
-        ends = [row["end"] for row in rows if "end" in row]
-        recorded = Recorded(
-            head["label"], head["model"], head["system"], messages, ends[-1] if ends else ""
-        )
         version = head["version"]
+        recorded = _recorded(head, rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotReady(
             f"cannot read the transcript {file}: {error}", hint="start a new conversation"
@@ -98,24 +94,40 @@ def read_transcript(file: Path) -> Recorded:
     return recorded
 
 
+def _recorded(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Recorded:
+    messages: list[Message] = []
+    end = ""
+    for row in rows:
+        if "role" in row:
+            messages.append(Message(row["role"], parts_from_json(row["parts"])))
+        end = row.get("end", end)
+    return Recorded(
+        label=head["label"],
+        model=head["model"],
+        system=head["system"],
+        messages=tuple(messages),
+        end=end,
+    )
+
+
 def answered(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return `messages` with an answer to every call, which services require.
 
     Missing answers become a note.
     """
-    done: list[Message] = []
-    for index, message in enumerate(messages):
-        done.append(message)
-        calls = [part for part in message.parts if isinstance(part, ToolCall)]
-        following = messages[index + 1].parts if index + 1 < len(messages) else ()
-        known = {part.call_id for part in following if isinstance(part, ToolResult)}
-        unanswered = [call for call in calls if call.id not in known]
-        if unanswered:
-            results = (
-                ToolResult(call.id, call.name, _INTERRUPTED, is_error=True) for call in unanswered
-            )
-            done.append(Message("user", tuple(results)))
-    return tuple(done)
+    whole: list[Message] = []
+    for message, following in zip_longest(messages, messages[1:]):
+        whole.append(message)
+        answers = following.parts if following else ()
+        ids = {part.call_id for part in answers if isinstance(part, ToolResult)}
+        notes = [
+            ToolResult(call.id, call.name, _INTERRUPTED, is_error=True)
+            for call in message.parts
+            if isinstance(call, ToolCall) and call.id not in ids
+        ]
+        if notes:
+            whole.append(Message("user", tuple(notes)))
+    return tuple(whole)
 
 
 def _line(value: Any) -> str:

@@ -18,8 +18,7 @@ _WORD = re.compile(rb"\w")
 
 
 class Truncation:
-    """Sends back a replacement that shrinks a file too much, or that has a comment in place of
-    code.
+    """Sends back a replacement that shrinks a file too much, or has a comment in place of code.
 
     Lines that move to other files of the same response do not count as lost. A file that shrinks
     again, after it was sent back, is allowed with a warning.
@@ -34,44 +33,46 @@ class Truncation:
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Yield a refusal for each truncated replacement. Removing a file is always allowed."""
         gained: Counter[bytes] | None = None
-        for path, content in (
-            (change.path, change.content) for change in changes if change.content is not None
-        ):
+        for change in changes:
+            path = change.path
+            new = change.content
+            if new is None:
+                continue
             old = _read(tree, path)
-            if self._settings.placeholders and (found := first_placeholder(path, old, content)):
-                yield self._refusal(path, f"{_left_out(found)} {_WHOLE}", "placeholders = false")
-            if old is None or not self._shrinks(old, content):
+            if self._settings.placeholders and (placeholder := first_placeholder(path, old, new)):
+                reason = f"{_left_out(placeholder)} {_WHOLE}"
+                yield self._refusal(path, reason, "placeholders = false")
+            if old is None or not self._shrinks(old, new):
                 self._sent_back.discard(path)
                 continue
-            gained = _gained(changes, tree) if gained is None else gained
-            if not self._shrinks(old, content, _lines_not_in(old, content) & gained):
+            if gained is None:
+                gained = _gained(changes, tree)
+            if not self._shrinks(old, new, _lines_not_in(old, new) & gained):
                 self._sent_back.discard(path)
             elif path in self._sent_back:
-                yield Refusal(path, self.name, _too_small(old, content), then="warn")
+                yield Refusal(path, self.name, _too_small(old, new), then="warn")
             else:
                 self._sent_back.add(path)
-                yield self._refusal(
-                    path, f"{_too_small(old, content)} {_WHOLE_OR_AGAIN}", "shrink_below = 0"
-                )
+                reason = f"{_too_small(old, new)} {_WHOLE_OR_AGAIN}"
+                yield self._refusal(path, reason, "shrink_below = 0")
 
     def _refusal(self, path: str, reason: str, setting: str) -> Refusal:
-        hint = f"set plugins.truncation.{setting} to allow it (rule {self.name}), or ask for a smaller change"
+        allow = f"set plugins.truncation.{setting} to allow it (rule {self.name})"
+        hint = f"{allow}, or ask for a smaller change"
         return Refusal(path, self.name, reason, then="repair", hint=hint)
 
     def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
-        lines, size = _count(new), len(new)
+        lines = _count(new)
+        size = len(new)
         if moved:
-            lines, size = (
-                lines + moved.total(),
-                size + sum((len(line) + 1) * n for line, n in moved.items()),
-            )
+            lines += moved.total()
+            size += sum((len(line) + 1) * count for line, count in moved.items())
+        share = self._settings.shrink_below
+        old_lines = _count(old)
+        if old_lines < self._settings.shrink_from_lines:
+            return False
         # Check both, because fewer lines may contain the same code in another layout.
-        least, before = self._settings.shrink_below, _count(old)
-        return (
-            before >= self._settings.shrink_from_lines
-            and lines < least * before
-            and size < least * len(old)
-        )
+        return lines < share * old_lines and size < share * len(old)
 
 
 def _too_small(old: bytes, new: bytes) -> str:
@@ -82,8 +83,10 @@ def _size(content: bytes) -> str:
     return f"{count_of(_count(content), 'line')} and {count_of(len(content), 'byte')}"
 
 
-def _left_out(found: Placeholder) -> str:
-    return f"Line {found.line} of the replacement replaces code that was left out: `{found.text}`."
+def _left_out(placeholder: Placeholder) -> str:
+    line = placeholder.line
+    text = placeholder.text
+    return f"Line {line} of the replacement replaces code that was left out: `{text}`."
 
 
 def _count(content: bytes) -> int:
@@ -106,8 +109,8 @@ def _gained(changes: Sequence[Change], tree: Tree) -> Counter[bytes]:
     return gained
 
 
-def _lines_not_in(content: bytes, other: bytes) -> Counter[bytes]:
-    return _lines(content) - _lines(other)
+def _lines_not_in(content: bytes, base: bytes) -> Counter[bytes]:
+    return _lines(content) - _lines(base)
 
 
 def _lines(content: bytes) -> Counter[bytes]:

@@ -15,7 +15,9 @@ class TruncationSettings(BaseModel):
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="The share of its lines and bytes that a replaced file must keep; 0 lets files shrink.",
+        description=(
+            "The share of its lines and bytes that a replaced file must keep; 0 lets files shrink."
+        ),
     )
     shrink_from_lines: int = Field(
         default=10, ge=0, description="Files with fewer lines than this may shrink."

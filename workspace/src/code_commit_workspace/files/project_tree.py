@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
+from code_commit_workspace.interruption import STOP
 
 _SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
@@ -145,6 +146,7 @@ class ProjectTree:
                     continue
                 start = len(folder) + 1 if folder else 0
                 for path in group:
+                    STOP.check()
                     yield path, _content(handle, normalise_path(path)[start:], limit)
 
 

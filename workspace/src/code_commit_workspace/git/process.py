@@ -20,14 +20,13 @@ from typing import IO
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
-from code_commit_workspace.signals import latest_signal
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.words import describe_ending
 
 # Seconds.
 _POLL = 0.1
 _FIRST_LOOK = 0.3  # git has read all control files of most repositories by then
-_AFTER_SIGNAL = 0.3  # without any processor time
-_JUST_BEFORE = 2.0  # a signal may come before git begins, where it is held back
+_IDLE = 0.3  # without any processor time
 _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the first
 _AT_EXIT = 0.05
 _PIECE = 1 << 16  # bytes
@@ -95,14 +94,15 @@ def run_git(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `command` in `folder` until it ends, or has printed more than `most` bytes.
 
-    If it takes long, search `files` for pipes and devices, which block it. After a signal, end it
-    within a second, unless it is at work.
+    If it takes long, search `files` for pipes and devices, which block it. After a signal, end it;
+    inside `STOP.hold`, only if it is not at work.
 
     Raises:
         GitError: it could not be started, or did not end within `timeout` seconds.
         NotReady: one of `files` is a pipe or a device.
-        Interrupted: a signal came, and git was waiting for something.
+        Interrupted: a signal came.
     """
+    STOP.check()
     if files:
         files.require_plain()
     begin = time.monotonic()
@@ -169,34 +169,35 @@ class _Watch:
         self._limit = self._begin + timeout
         self._pause = _FIRST_LOOK
         self._next_look = self._begin + self._pause
-        self._signaled = math.inf
+        self._idle_since = math.inf
         self._used = ""
 
     def check(self) -> None:
         """Raise an error if it is of no use to wait any longer.
 
         Raises:
-            Interrupted: a signal came while git ran, and git only waits for something.
+            Interrupted: a signal came. Inside `STOP.hold`: and git only waits for something.
             NotReady: git reads, or may read, a pipe or a device.
             TimeoutError: the time is over.
         """
+        STOP.check()
         now = time.monotonic()
         if now >= self._limit:
             raise TimeoutError
-        if self._signaled == math.inf and self._is_signaled():
-            self._signaled, self._used = now, _used_by(self._process.pid)
-        if now >= self._signaled + _AFTER_SIGNAL:
-            before, self._used = self._used, _used_by(self._process.pid)
-            self._signaled = now
-            if before == self._used:
-                raise Interrupted("interrupted")
+        if STOP.is_set and now >= self._idle_since + _IDLE and not self._has_worked():
+            raise Interrupted("interrupted")
+        if STOP.is_set and self._idle_since == math.inf:
+            self._has_worked()
         if self._files and now >= self._next_look:
-            self._files.search(stop=self._is_signaled)
+            self._files.search(stop=lambda: STOP.is_set)
             self._pause *= 4
             self._next_look = time.monotonic() + self._pause
 
-    def _is_signaled(self) -> bool:
-        return latest_signal() > self._begin - _JUST_BEFORE
+    def _has_worked(self) -> bool:
+        """Return whether git has used processor time since the last call."""
+        before, self._used = self._used, _used_by(self._process.pid)
+        self._idle_since = time.monotonic()
+        return before != self._used
 
 
 def _used_by(process: int) -> str:

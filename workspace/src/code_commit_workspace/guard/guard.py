@@ -20,6 +20,7 @@ from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.unsaved import UnsavedFiles
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 from code_commit_workspace.words import describe, traceback_of
 
@@ -87,6 +88,7 @@ class Guard:
         left = tuple(changes)
         found: list[Refusal] = []
         for rule in (*self._rules, *self._rules_about_marks(left)):
+            STOP.check()
             if left:
                 refused = self._built_in(rule, left)
                 found += refused

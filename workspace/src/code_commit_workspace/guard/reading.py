@@ -16,6 +16,7 @@ from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath
 from code_commit_workspace.guard.places import PathLookup, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
@@ -93,6 +94,7 @@ def unreadable(
         }
     asked: dict[str, str] = {}
     for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+        STOP.check()
         start = len(folder) + bool(folder)
         ordinary = _ordinary_files(folder, lookup, plain, closed) if files_only else ()
         for given in group:

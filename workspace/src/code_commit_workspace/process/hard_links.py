@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.interruption import STOP
 
 
 def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
@@ -24,6 +25,7 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
     """
     ahead, left_out = [top], frozenset(skip)
     while ahead:
+        STOP.check()
         try:
             with os.scandir(ahead.pop()) as entries:
                 for entry in entries:

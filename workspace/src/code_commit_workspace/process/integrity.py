@@ -18,6 +18,7 @@ from pathlib import Path
 
 from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link, is_plain_folder
 from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.process.checked_files import (
     CheckedFiles,
     FindIgnored,
@@ -190,6 +191,7 @@ def _files(top: str, skip: str) -> Iterator[str]:
     """Yield the paths of everything below `top` that is not a folder, except in the folder `skip`."""
     ahead = [top]
     while ahead:
+        STOP.check()
         folder = ahead.pop()
         try:
             with os.scandir(folder) as entries:

@@ -21,7 +21,7 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.files.programs import require_program
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
-from code_commit_workspace.interruption import uninterrupted, wait_for
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.checked_files import FindIgnored
@@ -130,7 +130,8 @@ class ProcessRunner:
             ControlFiles(repository, (repository / ".git",)).require_plain()
 
     def _find_linked(self) -> None:
-        self._linked  # noqa: B018 - it is cached
+        with suppress(Interrupted):  # the run ends, and nobody asks for them
+            self._linked  # noqa: B018 - it is cached
 
     @cached_property
     def _sealed(self) -> Sealed:
@@ -207,7 +208,7 @@ class ProcessRunner:
             NotReady: the project is gone, bash is missing, or isolation is required but does not
                 work here.
             OSError: the log cannot be written.
-            Interrupted: the runner was closed.
+            Interrupted: the runner was closed, or a signal came.
         """
         ready = self._get_ready(argv, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
@@ -278,24 +279,24 @@ class ProcessRunner:
 
     def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
         with ExitStack() as ends:
-            # Ctrl-C would lose the process or its output until all ends are set.
-            with uninterrupted():
-                try:
-                    process = Process(
-                        ready.argv,
-                        wrapper=ready.wrapper,
-                        cwd=self._root,
-                        env=ready.env,
-                        stdin=stdin,
-                        one_output=True,
-                    )
-                except (OSError, ValueError) as error:  # the command is too long, or holds NUL
-                    return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
-                ends.enter_context(process)
-                ends.enter_context(self._under_way.holding(process))
-                ends.callback(_drain, process, record)
-                ends.callback(process.end)
+            try:
+                process = Process(
+                    ready.argv,
+                    wrapper=ready.wrapper,
+                    cwd=self._root,
+                    env=ready.env,
+                    stdin=stdin,
+                    one_output=True,
+                )
+            except (OSError, ValueError) as error:  # the command is too long, or holds NUL
+                return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
+            ends.enter_context(process)
+            ends.enter_context(self._under_way.holding(process))
+            ends.callback(_drain, process, record)
+            ends.callback(process.end)
+            ends.enter_context(STOP.calling(process.kill))
             killed = _attend(process, record, timeout)
+        STOP.check()
         if self._under_way.closed:
             raise Interrupted("the process was stopped")
         if process.exit_code is None and killed:
@@ -312,6 +313,7 @@ class ProcessRunner:
             raise TypeError(
                 f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}"
             )
+        STOP.check()
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
         if not is_folder(self._root):
@@ -332,7 +334,7 @@ class ProcessRunner:
         if isolated:
             env = self._sandbox.environment(env)
             for thread in self._looking:
-                wait_for(thread)
+                STOP.join(thread)
             replace_by_copies(self._linked)
             self._linked = []
         integrity = self._integrity(state_hidden=isolated)
@@ -423,13 +425,11 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
                 process.kill()
                 deadline = time.monotonic() + _PATIENCE
                 continue
-            readable = selector.select(min(remaining, _LONGEST_SELECT))
-            with uninterrupted():  # Ctrl-C would lose what was read and is not in the log yet
-                for key, _ in readable:
-                    if data := os.read(key.fd, _CHUNK):
-                        key.data(data)
-                    else:
-                        selector.unregister(key.fd)
+            for key, _ in selector.select(min(remaining, _LONGEST_SELECT)):
+                if data := os.read(key.fd, _CHUNK):
+                    key.data(data)
+                else:
+                    selector.unregister(key.fd)
     return killed
 
 

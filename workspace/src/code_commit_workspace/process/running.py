@@ -12,6 +12,7 @@ from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import exists, is_folder
+from code_commit_workspace.interruption import STOP
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 
@@ -39,6 +40,7 @@ def start(
     with ExitStack() as held:
         held.enter_context(process)
         held.enter_context(under_way.holding(process))
+        held.enter_context(STOP.calling(process.kill))
         return RunningProcess(process, altered, held.pop_all())
 
 
@@ -78,9 +80,13 @@ class RunningProcess:
 
         Raises:
             TimeoutError: it did not end within `timeout` seconds.
+            Interrupted: a signal came.
         """
         with self._lock:
-            return self._process.exit_code if self._held is None else self._process.wait(timeout)
+            ended = self._held is None
+            exit_code = self._process.exit_code if ended else self._process.wait(timeout)
+        STOP.check()
+        return exit_code
 
     def kill(self) -> None:
         """Start ending the process; callable from any thread."""
@@ -89,7 +95,7 @@ class RunningProcess:
     def close(self) -> None:
         """End the process, wait for it, and close its pipes. A second call does nothing."""
         self.kill()
-        with self._lock:
+        with self._lock, STOP.hold():
             held, self._held = self._held, None
             if held is not None:
                 held.close()

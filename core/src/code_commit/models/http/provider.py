@@ -40,6 +40,7 @@ from code_commit.plugin_api.provider import (
     Wire,
 )
 from code_commit.plugins.code import checked_result
+from code_commit_workspace import STOP
 
 # What the host asks for: a stream, one without the optional members of the call, or the whole
 # reply.
@@ -275,6 +276,7 @@ class HttpProvider:
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
             post.thread.start()
             post.result = post.queue.get(timeout=post.seconds)
+        STOP.check()
         return self._decoded(post.result, decode)
 
     @contextmanager
@@ -303,7 +305,8 @@ class HttpProvider:
         )
         del http_call, arguments  # they hold the prompt
         try:
-            yield post
+            with STOP.calling(lambda: result_queue.put(_closed())):
+                yield post
         except queue.Empty:
             post.result = _out_of_time()
         finally:

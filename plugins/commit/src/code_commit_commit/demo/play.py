@@ -4,16 +4,19 @@ model.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
 from code_commit.plugin_api import (
+    STOP,
     ExitCode,
     Host,
     NotReady,
@@ -97,14 +100,14 @@ def demo(host: Host, arguments: Namespace) -> int:
     query = (root / "agent-config" / "query.txt").read_text("utf-8")
     indented = "".join(f"    {line}\n" for line in query.splitlines())
     _show(BEFORE.format(root=root, query=indented))
-    replay = subprocess.run(
-        python_command("code_commit", "--model", "replay/latest"),
-        cwd=root,
-        env=_environment(host.environ),
-        check=False,
-    )
-    if replay.returncode != ExitCode.REACHED:
-        return replay.returncode
+    command = python_command("code_commit", "--model", "replay/latest")
+    with (
+        subprocess.Popen(command, cwd=root, env=_environment(host.environ)) as process,
+        STOP.calling(partial(process.send_signal, signal.SIGINT)),
+    ):
+        exit_code = process.wait()
+    if exit_code != ExitCode.REACHED:
+        return exit_code
     folder = max(path for path in (root / "logs").iterdir() if path.is_dir() and path != recorded)
     diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
     listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))

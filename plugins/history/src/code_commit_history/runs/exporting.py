@@ -14,6 +14,7 @@ from code_commit.plugin_api import (
     CodeCommitError,
     ExitCode,
     Host,
+    Interrupted,
     LogSink,
     NotReady,
     Record,
@@ -100,7 +101,7 @@ def _send(sink: Any, records: list[Record], *, end: str) -> str:
 
 
 def _description(raised: BaseException) -> str:
-    if isinstance(raised, KeyboardInterrupt):
+    if isinstance(raised, Interrupted | KeyboardInterrupt):
         raise raised
     return describe(raised)
 

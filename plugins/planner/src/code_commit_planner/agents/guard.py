@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from code_commit.plugin_api import Change, Json, NotReady, ResponseRefused, Run
+from code_commit.plugin_api import STOP, Change, Json, NotReady, ResponseRefused, Run
 from code_commit_planner.agents.prompts import RESTORED
 from code_commit_planner.agents.running_command import (
     RunningCommand,
@@ -110,7 +110,7 @@ class Guard:
                 except ToolError as error:
                     error.args = (f"{error}{self._restore(agent, writes)}",)
                     raise
-                except BaseException:
+                except BaseException:  # also an interruption: the files must not stay changed
                     self._restore(agent, writes)
                     raise
                 return text + self._restore(agent, writes)
@@ -137,10 +137,14 @@ class Guard:
         }
 
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
-        """Restore the files, except `writes`; return a note for the agent.
+        """Restore the files, except `writes`; return a note for the agent. No signal ends this.
 
         With `killed`, the person may have written the files since: keep copies of them.
         """
+        with STOP.hold():
+            return self._put_back(agent, writes, killed=killed)
+
+    def _put_back(self, agent: str, writes: tuple[str, ...], *, killed: bool) -> str:
         writable = {*writes, NEW}
         changes = [*self._restorations(writable, keep=killed), *self._removals(writable)]
         if not changes:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import STOP, Run
 from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.selection import Selection, select
 from code_commit_planner.git.staging import IndexEntry, Staging, read_index_changes, read_staging
@@ -307,7 +307,8 @@ class Repository:
             self._update_index([entry.committed_line for entry in entries])
             yield
         finally:
-            self.put_back()
+            with STOP.hold():
+                self.put_back()
 
     def _saved(self) -> Staging:
         return read_staging(self._run.state)

@@ -1,1 +1,1 @@
-"""Run the code of an answer in a separate process that can only request tool calls from the host."""
+"""Run the code of an answer in a process that can only request tool calls from the host."""

@@ -12,8 +12,16 @@ from code_commit.plugin_api import NotReady, signalled_at_our_end
 _MEGABYTE = 1024 * 1024
 # No prompts, no remote code, no configuration file that could change how it runs.
 _CLOSED = (
-    *("--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--no-config", "--no-lock"),
-    *("--no-check", "--node-modules-dir=none", "--no-code-cache", "--quiet"),
+    "--no-prompt",
+    "--no-remote",
+    "--no-npm",
+    "--cached-only",
+    "--no-config",
+    "--no-lock",
+    "--no-check",
+    "--node-modules-dir=none",
+    "--no-code-cache",
+    "--quiet",
 )
 
 
@@ -52,9 +60,7 @@ def deno_command(binary: str, *, memory: int) -> list[str]:
 
 
 def deno_environment() -> dict[str, str]:
-    """Return the environment of the process: no folder where it could store files, no graphics
-    card.
-    """
+    """Return the environment of the process: no folder to store files, no graphics card."""
     nowhere = f"{os.devnull}/none"  # not a folder, so not even root can create files below it
     return {
         "DENO_DIR": nowhere,

@@ -1,6 +1,4 @@
-"""Run one Deno process within limits, exchange lines with it, and kill it with everything that it
-started.
-"""
+"""Run one Deno process within limits, and exchange lines with it."""
 
 from __future__ import annotations
 
@@ -11,10 +9,10 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Self
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, NotReady
 from code_commit_tasks.runtime.bounds import bind
 from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_environment
 
@@ -56,25 +54,29 @@ class DenoProcess:
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
-        self._memory, self._seconds = memory, seconds
-        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._memory = memory
+        self._seconds = seconds
+        self._stdin = self._process.stdin.fileno()
+        self._stdout = self._process.stdout.fileno()
+        stderr = self._process.stderr.fileno()
         self._unsent = bytearray()
         self._line = bytearray()
         self._stderr = b""
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stdout, selectors.EVENT_READ, self._read_stdout)
-        self._selector.register(
-            self._process.stderr.fileno(), selectors.EVENT_READ, self._read_stderr
-        )
+        self._selector.register(stderr, selectors.EVENT_READ, self._read_stderr)
         os.set_blocking(self._stdin, False)
         self._lines: deque[bytes] = deque()
         self._open = True
         self.deadline = time.monotonic() + seconds
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
+        self._held.enter_context(STOP.calling(self._kill))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._held.close()
         self.end()
 
     def bind(self) -> None:
@@ -96,6 +98,7 @@ class DenoProcess:
         Raises:
             ProcessTooSlow: the deadline has passed.
             ProcessOverLimit: a line is too long.
+            Interrupted: a signal came.
         """
         while self._open or self._lines:
             if time.monotonic() >= self.deadline:
@@ -124,10 +127,13 @@ class DenoProcess:
         """Return the last part of its stderr."""
         return self._stderr.decode("utf-8", "replace")
 
-    def end(self) -> None:
-        """Kill the process and its children, and wait for it."""
+    def _kill(self) -> None:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the process and its children, and wait for it."""
+        self._kill()
         self._process.wait()
         self._selector.close()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -137,7 +143,9 @@ class DenoProcess:
 
     def _wait(self) -> None:
         self._select_stdout()
-        for key, _ in self._selector.select(max(0.0, self.deadline - time.monotonic())):
+        ready = self._selector.select(max(0.0, self.deadline - time.monotonic()))
+        STOP.check()
+        for key, _ in ready:
             if key.fd == self._stdin:
                 self._write()
                 continue
@@ -150,10 +158,10 @@ class DenoProcess:
 
     def _select_stdout(self) -> None:
         """Select its stdout, except while too much input is waiting."""
-        wanted = self._open and len(self._unsent) < _UNSENT
-        if wanted == (self._stdout in self._selector.get_map()):
+        reads = self._open and len(self._unsent) < _UNSENT
+        if reads == (self._stdout in self._selector.get_map()):
             return
-        if wanted:
+        if reads:
             self._selector.register(self._stdout, selectors.EVENT_READ, self._read_stdout)
         else:
             self._selector.unregister(self._stdout)
@@ -170,14 +178,15 @@ class DenoProcess:
             self._selector.unregister(self._stdin)
 
     def _read_stdout(self, data: bytes) -> None:
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._lines.append(bytes(self._line + line))
+        *ends, begin = data.split(b"\n")
+        for end in ends:
+            self._lines.append(bytes(self._line + end))
             self._line.clear()
-        self._line += rest
+        self._line += begin
         if len(self._line) > _LONGEST_LINE:
             raise ProcessOverLimit(
-                f"it printed a line, passed arguments or returned a value of more than {_LONGEST_LINE} bytes"
+                "it printed a line, passed arguments or returned a value of more than "
+                f"{_LONGEST_LINE} bytes"
             )
 
     def _read_stderr(self, data: bytes) -> None:

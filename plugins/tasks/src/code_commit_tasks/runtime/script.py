@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -16,8 +16,7 @@ from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, Pro
 
 _MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
-# Exposes the function to the bridge; on a separate line, so that the answer's line numbers stay the
-# same.
+# Exposes the function to the bridge; a line of its own keeps the answer's line numbers.
 _EXPORT = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
@@ -96,10 +95,19 @@ def run_script(
     """
     with DenoProcess(memory=limits.memory, seconds=limits.seconds) as process:
         try:
-            return _Exchange(process, code, functions, call, limits, on_output).returned()
+            exchange = _Exchange(
+                process=process,
+                code=code,
+                functions=functions,
+                call=call,
+                limits=limits,
+                on_output=on_output,
+            )
+            return exchange.returned()
         except ProcessTooSlow:
             raise ScriptFailed(
-                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was stopped.",
+                f"agent_code took longer than {limits.seconds:g} s, "
+                "without the time of tools, and was stopped.",
                 "time",
             ) from None
         except ProcessOverLimit as error:
@@ -128,55 +136,54 @@ class _Exchange:
             match _read(message) if mark else None:
                 case {"kind": "ready"} if not self._started:
                     self._begin()
-                case {"kind": "call", "id": int(number), "tool": str(tool), "given": given}:
-                    self._answer(number, tool, given)
-                case {"kind": "returned", **rest}:
-                    if reason := _rejection(rest.get("value")):
+                case {"kind": "call", "id": int(number), "tool": str(tool), "given": argument}:
+                    self._answer(number, tool, argument)
+                case {"kind": "returned", **members}:
+                    value = members.get("value")
+                    if reason := _rejection(value):
                         raise ScriptFailed(f"The value that agent_code returned {reason}.", "code")
-                    return rest.get("value")
-                case {"kind": "failed", **rest}:
-                    raise ScriptFailed(_describe_error(rest, self.code), "code")
+                    return value
+                case {"kind": "failed", **members}:
+                    raise ScriptFailed(_describe_error(members, self.code), "code")
                 case None:
                     pass
                 case _:  # forged: the bridge sends no such message
-                    self.on_output(
-                        f"(invalid message: {message[:_SHOWN].decode('utf-8', 'replace')})"
-                    )
+                    text = message[:_SHOWN].decode("utf-8", "replace")
+                    self.on_output(f"(invalid message: {text})")
         raise self._ended()
 
     def _begin(self) -> None:
         self._started = True
         self.process.bind()
         source = (self.code + _EXPORT).encode("utf-8", "replace")
-        functions = [
-            {"name": each.name, "parameters": each.parameters, "json": each.json}
-            for each in self.functions
-        ]
-        self._send(
-            {"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions}
-        )
+        address = _MEDIA_TYPE + base64.b64encode(source).decode()
+        functions = [asdict(function) for function in self.functions]
+        self._send({"answer": address, "functions": functions})
 
-    def _answer(self, number: int, tool: str, given: Any) -> None:
+    def _answer(self, number: int, tool: str, argument: Any) -> None:
         self._calls += 1
         if self._calls > self.limits.calls:
             most = count_of(self.limits.calls, "tool call")
             raise ScriptFailed(f"agent_code made more than {most} and was stopped.", "ended")
         began = time.monotonic()
-        if reason := _rejection([tool, given]):
+        if reason := _rejection([tool, argument]):
             answer = CallAnswer(f"The value passed to the tool {reason}.", is_error=True)
         else:
-            answer = self.call(tool[:_LONGEST_NAME], given)
+            answer = self.call(tool[:_LONGEST_NAME], argument)
         self.process.deadline += time.monotonic() - began
-        self._send({"id": number, "error" if answer.is_error else "text": answer.text})
+        member = "error" if answer.is_error else "text"
+        self._send({"id": number, member: answer.text})
 
     def _send(self, message: dict[str, Any]) -> None:
         self.process.send(json.dumps(message).encode())
 
     def _ended(self) -> ScriptFailed:
-        code, stderr = self.process.exit_code, self.process.stderr
+        code = self.process.exit_code
+        stderr = self.process.stderr
         if not self._started:
             raise NotReady(
-                f"Deno {describe_ending(code)} before it started: {stderr.strip()[-_LONGEST_REASON:]}",
+                f"Deno {describe_ending(code)} before it started: "
+                f"{stderr.strip()[-_LONGEST_REASON:]}",
                 hint="reinstall it: pip install --force-reinstall deno",
             )
         if "await promise never resolved" in stderr:
@@ -194,12 +201,10 @@ class _Exchange:
                 "agent_code was stopped: it wrote to disk, which is only allowed with tools.",
                 "ended",
             )
-        words = _shown(stderr).strip()
-        return ScriptFailed(
-            f"The process of agent_code {describe_ending(code)} before the function returned."
-            + (f"\n{words}" if words else ""),
-            "ended",
-        )
+        text = f"The process of agent_code {describe_ending(code)} before the function returned."
+        if words := _shown(stderr).strip():
+            text += f"\n{words}"
+        return ScriptFailed(text, "ended")
 
 
 def _read(message: bytes) -> Any:
@@ -217,24 +222,27 @@ def _refuse(name: str) -> None:
 
 
 def _rejection(value: Any) -> str:
-    """Return why `value` is rejected, or "": it is nested too deeply, or contains a lone surrogate."""
+    """Return why `value` is rejected: it is too deep, or has a lone surrogate. Else return ""."""
     level = [value]
     for _ in range(_DEEPEST):
         if not level:
             return ""
-        for each in level:
-            if isinstance(each, str) and not each.isascii() and _has_surrogate(each):
-                return "contains a lone surrogate"
-        inside = [each for each in level if isinstance(each, dict | list)]
-        level = [
-            below
-            for each in inside
-            for below in (chain(each, each.values()) if isinstance(each, dict) else each)
-        ]
+        below: list[Any] = []
+        for member in level:
+            if isinstance(member, str):
+                if _has_surrogate(member):
+                    return "contains a lone surrogate"
+            elif isinstance(member, dict):
+                below += chain(member, member.values())
+            elif isinstance(member, list):
+                below += member
+        level = below
     return f"is nested more than {_DEEPEST} levels deep"
 
 
 def _has_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -244,18 +252,25 @@ def _has_surrogate(text: str) -> bool:
 
 def _describe_error(failed: Mapping[Any, Any], code: str) -> str:
     """Describe an error of the code for the model, with the code's own lines and columns."""
-    text, stack = (
-        str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack")
-    )
+    text = _valid_text(failed.get("text", ""))
     if "SyntaxError:" in text:
         text = text.removeprefix("TypeError: ")
     lines = code.split("\n")
     place = _PLACE.search(_shown(text))
     # The error is in the added line: the code ends too early.
     if place and int(place[1]) > len(lines):
-        return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
-    frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
-    return _shown(text if place else f"{text}\n{frames}").strip()
+        message, _, _ = text.partition("\n")
+        return f"{message}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
+    if not place:
+        stack = _valid_text(failed.get("stack", ""))
+        frames = [line for line in stack.split("\n") if line.lstrip().startswith("at ")]
+        text = "\n".join([text, *frames])
+    return _shown(text).strip()
+
+
+def _valid_text(value: object) -> str:
+    """Return a text without lone surrogates."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _shown(text: str) -> str:

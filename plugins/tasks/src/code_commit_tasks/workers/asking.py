@@ -8,7 +8,12 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
-from code_commit.plugin_api import describe_ending, isolated_python, signalled_at_our_end
+from code_commit.plugin_api import (
+    ask_process,
+    describe_ending,
+    isolated_python,
+    signalled_at_our_end,
+)
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
@@ -31,21 +36,19 @@ def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     """
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
-        done = subprocess.run(
+        completed = ask_process(
             [
                 *signalled_at_our_end(signal.SIGKILL),
                 *isolated_python(script, str(int(seconds) + 2)),
             ],
-            input=json.dumps(question).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            json.dumps(question).encode(),
+            seconds=seconds,
             env={},
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
         raise WorkerTooSlow from None
-    if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerFailed(last or f"it {describe_ending(done.returncode)}")
-    return json.loads(done.stdout)
+    if completed.returncode or len(completed.stdout) > _LARGEST_ANSWER:
+        last = completed.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise WorkerFailed(last or f"it {describe_ending(completed.returncode)}")
+    return json.loads(completed.stdout)

@@ -1,8 +1,7 @@
-"""Search for syntax errors with tree-sitter, in a separate process: a native parser may crash or
-hang.
+"""Search for syntax errors with tree-sitter, in a process: a native parser may crash or hang.
 
-Input: a list of [path, language, text]. Output: a list of [path, line, column, what], the first few
-of each file.
+Input: a list of [path, language, text]. Output: a list of [path, line, column, problem], the first
+few of each file.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import resource
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from ast_grep_py import SgRoot
@@ -28,20 +28,19 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     seconds = int(sys.argv[1])  # the parent may have ended
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    json.dump([error for path, language, text in json.load(sys.stdin) for error in errors(path, language, text)],
-              sys.stdout)  # fmt: skip
+    files = json.load(sys.stdin)
+    rows = [row for path, language, text in files for row in errors(path, language, text)]
+    json.dump(rows, sys.stdout)
 
 
 def errors(path: str, language: str, text: str) -> list[list[Any]]:
     if not text.strip():
         return []
-    found = []
-    for node, what in _wrong(SgRoot(text, language).root()):
+    rows = []
+    for node, problem in islice(_wrong(SgRoot(text, language).root()), _MOST_ERRORS):
         start = node.range().start
-        found.append([path, start.line + 1, start.column + 1, what])
-        if len(found) == _MOST_ERRORS:
-            break
-    return found
+        rows.append([path, start.line + 1, start.column + 1, problem])
+    return rows
 
 
 def _wrong(root: Any) -> Iterator[tuple[Any, str]]:
@@ -59,10 +58,10 @@ def _wrong(root: Any) -> Iterator[tuple[Any, str]]:
 
 
 def _is_missing(node: Any) -> bool:
-    place, kind = node.range(), node.kind()
+    place = node.range()
     if place.start.index != place.end.index:
         return False
-    return not node.is_named() or kind.endswith(_NEEDED)
+    return not node.is_named() or node.kind().endswith(_NEEDED)
 
 
 if __name__ == "__main__":

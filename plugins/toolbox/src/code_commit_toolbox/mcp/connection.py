@@ -20,6 +20,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, Tool
 
+from code_commit.plugin_api import STOP
 from code_commit_toolbox import __version__
 from code_commit_toolbox.mcp.pipes import LONGEST_LINE, pipe_transport
 from code_commit_toolbox.mcp.process import ServerProcess
@@ -68,7 +69,8 @@ class Connection:
         """
         threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
-            return self._opened.result(_START_SECONDS).tools
+            with STOP.calling(partial(self._opened.set_exception, ConnectionFailed("interrupted"))):
+                return self._opened.result(_START_SECONDS).tools
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {_START_SECONDS:g} s") from None
         except Exception as error:
@@ -87,7 +89,8 @@ class Connection:
         except RuntimeError:  # the portal is closed
             raise ConnectionFailed("the server has ended") from None
         try:
-            return running.result(seconds + _SPARE_SECONDS)
+            with STOP.calling(running.cancel):
+                return running.result(seconds + _SPARE_SECONDS)
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {seconds:g} s") from None
         except Exception as error:
@@ -104,26 +107,29 @@ class Connection:
                 await portal.sleep_until_stopped()
         except BaseException as error:  # noqa: BLE001 - passed to `open`; later, calls fail by themselves
             if not self._opened.done():
-                self._opened.set_exception(
-                    error if isinstance(error, Exception) else ConnectionFailed("interrupted")
-                )
+                if not isinstance(error, Exception):
+                    error = ConnectionFailed("interrupted")
+                self._opened.set_exception(error)
 
     async def _client(self, portal: BlockingPortal, stack: AsyncExitStack) -> Client:
         if isinstance(self._server, str):
-            timeout = httpx2.Timeout(self._seconds + _SPARE_SECONDS)
             client = httpx2.AsyncClient(
                 headers={"Accept-Encoding": "identity", **self._headers},
-                timeout=timeout,
+                timeout=httpx2.Timeout(self._seconds + _SPARE_SECONDS),
                 event_hooks={"response": [limit_reply]},
             )
-            client = await stack.enter_async_context(client)
+            await stack.enter_async_context(client)
             transport = streamable_http_client(
                 self._server, http_client=client, max_sse_event_size=LONGEST_LINE
             )
         else:
             transport = pipe_transport(self._server, portal)
-        us = Implementation(name="code-commit", version=__version__)
-        return Client(transport, read_timeout_seconds=self._seconds, client_info=us, cache=None)
+        return Client(
+            transport,
+            read_timeout_seconds=self._seconds,
+            client_info=Implementation(name="code-commit", version=__version__),
+            cache=None,
+        )
 
 
 async def _tools(client: Client) -> list[Tool]:
@@ -142,8 +148,6 @@ def _described(error: BaseException) -> str:
     """Return the first cause of an error, which the SDK wraps in groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return (
-        str(error)
-        if isinstance(error, ConnectionFailed)
-        else f"{type(error).__name__}: {error}".rstrip(": ")
-    )
+    if isinstance(error, ConnectionFailed):
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")

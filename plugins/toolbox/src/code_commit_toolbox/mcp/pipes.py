@@ -28,17 +28,17 @@ class StderrTail:
     """Reads the stderr of a server, and keeps its last bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._kept = b""
+        self._tail = b""
         threading.Thread(target=self._read, args=(stream,), name="mcp stderr", daemon=True).start()
 
     @property
     def text(self) -> str:
         """The last line."""
-        return self._kept.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return self._tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
 
     def _read(self, stream: IO[bytes]) -> None:
         for chunk in _chunks(stream):
-            self._kept = (self._kept + chunk)[-_KEPT:]
+            self._tail = (self._tail + chunk)[-_KEPT:]
 
 
 @asynccontextmanager
@@ -70,9 +70,8 @@ async def pipe_transport(
 
     async def forward() -> None:
         async for message in sent_out:
-            waiting.put(
-                message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-            )
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            waiting.put(text.encode() + b"\n")
 
     for target in (read, write):
         threading.Thread(target=target, name=f"mcp {target.__name__}", daemon=True).start()
@@ -92,12 +91,13 @@ def lines(process: ServerProcess) -> Iterator[bytes]:
     pieces: list[bytes] = []
     length = 0
     for chunk in _chunks(process.stdout):
-        *ended, rest = chunk.split(b"\n")
-        for piece in ended:
-            yield b"".join((*pieces, piece))
-            pieces, length = [], 0
-        pieces.append(rest)
-        length += len(rest)
+        *ends, begin = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*pieces, end))
+            pieces = []
+            length = 0
+        pieces.append(begin)
+        length += len(begin)
         if length > LONGEST_LINE:
             process.kill()
             return

@@ -8,11 +8,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Protocol
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import STOP, NotReady
 from code_commit_workspace import replaceable_places
 
 
@@ -37,7 +37,8 @@ class TrustedProcess:
     """
 
     def __init__(self, argv: Sequence[str], *, root: Path, env: Mapping[str, str]) -> None:
-        _require_outside(argv[0], root, {**os.environ, **env}.get("PATH"))
+        variables = {**os.environ, **env}
+        _require_outside(argv[0], root, variables.get("PATH"))
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -46,7 +47,7 @@ class TrustedProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=root,
-                env={**os.environ, **env},
+                env=variables,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -54,28 +55,31 @@ class TrustedProcess:
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
-        self.stdin, self.stdout, self.stderr = (
-            self._process.stdin,
-            self._process.stdout,
-            self._process.stderr,
-        )
+        self.stdin = self._process.stdin
+        self.stdout = self._process.stdout
+        self.stderr = self._process.stderr
         atexit.register(self.kill)
+        self._held = ExitStack()
+        self._held.enter_context(STOP.calling(self._signal))
 
     def kill(self) -> None:
         """End its process group."""
         atexit.unregister(self.kill)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._held.close()
+        self._signal()
         self._process.wait()
 
+    def _signal(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
-def _require_outside(program: str, root: Path, path: str | None) -> None:
-    """Check that `program`, as found on `path`, is not in the project at `root`, also on the way
-    there.
-    """
-    found = program if "/" in program else shutil.which(program, path=path)
-    if found and (root / found).exists() and any(replaceable_places(root / found, root)):
+
+def _require_outside(program: str, root: Path, search_path: str | None) -> None:
+    """Check that neither `program` nor a folder above it is in the project at `root`."""
+    path = program if "/" in program else shutil.which(program, path=search_path)
+    if path and (root / path).exists() and any(replaceable_places(root / path, root)):
         raise NotReady(
-            f"{found} is in the project, where a build could replace it, and would run outside of the sandbox",
+            f"{path} is in the project, where a build could replace it, "
+            "and would run outside of the sandbox",
             hint="install it outside of the project, or remove trusted = true",
         )

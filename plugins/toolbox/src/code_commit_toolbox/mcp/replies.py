@@ -11,16 +11,13 @@ from code_commit_toolbox.mcp.pipes import LONGEST_LINE
 
 async def limit_reply(response: httpx2.Response) -> None:
     """Make the stream of `response` fail if it is too long. Called before its body is read."""
-    # The length of a compressed reply is unknown. We request none, so treat every reply as
-    # uncompressed.
+    # The length of a compressed reply is unknown. We request none: treat all as uncompressed.
     response.headers.pop("Content-Encoding", None)
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    is_event_stream = (
-        response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
-    )
-    response.stream = _Limited(
-        response.stream, httpx2.SSEError if is_event_stream else httpx2.StreamError
-    )
+    content_type = response.headers.get("Content-Type", "").lower()
+    is_event_stream = content_type.startswith("text/event-stream")
+    error = httpx2.SSEError if is_event_stream else httpx2.StreamError
+    response.stream = _Limited(response.stream, error)
 
 
 class _Limited(httpx2.AsyncByteStream):

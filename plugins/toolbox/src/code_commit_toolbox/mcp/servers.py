@@ -41,11 +41,12 @@ def server_tools(name: str, server: McpServer, start: Start, root: Path) -> Iter
     connection, tools = _connected(name, server, start, root)
     for tool in tools:
         if server.tools is None or tool.name in server.tools:
+            description = tool.description or tool.title or f"{tool.name} of {name}"
             yield Tool(
-                _NOT_A_NAME.sub("_", f"{name}_{tool.name}")[:_LONGEST_NAME],
-                (tool.description or tool.title or f"{tool.name} of {name}")[:_LONGEST_DESCRIPTION],
-                _in_order(tool.input_schema),
-                partial(_call, connection, name, tool.name, server.seconds),
+                name=_NOT_A_NAME.sub("_", f"{name}_{tool.name}")[:_LONGEST_NAME],
+                description=description[:_LONGEST_DESCRIPTION],
+                parameters=_in_order(tool.input_schema),
+                call=partial(_call, connection, name, tool.name, server.seconds),
             )
 
 
@@ -75,39 +76,39 @@ def _connected(
         last = f" ({stderr.text})" if stderr and stderr.text else ""
         raise NotReady(
             f"the MCP server {name} does not work: {failed}{last}",
-            hint=f"fix or remove [plugins.toolbox.mcp.{name}]; `code-commit doctor` starts each server",
+            hint=f"fix or remove [plugins.toolbox.mcp.{name}]; "
+            "`code-commit doctor` starts each server",
         ) from failed
 
 
 def _in_order(schema: Mapping[str, Any]) -> Json:
-    """Return a schema with its required properties first, as the order of a function's parameters
-    requires.
-    """
-    found = {name: value for name, value in schema.items() if name != "$schema"}
-    properties, required = found.get("properties"), found.get("required", [])
+    """Return a schema with its required properties first, like the parameters of a function."""
+    ordered = {name: value for name, value in schema.items() if name != "$schema"}
+    properties = ordered.get("properties")
+    required = ordered.get("required", [])
     if isinstance(properties, dict) and isinstance(required, list):
-        first = [name for name in required if name in properties]
-        rest = [name for name in properties if name not in first]
-        found["properties"] = {name: properties[name] for name in (*first, *rest)}
-    return found
+        names = [name for name in required if name in properties]
+        names += [name for name in properties if name not in names]
+        ordered["properties"] = {name: properties[name] for name in names}
+    return ordered
 
 
 def _call(
     connection: Connection,
     server: str,
     tool: str,
-    wanted: float,
+    most_seconds: float,
     context: ToolContext,
     arguments: Json,
 ) -> str:
     from code_commit_toolbox.mcp.connection import ConnectionFailed
 
-    seconds = context.seconds(wanted)
+    seconds = context.seconds(most_seconds)
     try:
         result = connection.call(tool, arguments, seconds=seconds)
     except ConnectionFailed as failed:
         raise ToolError(f"The MCP server {server} failed: {failed}") from failed
-    text = "\n".join(_text(item) for item in result.content)
+    text = "\n".join(_text(content) for content in result.content)
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content, ensure_ascii=False)
     if result.is_error:
@@ -115,11 +116,12 @@ def _call(
     return text
 
 
-def _text(item: Any) -> str:
+def _text(content: Any) -> str:
     """Return a part of a result as text; images and sounds are only named."""
-    resource = getattr(item, "resource", item)
+    resource = getattr(content, "resource", content)
     text = getattr(resource, "text", None)
     if isinstance(text, str):
         return text
-    where = getattr(resource, "uri", "") or getattr(item, "mime_type", "") or ""
-    return f"[{getattr(item, 'type', 'data')} {where}]".replace(" ]", "]")
+    kind = getattr(content, "type", "data")
+    place = getattr(resource, "uri", "") or getattr(content, "mime_type", "") or ""
+    return f"[{kind} {place}]".replace(" ]", "]")

@@ -1,4 +1,4 @@
-"""code_search: search for syntax patterns with ast-grep, in a separate process that can be killed."""
+"""code_search: search for syntax patterns with ast-grep, in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
 
 from code_commit.plugin_api import (
     Json,
     Run,
+    ask_process,
     count_of,
     describe_ending,
     python_command,
     python_environment,
 )
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.shortening import fitting
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import folder_named, is_below, require_readable
 
 SUFFIXES = {
@@ -50,10 +51,31 @@ SUFFIXES = {
 """The languages and their file extensions."""
 
 MOST_SEARCHES = 20
+_SEARCHES = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MOST_SEARCHES,
+    "items": parameters(
+        {
+            "pattern": {"type": "string", "minLength": 1},
+            "language": {"type": "string", "enum": list(SUFFIXES)},
+            "path": {"type": "string", "description": "A folder or file; all files by default."},
+            "max_matches": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+        },
+        required=["pattern", "language"],
+    ),
+}
 _LARGEST_FILE = 1024 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
 _WORKER = "code_commit_toolbox.tools.search_worker"
-_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_VARIABLES = (
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "SYSTEMROOT",
+)
 
 
 def code_search(settings: ToolboxSettings) -> Tool:
@@ -64,52 +86,24 @@ def code_search(settings: ToolboxSettings) -> Tool:
         files, problems, left_out = _files(context.run, searches)
         if len(problems) == len(searches):
             raise ToolError("\n".join(dict.fromkeys(problems.values())))
-        found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
-        found += [{"search": number, "problem": problem} for number, problem in problems.items()]
+        rows, trouble = _search(searches, files, context.seconds(settings.search_seconds))
+        rows += [{"search": number, "problem": problem} for number, problem in problems.items()]
         notes = []
         if left_out:
             notes.append(f"[{count_of(left_out, 'file')} left out: too large, or too many]")
         if trouble:
             notes.append(f"[{trouble}]")
-        return _format_matches(searches, found, notes, settings.output_limit)
+        return _format_matches(searches, rows, notes, settings.output_limit)
 
     return Tool(
-        "code_search",
-        "Search the project's code by syntax, several searches at once. A pattern is code in which $NAME stands for "
-        "one node and $$$NAME for any number, such as `def $F($$$ARGS): $$$BODY` or `print($X)`. To search for "
-        "text, use a command.",
-        {
-            "type": "object",
-            "properties": {
-                "searches": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": MOST_SEARCHES,
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "pattern": {"type": "string", "minLength": 1},
-                            "language": {"type": "string", "enum": list(SUFFIXES)},
-                            "path": {
-                                "type": "string",
-                                "description": "A folder or file; all files by default.",
-                            },
-                            "max_matches": {
-                                "type": "integer",
-                                "minimum": 1,
-                                "maximum": 500,
-                                "default": 50,
-                            },
-                        },
-                        "required": ["pattern", "language"],
-                        "additionalProperties": False,
-                    },
-                }
-            },
-            "required": ["searches"],
-            "additionalProperties": False,
-        },
-        call,
+        name="code_search",
+        description=(
+            "Search the project's code by syntax, several searches at once. A pattern is code in "
+            "which $NAME stands for one node and $$$NAME for any number, such as "
+            "`def $F($$$ARGS): $$$BODY` or `print($X)`. To search for text, use a command."
+        ),
+        parameters=parameters({"searches": _SEARCHES}, required=["searches"]),
+        call=call,
     )
 
 
@@ -118,24 +112,26 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
 
     Also return the problems with folders of searches, and the number of files left out.
     """
-    folders = [folder_named(search.get("path", ".")) for search in searches]
     readable = run.files()
-    checked = (
-        (number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders)
-    )
-    problems = {number: problem for number, problem in checked if problem}
+    problems: dict[int, str] = {}
+    usable: list[tuple[int, str, tuple[str, ...]]] = []  # number, folder, suffixes
+    for number, search in enumerate(searches):
+        folder = folder_named(search.get("path", "."))
+        if problem := _folder_problem(run, folder, readable):
+            problems[number] = problem
+        else:
+            usable.append((number, folder, SUFFIXES[search["language"]]))
     files: list[dict[str, Any]] = []
-    left_out, room = 0, _MOST_BYTES
+    left_out = 0
+    room = _MOST_BYTES
     for path in readable:
         suffix = PurePosixPath(path).suffix.lower()
-        wanted = [
+        numbers = [
             number
-            for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
-            if suffix in SUFFIXES[search["language"]]
-            and is_below(path, folder)
-            and number not in problems
+            for number, folder, suffixes in usable
+            if suffix in suffixes and is_below(path, folder)
         ]
-        if not wanted:
+        if not numbers:
             continue
         try:
             content = run.tree.read(path, _LARGEST_FILE + 1) or b""
@@ -145,7 +141,8 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
             left_out += 1
             continue
         room -= len(content)
-        files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
+        text = content.decode("utf-8", "replace")
+        files.append({"path": path, "text": text, "searches": numbers})
     return files, problems, left_out
 
 
@@ -170,20 +167,20 @@ def _search(
     ast-grep is native code with untrusted input: in a separate process, a crash does not end the
     host.
     """
-    environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environ = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
+    trouble = ""
     try:
-        done = subprocess.run(
+        completed = ask_process(
             python_command(_WORKER),
-            input=json.dumps(work).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            cwd="/",
+            json.dumps(work).encode(),
+            seconds=seconds,
             env=python_environment(environ),
+            cwd="/",
         )
-        output = done.stdout
-        trouble = f"the search {describe_ending(done.returncode)}" if done.returncode else ""
+        output = completed.stdout
+        if completed.returncode:
+            trouble = f"the search {describe_ending(completed.returncode)}"
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
         trouble = (
@@ -196,19 +193,22 @@ def _search(
 
 
 def _format_matches(
-    searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int
+    searches: Sequence[Json], rows: list[dict[str, Any]], notes: list[str], limit: int
 ) -> str:
     lines = []
     for number, search in enumerate(searches):
-        own = [each for each in found if each["search"] == number]
-        problems = [each["problem"] for each in own if "problem" in each]
-        matches = [each for each in own if "line" in each]
-        more = ", the first of more" if any("more" in each for each in own) else ""
+        own = [row for row in rows if row["search"] == number]
+        problems = [row["problem"] for row in own if "problem" in row]
+        matches = [row for row in own if "line" in row]
         count = count_of(len(matches), "match", "matches")
-        lines.append(f"## {search['pattern']} ({search['language']}): {count}{more}")
+        title = f"## {search['pattern']} ({search['language']}): {count}"
+        if any("more" in row for row in own):
+            title += ", the first of more"
+        lines.append(title)
         lines += [f"[{problem}]" for problem in problems]
-        lines += [f"{each['path']}:{each['line']}: {each['text']}" for each in matches]
+        lines += [f"{match['path']}:{match['line']}: {match['text']}" for match in matches]
     room = limit - sum(len(note) + 1 for note in notes)
-    fitting = sum(total <= room for total in accumulate(len(line) + 1 for line in lines))
-    cut = ["[... more matches are not shown: run fewer searches]"] if fitting < len(lines) else []
-    return "\n".join([*lines[:fitting], *cut, *notes])
+    shown = lines[: fitting(lines, room)]
+    if len(shown) < len(lines):
+        shown.append("[... more matches are not shown: run fewer searches]")
+    return "\n".join([*shown, *notes])

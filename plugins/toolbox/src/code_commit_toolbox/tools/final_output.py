@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import Json
-from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.tool import Tool, ToolContext, parameters
 
 FINAL_OUTPUT = "final_output"
 
@@ -16,15 +16,13 @@ def final_output() -> Tool:
         return summary
 
     return Tool(
-        FINAL_OUTPUT,
-        "Report that the work is done or cannot be done, and finish. Call this last, by itself.",
-        {
-            "type": "object",
-            "properties": {
-                "summary": {"type": "string", "description": "The results, or the obstacles."}
-            },
-            "required": ["summary"],
-            "additionalProperties": False,
-        },
-        call,
+        name=FINAL_OUTPUT,
+        description=(
+            "Report that the work is done or cannot be done, and finish. Call this last, by itself."
+        ),
+        parameters=parameters(
+            {"summary": {"type": "string", "description": "The results, or the obstacles."}},
+            required=["summary"],
+        ),
+        call=call,
     )

@@ -88,9 +88,10 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
         raise ToolError(f"The text has {size}; the limit is {limit:,}.")
     change = Change(path, content)
     if refusals := run.check([change]):
-        raise ToolError(
-            "; ".join(f"{each.path or path} cannot be written: {each.reason}" for each in refusals)
-        )
+        reasons = [
+            f"{refusal.path or path} cannot be written: {refusal.reason}" for refusal in refusals
+        ]
+        raise ToolError("; ".join(reasons))
     if run.tree.read(path, len(content) + 1) == content:
         return False
     try:

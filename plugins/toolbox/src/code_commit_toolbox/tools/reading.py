@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.shortening import fitting
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import (
     folder_named,
     is_below,
@@ -21,17 +21,18 @@ def read_file(settings: ToolboxSettings) -> Tool:
 
     def call(context: ToolContext, arguments: Json) -> str:
         text = read_text(context.run, arguments["path"], settings.file_limit)
-        return lines_of(
-            text, arguments.get("start_line", 1), arguments.get("end_line"), settings.output_limit
-        )
+        first = arguments.get("start_line", 1)
+        last = arguments.get("end_line")
+        return lines_of(text, first, last, settings.output_limit)
 
     return Tool(
-        "read_file",
-        "Read a text file of the project, unchanged. Returns the requested lines of a long file, or as many as fit, "
-        "followed by a line in brackets with their numbers.",
-        {
-            "type": "object",
-            "properties": {
+        name="read_file",
+        description=(
+            "Read a text file of the project, unchanged. Returns the requested lines of a long "
+            "file, or as many as fit, followed by a line in brackets with their numbers."
+        ),
+        parameters=parameters(
+            {
                 "path": {
                     "type": "string",
                     "description": "Relative to the project's root, such as src/main.py.",
@@ -47,10 +48,9 @@ def read_file(settings: ToolboxSettings) -> Tool:
                     "description": "The last line to show.",
                 },
             },
-            "required": ["path"],
-            "additionalProperties": False,
-        },
-        call,
+            required=["path"],
+        ),
+        call=call,
     )
 
 
@@ -71,17 +71,17 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
         raise ToolError(f"There are no lines {first} to {last}: the file has {count}.")
     if (first, last) == (1, count) and len(text) <= limit:
         return text
-    wanted = lines[first - 1 : last]
-    fitting = sum(total <= limit for total in accumulate(len(line) + 1 for line in wanted))
-    if not fitting and wanted:
-        part = f"the first {limit} of {len(wanted[0])} characters of line {first}"
-        return f"{wanted[0][:limit]}\n[{part}; the file has {count_of(count, 'line')}]"
-    end = first + fitting - 1
-    rest = f"; continue with start_line {end + 1}" if fitting < len(wanted) else ""
-    return (
-        "".join(f"{line}\n" for line in wanted[:fitting])
-        + f"[lines {first} to {end} of {count}{rest}]"
-    )
+    requested = lines[first - 1 : last]
+    shown = requested[: fitting(requested, limit)]
+    if requested and not shown:
+        line = requested[0]
+        part = f"the first {limit} of {len(line)} characters of line {first}"
+        return f"{line[:limit]}\n[{part}; the file has {count_of(count, 'line')}]"
+    end = first + len(shown) - 1
+    note = f"lines {first} to {end} of {count}"
+    if len(shown) < len(requested):
+        note += f"; continue with start_line {end + 1}"
+    return "\n".join([*shown, f"[{note}]"])
 
 
 def list_files(settings: ToolboxSettings) -> Tool:
@@ -95,22 +95,19 @@ def list_files(settings: ToolboxSettings) -> Tool:
             patterns,
             recursive=arguments.get("recursive", True),
         )
-        fitting = sum(
-            total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths)
-        )
-        rest = (
-            f"[... and {len(paths) - fitting} more; choose a folder]"
-            if fitting < len(paths)
-            else ""
-        )
-        return "\n".join([*paths[:fitting], *([rest] if rest else [])])
+        shown = paths[: fitting(paths, settings.output_limit)]
+        if len(shown) < len(paths):
+            shown.append(f"[... and {len(paths) - len(shown)} more; choose a folder]")
+        return "\n".join(shown)
 
     return Tool(
-        "list_files",
-        "List the files of the project, or of one of its folders, one path per line, without those that git ignores.",
-        {
-            "type": "object",
-            "properties": {
+        name="list_files",
+        description=(
+            "List the files of the project, or of one of its folders, one path per line, "
+            "without those that git ignores."
+        ),
+        parameters=parameters(
+            {
                 "path": {
                     "type": "string",
                     "description": "A folder, relative to the project's root; the root by default.",
@@ -118,26 +115,29 @@ def list_files(settings: ToolboxSettings) -> Tool:
                 "pattern": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "Only matching files, with the syntax of .gitignore: *.py, src/**/*.ts.",
+                    "description": (
+                        "Only matching files, with the syntax of .gitignore: *.py, src/**/*.ts."
+                    ),
                 },
                 "recursive": {
                     "type": "boolean",
-                    "description": "Whether to list files in subfolders (the default); "
-                    "if not, the subfolders are listed, with a slash at the end.",
+                    "description": (
+                        "Whether to list files in subfolders (the default); "
+                        "if not, the subfolders are listed, with a slash at the end."
+                    ),
                 },
-            },
-            "required": [],
-            "additionalProperties": False,
-        },
-        call,
+            }
+        ),
+        call=call,
     )
 
 
 def listing(
     context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool
 ) -> list[str]:
-    """Return the matching readable files in `folder` ("" is the root); without `recursive`, only
-    those directly in it.
+    """Return the matching readable files in `folder`; "" is the root.
+
+    Without `recursive`, return those directly in it, and its subfolders.
 
     Raises:
         ToolError: a model may not read the folder, it does not exist, or a pattern is invalid.

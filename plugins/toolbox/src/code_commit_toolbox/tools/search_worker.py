@@ -1,5 +1,4 @@
-"""The process that runs ast-grep: reads searches and files from stdin, writes matches to stdout as
-they are found.
+"""The process that runs ast-grep: it reads searches and files from stdin, and writes matches.
 
 A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` for more
 matches than requested, or `{"search", "problem"}`.
@@ -28,16 +27,14 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     searches: list[dict[str, Any]] = work["searches"]
-    left = {
-        number: search.get("max_matches", _DEFAULT_MATCHES)
-        for number, search in enumerate(searches)
-    }
+    left: dict[int, int] = {}  # matches to write, by the number of the search
     for number, search in enumerate(searches):
         try:
             SgRoot("", search["language"]).root().find_all(pattern=search["pattern"])
         except (RuntimeError, ValueError) as error:
-            del left[number]
             write_line(search=number, problem=reason(error))
+        else:
+            left[number] = search.get("max_matches", _DEFAULT_MATCHES)
     for file in work["files"]:
         roots: dict[str, SgRoot] = {}
         for number in file["searches"]:
@@ -62,15 +59,19 @@ def main() -> None:
 
 def reason(error: Exception) -> str:
     """Return ast-grep's error message, without the backtrace."""
-    causes = re.findall(r"^ *\d+: (.*)$", str(error).partition("Stack backtrace")[0], re.MULTILINE)
-    return f"the pattern is invalid: {causes[-1] if causes else str(error)[:_WIDTH]}"
+    message = str(error)
+    chain, _, _ = message.partition("Stack backtrace")
+    causes = re.findall(r"^ *\d+: (.*)$", chain, re.MULTILINE)
+    return f"the pattern is invalid: {causes[-1] if causes else message[:_WIDTH]}"
 
 
 def shown(text: str) -> str:
     """Return the first lines of a match."""
     lines = text.split("\n")
-    more = ["..."] if len(lines) > _LINES_SHOWN else []
-    return "\n".join([line[:_WIDTH] for line in lines[:_LINES_SHOWN]] + more)
+    first = [line[:_WIDTH] for line in lines[:_LINES_SHOWN]]
+    if len(lines) > _LINES_SHOWN:
+        first.append("...")
+    return "\n".join(first)
 
 
 def write_line(**line: object) -> None:

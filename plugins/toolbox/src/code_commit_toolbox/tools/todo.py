@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from code_commit.plugin_api import Json
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.tool import Tool, ToolContext, parameters
 from code_commit_toolbox.tools.project_file import text_if_any, write_text
 
 
@@ -14,7 +14,7 @@ def todo_read(settings: ToolboxSettings, path: str) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the signature of every tool
         return text_if_any(context.run, path, settings.file_limit) or f"The list is empty ({path})."
 
-    return Tool("todo_read", f"Read the todo list ({path}).", _no_parameters(), call)
+    return Tool("todo_read", f"Read the todo list ({path}).", parameters({}), call)
 
 
 def todo_write(settings: ToolboxSettings, path: str) -> Tool:
@@ -25,20 +25,14 @@ def todo_write(settings: ToolboxSettings, path: str) -> Tool:
         return f"{path} is written." if changed else f"{path} is unchanged."
 
     return Tool(
-        "todo_write",
-        f"Write the todo list ({path}): content replaces the whole list. Items are lines such as "
-        "`- [ ] open` and `- [x] done`.",
-        {
-            "type": "object",
-            "properties": {
-                "content": {"type": "string", "description": "The whole list, in Markdown."}
-            },
-            "required": ["content"],
-            "additionalProperties": False,
-        },
-        call,
+        name="todo_write",
+        description=(
+            f"Write the todo list ({path}): content replaces the whole list. "
+            "Items are lines such as `- [ ] open` and `- [x] done`."
+        ),
+        parameters=parameters(
+            {"content": {"type": "string", "description": "The whole list, in Markdown."}},
+            required=["content"],
+        ),
+        call=call,
     )
-
-
-def _no_parameters() -> dict[str, object]:
-    return {"type": "object", "properties": {}, "required": [], "additionalProperties": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import read_text, write_text
 
 _LINES_NAMED = 10
@@ -16,25 +16,26 @@ def write_file(settings: ToolboxSettings) -> Tool:
     """Return the tool that writes a whole file."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        path, content = arguments["path"], arguments["content"]
+        path = arguments["path"]
+        content = arguments["content"]
         if not write_text(context.run, path, content, settings.file_limit):
             return f"{path} already has this content."
         return f"Wrote {count_of(len(content.encode()), 'byte')} to {path}."
 
     return Tool(
-        "write_file",
-        "Write a file of the project: content replaces the whole file. Folders are created as needed. To change a part "
-        "of a file, str_replace is shorter and safer.",
-        {
-            "type": "object",
-            "properties": {
+        name="write_file",
+        description=(
+            "Write a file of the project: content replaces the whole file. Folders are created "
+            "as needed. To change a part of a file, str_replace is shorter and safer."
+        ),
+        parameters=parameters(
+            {
                 "path": _PATH,
                 "content": {"type": "string", "description": "The whole new content."},
             },
-            "required": ["path", "content"],
-            "additionalProperties": False,
-        },
-        call,
+            required=["path", "content"],
+        ),
+        call=call,
     )
 
 
@@ -49,12 +50,13 @@ def str_replace(settings: ToolboxSettings) -> Tool:
         return f"Replaced one passage of {path}."
 
     return Tool(
-        "str_replace",
-        "Replace one passage of a file of the project. old_str must occur in the file exactly once, "
-        "including blanks and line ends: include enough of the surrounding text.",
-        {
-            "type": "object",
-            "properties": {
+        name="str_replace",
+        description=(
+            "Replace one passage of a file of the project. old_str must occur in the file exactly "
+            "once, including blanks and line ends: include enough of the surrounding text."
+        ),
+        parameters=parameters(
+            {
                 "path": _PATH,
                 "old_str": {
                     "type": "string",
@@ -63,10 +65,9 @@ def str_replace(settings: ToolboxSettings) -> Tool:
                 },
                 "new_str": {"type": "string", "description": "The new passage; can be empty."},
             },
-            "required": ["path", "old_str", "new_str"],
-            "additionalProperties": False,
-        },
-        call,
+            required=["path", "old_str", "new_str"],
+        ),
+        call=call,
     )
 
 
@@ -81,7 +82,8 @@ def replaced_once(text: str, old: str, new: str) -> str:
     """
     places = places_of(old, text)
     if not places and "\r\n" in text and "\n" in old and "\r" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+        old = old.replace("\n", "\r\n")
+        new = new.replace("\n", "\r\n")
         places = places_of(old, text)
     if not places:
         raise ToolError(
@@ -89,15 +91,17 @@ def replaced_once(text: str, old: str, new: str) -> str:
         )
     if len(places) > 1:
         lines = [str(text.count("\n", 0, place) + 1) for place in places[:_LINES_NAMED]]
-        more = ", …" if len(places) > _LINES_NAMED else ""
+        if len(places) > _LINES_NAMED:
+            lines.append("…")
         count = f"{len(places)}" if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
         raise ToolError(
-            f"old_str occurs in the file {count} times, in lines {', '.join(lines)}{more}: "
+            f"old_str occurs in the file {count} times, in lines {', '.join(lines)}: "
             "include more of the surrounding text."
         )
     if old == new:
         raise ToolError("old_str and new_str are the same: nothing would change.")
-    return text[: places[0]] + new + text[places[0] + len(old) :]
+    [place] = places
+    return text[:place] + new + text[place + len(old) :]
 
 
 def places_of(old: str, text: str) -> list[int]:
