@@ -248,7 +248,7 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     sealed = IntegrityCheck(project, ignored=ignored).seal()
 
     assert not [
-        folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder
+        folder for folder in sealed.files.folders if "deep" in folder and "node_modules" in folder
     ]
     assert "node_modules/7" in folders_listed
-    assert sealed.found.rules == (".gitignore", "sub/.gitignore")
+    assert sealed.files.rules == (".gitignore", "sub/.gitignore")

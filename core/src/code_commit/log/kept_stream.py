@@ -51,7 +51,7 @@ class KeptStream:
     @property
     def holds_key(self) -> bool:
         """Whether the text that was searched so far contains a key."""
-        return self._text.found
+        return self._text.found_key
 
     def add_event(self, data: bytes) -> None:
         """Take the next event; block while too much waits to be kept."""

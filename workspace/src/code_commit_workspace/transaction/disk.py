@@ -18,7 +18,7 @@ Step = Callable[[str], None]  # called before each change on disk; a test may ra
 FEW = 16
 
 
-def no_step(_what: str) -> None:
+def no_step(_step: str) -> None:
     """Do nothing: the default step."""
 
 
