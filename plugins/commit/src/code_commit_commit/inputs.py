@@ -236,7 +236,6 @@ def _read_stdin(require_fit: RequireFit) -> bytes:
 def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
     try:
         with open(name, "rb", opener=_open_now) as file:
-            os.set_blocking(file.fileno(), True)
             return _read_query(STOP.pieces(file.fileno()), name, require_fit)
     except OSError as error:
         raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
