@@ -67,7 +67,11 @@ class Worker:
         self._work: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
 
     def call(
-        self, function: Callable[[], T], *, seconds: float, after_signal: float = _AFTER_SIGNAL
+        self,
+        function: Callable[[], T],
+        *,
+        seconds: float,
+        after_signal: float = _AFTER_SIGNAL,
     ) -> T:
         """Return the result of `function`, which must not raise.
 

@@ -213,7 +213,10 @@ class Stop:
                 # Later, Python restores the default.
                 atexit.register(signal.signal, number, signal.SIG_IGN)
         watch = threading.Thread(
-            target=self._watch, args=(reader,), name="code-commit stop", daemon=True
+            target=self._watch,
+            args=(reader,),
+            name="code-commit stop",
+            daemon=True,
         )
         watch.start()
 

@@ -194,7 +194,12 @@ class CommandHost:
             for _, offer in collect_objects(plugin_host, hook, arguments, only=owner):
                 yield owner.name, offer
 
-    def _no_owner(self, hook: str, plugin: str, owners: Collection[str]) -> UsageError:
+    def _no_owner(
+        self,
+        hook: str,
+        plugin: str,
+        owners: Collection[str],
+    ) -> UsageError:
         """Return the error for a plugin that is not among the `owners` of a hook's code."""
         for failure in self.failures:
             if failure.plugin == plugin:
@@ -213,7 +218,11 @@ class CommandHost:
         return parse_invocation(argv, self.registry)
 
     def start(
-        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+        self,
+        invocation: Invocation,
+        *,
+        root: Path | None = None,
+        quiet: bool = False,
     ) -> RunSummary:
         """Run a workflow and return how it ended."""
         from code_commit.cli.run_plan import plan_run
@@ -288,7 +297,9 @@ def _exit_code(returned: Any) -> int:
 
 
 def find_command(
-    name: str, disabled: Sequence[str], out: CommandOutput
+    name: str,
+    disabled: Sequence[str],
+    out: CommandOutput,
 ) -> tuple[Plugin, CommandDefinition]:
     """Return the command `name` and its plugin.
 
@@ -323,7 +334,11 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     return parser
 
 
-def add_arguments(parser: ArgumentParser, plugin: Plugin, definition: CommandDefinition) -> None:
+def add_arguments(
+    parser: ArgumentParser,
+    plugin: Plugin,
+    definition: CommandDefinition,
+) -> None:
     """Add the arguments of a command to `parser`.
 
     Raises:

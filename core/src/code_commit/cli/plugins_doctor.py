@@ -82,7 +82,9 @@ def find_problems(host: CommandHost) -> Iterator[Problem]:
 
 
 def print_report(
-    host: CommandHost, rows: Sequence[Mapping[str, Any]], problems: Sequence[Problem]
+    host: CommandHost,
+    rows: Sequence[Mapping[str, Any]],
+    problems: Sequence[Problem],
 ) -> None:
     """Print a line for each plugin and each problem."""
     count = count_of(len(rows), "plugin")

@@ -16,7 +16,10 @@ from code_commit.terminal.streams import SafeStream
 
 
 def run_invocation(
-    invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput
+    invocation: Invocation,
+    registry: Registry,
+    environ: Mapping[str, str],
+    out: CommandOutput,
 ) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
@@ -36,7 +39,11 @@ def run_invocation(
     return ending.exit_code
 
 
-def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
+def _report(
+    ending: RunEnding,
+    invocation: Invocation,
+    out: CommandOutput,
+) -> None:
     for failure in ending.late_failures:
         owner = f"{failure.plugin} of {failure.distribution}"
         out.error(f"{owner} failed ({failure.stage}): {failure.error}")

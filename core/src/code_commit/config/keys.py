@@ -57,7 +57,10 @@ class KeyStore:
     """
 
     def __init__(
-        self, root: Path, redact: Callable[[str], None], environ: Mapping[str, str]
+        self,
+        root: Path,
+        redact: Callable[[str], None],
+        environ: Mapping[str, str],
     ) -> None:
         require_gitignore_line(root)
         self._root = root
@@ -65,7 +68,10 @@ class KeyStore:
         self._environ = environ
 
     def key_for(
-        self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]
+        self,
+        definition: ProviderDefinition,
+        config_name: str,
+        table: Mapping[str, Any],
     ) -> FoundKey | None:
         """Return the key of a provider's config, or None if it has none and needs none.
 
@@ -184,7 +190,12 @@ class KeyStore:
             )
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
-    def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
+    def _checked_key_path(
+        self,
+        folder: Path,
+        value: str,
+        where: str,
+    ) -> Path:
         """Return the path of a key file. Refuse a path where models or commits can contain it."""
         try:
             path = folder / Path(value).expanduser()
@@ -230,7 +241,12 @@ class KeyStore:
             return None
         return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}")
 
-    def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
+    def _missing(
+        self,
+        definition: ProviderDefinition,
+        config_name: str,
+        address: str,
+    ) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
         key_file = f"{definition.name}{_KEY_FILE}"
         variable = definition.key_variable

@@ -47,7 +47,12 @@ def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> No
 
 
 def _require_out_of_reach(
-    path: Path, subject: str, *, root: Path, writable: Iterable[Path], elsewhere: str
+    path: Path,
+    subject: str,
+    *,
+    root: Path,
+    writable: Iterable[Path],
+    elsewhere: str,
 ) -> None:
     """Check that no place on the way to `path` is in the project, or in a `writable` folder.
 
@@ -70,7 +75,11 @@ def _require_out_of_reach(
             raise NotReady(f"{subject} {path}{way} is {where}: {danger}", hint=hint)
 
 
-def _opened(user_source: Source, setting: str, root: Path) -> Iterator[Path]:
+def _opened(
+    user_source: Source,
+    setting: str,
+    root: Path,
+) -> Iterator[Path]:
     """Yield the paths in a list of `[sandbox]`; a relative one is in the project."""
     table = user_source.tables.get("sandbox")
     if not isinstance(table, Mapping) or not isinstance(table.get(setting), list):

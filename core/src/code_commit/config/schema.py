@@ -199,7 +199,10 @@ def validated(
 
 
 def explained(
-    error: ValidationError, model: type[BaseModel], origin: Origin, more_names: Iterable[str] = ()
+    error: ValidationError,
+    model: type[BaseModel],
+    origin: Origin,
+    more_names: Iterable[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield the origin and an error text of each problem.
 
@@ -237,7 +240,11 @@ def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str
             yield (*above, name), field.description or ""
 
 
-def _suggestion(name: Name, place: str, settings: Iterable[str]) -> str:
+def _suggestion(
+    name: Name,
+    place: str,
+    settings: Iterable[str],
+) -> str:
     """Return `; did you mean X?` for the setting with a similar name, spelled as at `place`."""
     similar = closest(".".join(name), settings)
     if not similar:

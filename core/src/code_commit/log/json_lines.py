@@ -72,7 +72,12 @@ class EventFile:
     """
 
     def __init__(
-        self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]
+        self,
+        folder: int,
+        run: str,
+        *,
+        redactor: Redactor,
+        clock: Callable[[], float],
     ) -> None:
         self.failure: OSError | None = None
         self._redactor = redactor
@@ -87,7 +92,12 @@ class EventFile:
         )
 
     def record(
-        self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        *,
+        span: int,
+        parent: int | None,
     ) -> Record:
         """Append an event and return its record.
 
@@ -108,7 +118,12 @@ class EventFile:
             self.failure = error
         return record
 
-    def _redact(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    def _redact(
+        self,
+        _logger: WrappedLogger,
+        _method: str,
+        event: EventDict,
+    ) -> EventDict:
         return {
             **event,
             "event": self._redactor.text(event["event"]),
@@ -116,7 +131,10 @@ class EventFile:
         }
 
     def _render(
-        self, _logger: WrappedLogger, _method: str, event: EventDict
+        self,
+        _logger: WrappedLogger,
+        _method: str,
+        event: EventDict,
     ) -> tuple[tuple[bytes, Record], EventDict]:
         record = Record(seq=self._seq + 1, time=round(self._clock(), 6), **event)
         return (as_line(record).encode() + b"\n", record), {}

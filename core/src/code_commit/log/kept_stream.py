@@ -32,7 +32,13 @@ class KeptStream:
     whether there were any.
     """
 
-    def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        keep_events: Keep,
+        keep_text: Keep,
+        show: Show,
+    ) -> None:
         self.has_events = self.has_text = False
         self._keep_events = keep_events
         self._keep_text = keep_text
@@ -62,7 +68,13 @@ class KeptStream:
         if self._added > self._unnoticed:
             self._wake()
 
-    def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
+    def add_text(
+        self,
+        text: str,
+        channel: Hashable,
+        *,
+        keep: bool,
+    ) -> None:
         """Take a text of the latest event, which continues the previous one in `channel`.
 
         It is kept if `keep` is true.
@@ -91,7 +103,10 @@ class KeptStream:
         if self._thread is None:
             run = copy_context().run
             self._thread = threading.Thread(
-                target=run, args=(self._run,), name="stream", daemon=True
+                target=run,
+                args=(self._run,),
+                name="stream",
+                daemon=True,
             )
             self._thread.start()
         self._arrived.put(None)

@@ -282,7 +282,13 @@ class RunLog:
         """
         return counted(name, self._files.reserve(name))
 
-    def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
+    def write(
+        self,
+        name: str,
+        content: str | bytes,
+        *,
+        replaces: bool = False,
+    ) -> Path:
         """Write a redacted file into the run folder; if it `replaces` one, atomically.
 
         Raises:
@@ -325,7 +331,12 @@ class RunLog:
             return self.redactor.text(content).encode("utf-8", "backslashreplace")
         return self.redactor.data(content)
 
-    def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
+    def _write_file(
+        self,
+        name: str,
+        content: bytes,
+        put: Callable[[str, bytes], None],
+    ) -> Path:
         name = self.redactor.text(name)
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
@@ -340,7 +351,13 @@ class RunLog:
 
     # --- sinks and the end ------------------------------------------------------------------
 
-    def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
+    def add_sink(
+        self,
+        distribution: str,
+        sink: LogSink,
+        *,
+        plugin: str = "",
+    ) -> None:
         """Add a sink, which receives all records of this run from the first one."""
         with self._lock:
             backlog: list[Record] = []
@@ -350,7 +367,10 @@ class RunLog:
         self._sinks.deliver()
 
     def finish(
-        self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None
+        self,
+        exit_code: ExitCode,
+        summary: str,
+        data: Mapping[str, Any] | None = None,
     ) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
@@ -370,7 +390,12 @@ class RunLog:
 
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
+    def _log_end(
+        self,
+        exit_code: ExitCode,
+        summary: str,
+        data: Mapping[str, Any],
+    ) -> None:
         end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})

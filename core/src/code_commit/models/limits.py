@@ -114,7 +114,11 @@ def retry(
 
 
 def _reason_to_stop(
-    error: ProviderError, number: int, retries: int, wait: float, deadline: float
+    error: ProviderError,
+    number: int,
+    retries: int,
+    wait: float,
+    deadline: float,
 ) -> str | None:
     """Return the end of the error message if the try `number` was the last one, or None."""
     if retries == 0:
@@ -190,7 +194,12 @@ class Budget:
             cost = charged
         return replace(completion, cost=cost)
 
-    def _reserve(self, call: ModelCall, count: Count, write_price: float | None) -> float:
+    def _reserve(
+        self,
+        call: ModelCall,
+        count: Count,
+        write_price: float | None,
+    ) -> float:
         """Reserve the highest cost of a request."""
         for tokens in _most_tokens(call, count):
             bound = _cost(call.model, call.request, tokens, write_price)
@@ -224,7 +233,12 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
         yield counted + counted // 50 + 20
 
 
-def _cost(model: str, request: Request, tokens: int, write_price: float | None) -> float:
+def _cost(
+    model: str,
+    request: Request,
+    tokens: int,
+    write_price: float | None,
+) -> float:
     """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
 
     Raises:

@@ -69,7 +69,11 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - the name of the outcome
     """
 
     def __init__(
-        self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        kind: ProviderErrorKind | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind

@@ -93,7 +93,11 @@ def code_commit_model_layers(
 
 
 @hookspec
-def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
+def code_commit_after_run(
+    settings: Any,
+    run: Run,
+    ending: Ending,
+) -> str | None:
     """Act on the final files: open a pull request, send a notification.
 
     Called once, before `run.finished`, even if the workflow raised. If the workflow writes, the run
@@ -129,7 +133,9 @@ def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
 
 @hookspec
 def code_commit_log_sinks(
-    settings: Any, secret: Callable[[str], str | None], plan: Any
+    settings: Any,
+    secret: Callable[[str], str | None],
+    plan: Any,
 ) -> Iterable[LogSink]:
     """Return sinks, which receive the records of a run.
 

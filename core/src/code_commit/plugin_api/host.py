@@ -174,7 +174,11 @@ class Host(Protocol):
         """
 
     def start(
-        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+        self,
+        invocation: Invocation,
+        *,
+        root: Path | None = None,
+        quiet: bool = False,
     ) -> RunSummary:
         """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
 

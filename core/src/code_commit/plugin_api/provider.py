@@ -48,7 +48,12 @@ class Wire(Protocol):
     def encode(self, request: Request) -> HttpCall:
         """Translate `request` to the service's protocol."""
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+    def decode(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> Completion:
         """Translate the service's reply; `headers` have lower-case names.
 
         Raises:
@@ -65,7 +70,12 @@ class CountingWire(Wire, Protocol):
     def encode_count(self, request: Request) -> HttpCall:
         """Translate the question how many tokens `request` has."""
 
-    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
+    def decode_count(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> int:
         """Return the number of tokens in the service's reply.
 
         Raises:
@@ -84,7 +94,10 @@ class ListingWire(Wire, Protocol):
         """Ask for the list, or for the page after `page`, a body; return None after the last."""
 
     def decode_models(
-        self, status: int, headers: Mapping[str, str], body: bytes
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
     ) -> Mapping[str, int]:
         """Return the models, each with the most tokens that it reads, or 0 if that is unknown.
 
@@ -244,7 +257,11 @@ class Provider(Protocol):
 
 
 def http_provider(
-    definition: ProviderDefinition, wire: Wire, address: str, *, key: str | None = None
+    definition: ProviderDefinition,
+    wire: Wire,
+    address: str,
+    *,
+    key: str | None = None,
 ) -> Provider:
     """Return the `Provider` that the host makes of `wire`: one try is one POST to `address`.
 

@@ -24,7 +24,9 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def reply_object(
-    body: bytes, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS
+    body: bytes,
+    status: int = 200,
+    headers: Mapping[str, str] = _NO_HEADERS,
 ) -> dict[str, Any]:
     """Return the JSON object in `body`.
 

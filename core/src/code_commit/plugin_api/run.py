@@ -254,7 +254,12 @@ class Run(Protocol):
         """
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
     ) -> ProcessResult:
         """Run a command that a model chose.
 
@@ -271,7 +276,11 @@ class Run(Protocol):
         """
 
     def start_process(
-        self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] = ...,
+        isolation_required: bool = True,
     ) -> RunningProcess:
         """Start a process that runs alongside the workflow; talk to it over its pipes.
 
@@ -279,7 +288,13 @@ class Run(Protocol):
         latest. Only with `isolation_required=False` does it start where no sandbox is available.
         """
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+    ) -> bytes:
         """Run git in `root` and return its standard output. `check=False` ignores its exit code.
 
         Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only
@@ -295,7 +310,11 @@ class Run(Protocol):
         """
 
     def ask(
-        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        draft: str | None = None,
     ) -> str | None:
         """Ask the user; return None at the end of input, which means quit.
 

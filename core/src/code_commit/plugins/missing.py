@@ -18,7 +18,10 @@ _HINTS: Mapping[Kind, str] = {
 
 
 def explain_missing(
-    registry: Registry, kind: Kind, name: str, names: Iterable[str] = ()
+    registry: Registry,
+    kind: Kind,
+    name: str,
+    names: Iterable[str] = (),
 ) -> UsageError:
     """Return the error for an unknown name. `names` are the flags, for a flag."""
     if kind == "model":
@@ -51,7 +54,11 @@ def failed_plugins(plugin_host: PluginHost) -> str:
     return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
 
 
-def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
+def _broken(
+    registry: Registry,
+    kind: Kind,
+    name: str,
+) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
     if denied := registry.denied.get((kind, name)):
         return _denied(kind, name, denied)
@@ -71,7 +78,11 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     )
 
 
-def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
+def _denied(
+    kind: Kind,
+    name: str,
+    failure: PluginFailure,
+) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
         offers = first_party.offers()

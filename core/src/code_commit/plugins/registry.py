@@ -134,7 +134,12 @@ class Registry:
         roles = [workflow.roles or () for _, workflow in self.workflows.values()]
         return first_party.names("role").union(*roles)
 
-    def missing(self, kind: Kind, name: str, flags: Iterable[str] = ()) -> UsageError:
+    def missing(
+        self,
+        kind: Kind,
+        name: str,
+        flags: Iterable[str] = (),
+    ) -> UsageError:
         """Return the error for a name that is not available; for a flag, `flags` are the others."""
         from code_commit.plugins.missing import explain_missing
 
@@ -156,7 +161,10 @@ class Registry:
         return self._assign_names(kind, offers, lambda definition: [definition.name])
 
     def _assign_names(
-        self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
+        self,
+        kind: Kind,
+        offers: Iterable[_Offer],
+        names_of: Callable[[Any], Iterable[str]],
     ) -> dict[str, _Offer]:
         """Assign each name to its only owner.
 

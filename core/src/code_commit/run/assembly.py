@@ -53,7 +53,11 @@ class RunPlan:
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
 
-def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
+def open_project(
+    plan: RunPlan,
+    registry: Registry,
+    stack: ExitStack,
+) -> tuple[Workspace, KeyStore]:
     """Find the keys, then open the workspace.
 
     A workflow that writes takes the lock and recovers the tree.
@@ -99,7 +103,9 @@ def checkpoint_limits(settings: Settings) -> CheckpointLimits:
 
 
 def sandbox_settings(
-    settings: Settings, keys: KeyStore, variables: frozenset[str]
+    settings: Settings,
+    keys: KeyStore,
+    variables: frozenset[str],
 ) -> SandboxSettings:
     """Return the sandbox of a project's processes. `variables` hold keys and plugins' secrets."""
     return SandboxSettings(
@@ -116,7 +122,11 @@ def sandbox_settings(
 
 
 def open_log(
-    plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, token: str | None
+    plan: RunPlan,
+    plugin_host: PluginHost,
+    workspace: Workspace,
+    *,
+    token: str | None,
 ) -> RunLog:
     """Create the run folder; `token` is the token of the replayed run, if any.
 
@@ -185,7 +195,9 @@ def assemble_run(
 
 
 def _add_sinks(
-    log: RunLog, plugin_host: PluginHost, arguments: Mapping[str, Callable[[Plugin], Any]]
+    log: RunLog,
+    plugin_host: PluginHost,
+    arguments: Mapping[str, Callable[[Plugin], Any]],
 ) -> bool:
     """Add the log sinks of plugins; return whether there are any."""
     installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
@@ -197,7 +209,11 @@ def _add_sinks(
     return bool(sinks)
 
 
-def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
+def plugin_secret(
+    registry: Registry,
+    value_of: _Secret,
+    plugin: Plugin,
+) -> _Secret:
     """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
@@ -212,7 +228,11 @@ def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Sec
     return secret
 
 
-def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) -> Any:
+def plugin_section(
+    settings: Settings,
+    plugin_host: PluginHost,
+    plugin: Plugin,
+) -> Any:
     """Return the validated section of `plugin`, or None if it has no settings."""
     return settings.plugin(plugin.name, settings_model(plugin_host, plugin))
 

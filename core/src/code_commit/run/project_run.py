@@ -167,7 +167,12 @@ class ProjectRun:
             self.last_build = last_build
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
     ) -> ProcessResult:
         """Run a command that the model chose.
 
@@ -192,7 +197,13 @@ class ProjectRun:
             undone = tuple(paths_put_back)
             self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+    ) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
@@ -200,11 +211,19 @@ class ProjectRun:
                 self.changes.look()
                 self.changes.note_process()
             return self.workspace.git.run(
-                args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only
+                args,
+                stdin=stdin,
+                check=check,
+                hooks=hooks,
+                reads_only=reads_only,
             )
 
     def ask(
-        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        draft: str | None = None,
     ) -> str | None:
         """Ask the user a question; return None at the end of input.
 

@@ -15,7 +15,9 @@ _EDIT = "e"
 
 
 def read_answer(
-    show: Callable[[], object], root: Path | None = None, draft: str | None = None
+    show: Callable[[], object],
+    root: Path | None = None,
+    draft: str | None = None,
 ) -> str | None:
     """Ask a question with `show`, and return the answer from stdin, or None at the end of input.
 

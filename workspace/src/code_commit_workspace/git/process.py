@@ -44,7 +44,10 @@ class _Running:
         atexit.register(self.end)
 
     def start(
-        self, command: Sequence[str], folder: Path, environ: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
     ) -> subprocess.Popen[bytes]:
         with self._starting:  # the end waits until git is known
             process = subprocess.Popen(
@@ -214,7 +217,10 @@ def _used_by(process: int) -> str:
 
 
 def _exchange(
-    process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch
+    process: subprocess.Popen[bytes],
+    stdin: bytes,
+    most: int | None,
+    watch: _Watch,
 ) -> tuple[bytes, bytes]:
     """Return stdout and stderr, of stdout at most one piece beyond `most`.
 

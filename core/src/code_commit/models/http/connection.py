@@ -105,7 +105,12 @@ class HttpConnection:
         self._in_use = threading.Lock()
         self._aborted = threading.Event()
 
-    def post(self, request: httpx.Request, endpoint: Endpoint, queue: ResultQueue) -> None:
+    def post(
+        self,
+        request: httpx.Request,
+        endpoint: Endpoint,
+        queue: ResultQueue,
+    ) -> None:
         """Send and read; put the reply or the exception into `queue`."""
         timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         request.extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
@@ -134,7 +139,12 @@ class HttpConnection:
             self._transport.close()
 
     def _read(
-        self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool
+        self,
+        response: httpx.Response,
+        cap: int,
+        queue: ResultQueue,
+        *,
+        streams: bool,
     ) -> HttpReply | bytes:
         """Return the whole reply, or the end of a streamed one.
 
@@ -179,7 +189,12 @@ class HttpConnection:
             self.abort()
 
 
-def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
+def _pieces(
+    response: httpx.Response,
+    cap: int,
+    *,
+    streams: bool,
+) -> Iterator[bytes]:
     """Yield the reply as it arrives, without its compression; events are larger than their text."""
     limit = cap
     if streams:

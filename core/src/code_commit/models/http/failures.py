@@ -24,7 +24,10 @@ _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
 def provider_error(
-    error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None
+    error: Exception,
+    service: str,
+    endpoint: Endpoint,
+    reply: HttpReply | None,
 ) -> ProviderError:
     """Return `error` with the name and address of the service, without the key.
 

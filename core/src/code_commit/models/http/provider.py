@@ -94,7 +94,12 @@ class HttpProvider:
         NotReady: the address is not a URL.
     """
 
-    def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
+    def __init__(
+        self,
+        definition: ProviderDefinition,
+        endpoint: Endpoint,
+        wire: Wire,
+    ) -> None:
         _silence_libraries()
         self._name = definition.name
         self._wire: Any = wire  # with or without the functions that are optional
@@ -160,7 +165,12 @@ class HttpProvider:
             self._form = form
             call.warn(f"{self._name} refused {_REFUSED[form]}")
 
-    def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
+    def _streamed(
+        self,
+        post: _Post,
+        head: StreamHead,
+        call: ModelCall,
+    ) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
         decoder = self._wire.stream()
         event = StreamEvent("", b"")
@@ -198,7 +208,11 @@ class HttpProvider:
                 )
             return completion
 
-        def feed_again(_status: int, _headers: object, clean: bytes) -> None:
+        def feed_again(
+            _status: int,
+            _headers: object,
+            clean: bytes,
+        ) -> None:
             tuple(self._wire.stream().feed(replace(event, data=clean)))
 
         described = self._described(failure, replace(head.reply, body=event.data), feed_again)
@@ -228,7 +242,11 @@ class HttpProvider:
         if not hasattr(self._wire, "encode_models"):
             raise NotReady("its plugin cannot ask for models")
 
-        def decode(status: int, headers: Mapping[str, str], body: bytes) -> tuple[Any, bytes]:
+        def decode(
+            status: int,
+            headers: Mapping[str, str],
+            body: bytes,
+        ) -> tuple[Any, bytes]:
             return dict(self._wire.decode_models(status, headers, body)), body
 
         models: dict[str, int] = {}
@@ -244,7 +262,10 @@ class HttpProvider:
         return models
 
     def _ask(
-        self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf
+        self,
+        http_call: HttpCall,
+        decode: Callable[..., Any],
+        deadline: float = math.inf,
     ) -> Any:
         """Send what is no call of a model, and return the decoded answer."""
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
@@ -255,7 +276,11 @@ class HttpProvider:
 
     @contextmanager
     def _posted(
-        self, http_call: HttpCall, deadline: float, *, streams: bool = False
+        self,
+        http_call: HttpCall,
+        deadline: float,
+        *,
+        streams: bool = False,
     ) -> Iterator[_Post]:
         """Prepare a request, which the caller sends.
 
@@ -320,7 +345,10 @@ class HttpProvider:
         raise self._described(failure, result, decode)
 
     def _described(
-        self, error: Exception, reply: HttpReply | None, decode: Callable[..., Any]
+        self,
+        error: Exception,
+        reply: HttpReply | None,
+        decode: Callable[..., Any],
     ) -> ProviderError:
         """Return `error` with the name of the service.
 
