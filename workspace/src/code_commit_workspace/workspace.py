@@ -382,7 +382,11 @@ class Workspace:
             Interrupted: the workspace was closed meanwhile.
         """
         return self._runner.run(
-            argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
+            argv,
+            log=log,
+            timeout=timeout,
+            stdin=stdin,
+            isolation_required=isolation_required,
         )
 
     def start_process(

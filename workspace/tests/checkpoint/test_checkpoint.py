@@ -90,8 +90,8 @@ def test_a_patch_takes_git_apply_from_one_tree_to_the_other(root, of, git, plant
     (root.parent / "patch").write_bytes(patch)
     git(root, "apply", "../patch")
 
-    found = {path: (root / "sub" / path).read_bytes() for path in ("text", "bytes", "new/n")}
-    assert found == {"text": b"2\n", "bytes": b"\xff\x00", "new/n": b"3\n"}
+    contents = {path: (root / "sub" / path).read_bytes() for path in ("text", "bytes", "new/n")}
+    assert contents == {"text": b"2\n", "bytes": b"\xff\x00", "new/n": b"3\n"}
 
 
 def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path, git, plant):
@@ -201,9 +201,9 @@ def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints
     checkpoints.take(RUN, "end")
     plant(root, {"b": b"mine", "c": b"mine", "other": b"mine"})
     before = picture(root)
-    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$") as told:
+    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$") as caught:
         checkpoints.undo(RUN)
-    assert f"`code-commit undo {RUN} --force`" in told.value.hint
+    assert f"`code-commit undo {RUN} --force`" in caught.value.hint
     plant(root, dict.fromkeys(many, b"mine"))
     with pytest.raises(NotReady, match=r": b, f00, .*f18 and 11 more$"):
         checkpoints.undo(RUN)

@@ -15,10 +15,11 @@ _EDIT = "e"
 
 
 def read_answer(
-    show: Callable[[], object], root: Path | None = None, draft: str | None = None
+    show: Callable[[], object],
+    root: Path | None = None,
+    draft: str | None = None,
 ) -> str | None:
-    """Ask a question with `show` and return the answer from stdin without its line ending; None at
-    the end of input.
+    """Ask a question with `show`, and return the answer from stdin, or None at the end of input.
 
     Input that was typed on a terminal before the question is dropped: it cannot be an answer.
 
@@ -34,8 +35,10 @@ def read_answer(
     while True:
         answer = _read_block()
         while draft is not None and answer is not None and answer.endswith("\\"):
-            more = _read_block()
-            answer = answer[:-1] if more is None else f"{answer[:-1]}\n{more}"
+            answer = answer.removesuffix("\\")
+            next_block = _read_block()
+            if next_block is not None:
+                answer += f"\n{next_block}"
         if draft is None or answer is None or answer.strip() != _EDIT:
             return answer
         if not (_on_terminal() and sys.stdout.isatty()):

@@ -13,21 +13,25 @@ from code_commit_workspace.words import describe_ending
 
 
 def edited(draft: str, root: Path) -> str:
-    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited
-    text.
+    """Open `draft` in the user's editor, and return the edited text.
+
+    The editor is VISUAL or EDITOR, by default vi.
 
     Raises:
         OSError, ValueError: there is no editor, or it failed; the message says why.
     """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-    name = command[0] if command else ""
-    program = name if "/" in name else find_program(name, root)
+    program: str | None = None
+    if command:
+        program = command[0]
+        if "/" not in program:
+            program = find_program(program, root)
     if not program:
         raise ValueError("no editor was found; set the variable EDITOR")
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
         file = Path(folder, "answer.md")
         file.write_text(draft, "utf-8")
-        ended = subprocess.run([program, *command[1:], str(file)], check=False).returncode
-        if ended:
-            raise ValueError(f"{command[0]} {describe_ending(ended)}")
+        completed = subprocess.run([program, *command[1:], str(file)], check=False)
+        if completed.returncode:
+            raise ValueError(f"{command[0]} {describe_ending(completed.returncode)}")
         return file.read_text("utf-8", "replace").rstrip()

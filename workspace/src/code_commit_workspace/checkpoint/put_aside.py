@@ -28,7 +28,12 @@ _USABLE = os.R_OK | os.W_OK | os.X_OK
 class PutAside:
     """Moves things out of the way of the `run`'s files. `moved` has their new places, by path."""
 
-    def __init__(self, tree: ProjectTree, home: Path, run: str) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        home: Path,
+        run: str,
+    ) -> None:
         self.moved: dict[str, str] = {}
         self._tree = tree
         self._home = home
@@ -58,7 +63,10 @@ class PutAside:
                 self._move(obstacle)
 
     def blocked(
-        self, written: Collection[str], removed: Collection[str], visible: Collection[str]
+        self,
+        written: Collection[str],
+        removed: Collection[str],
+        visible: Collection[str],
     ) -> set[str]:
         """Return those of the files to be `written` that a `visible` file is in the way of."""
         blocked: set[str] = set()
@@ -193,7 +201,11 @@ def _above(path: str) -> Iterator[str]:
         end = path.find("/", end + 1)
 
 
-def _is_somebodys(obstacle: str, removed: Collection[str], visible: Collection[str]) -> bool:
+def _is_somebodys(
+    obstacle: str,
+    removed: Collection[str],
+    visible: Collection[str],
+) -> bool:
     """Return whether an obstacle is a visible file that stays, or a folder with one."""
     prefix = f"{obstacle}/"
     staying = (path for path in visible if path not in removed)

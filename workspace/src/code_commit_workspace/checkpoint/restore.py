@@ -22,7 +22,13 @@ _AT_ONCE = 500  # files that a copy holds in memory at once
 class Restorer:
     """Restores the project's tree; `home` is its state folder."""
 
-    def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        home: Path,
+        snapshots: Snapshots,
+        saved: Saved,
+    ) -> None:
         self._tree = tree
         self._home = home
         self._snapshots = snapshots
@@ -45,7 +51,10 @@ class Restorer:
         return tuple(sorted(restored))
 
     def _rules(
-        self, old: Snapshot, new: Snapshot, only: Collection[str] | None
+        self,
+        old: Snapshot,
+        new: Snapshot,
+        only: Collection[str] | None,
     ) -> list[Difference]:
         """Return the differences between the ignore rules of two snapshots."""
         return [
@@ -55,7 +64,10 @@ class Restorer:
         ]
 
     def _differences(
-        self, old: Snapshot, new: Snapshot, only: Collection[str] | None
+        self,
+        old: Snapshot,
+        new: Snapshot,
+        only: Collection[str] | None,
     ) -> list[Difference]:
         """Return the differences between two snapshots, without files that one of them left out."""
         return [
@@ -96,7 +108,12 @@ class Restorer:
             replace(self._tree, self._home, writes, seen=seen)
 
 
-def copy(saved: Saved, commit: str, into: ProjectTree, home: Path) -> None:
+def copy(
+    saved: Saved,
+    commit: str,
+    into: ProjectTree,
+    home: Path,
+) -> None:
     """See `Checkpoints.copy`."""
     snapshot = saved.load(commit)
     differences = saved.differences(saved.empty_tree(), snapshot.tree)

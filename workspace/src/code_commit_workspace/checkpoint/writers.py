@@ -194,7 +194,11 @@ class RunWrites:
         history.process_wrote |= not (by_response or by_program)
 
     def _add_of_person(
-        self, path: str, history: _PathHistory, before: Earlier, writers: Writers
+        self,
+        path: str,
+        history: _PathHistory,
+        before: Earlier,
+        writers: Writers,
     ) -> None:
         self.by_people.add(path)
         history.edited = history.edited or history.back is not None
@@ -204,7 +208,13 @@ class RunWrites:
             history.edited = True
         history.back = None
 
-    def _add_rights(self, path: str, old: int, new: int, writers: Writers) -> None:
+    def _add_rights(
+        self,
+        path: str,
+        old: int,
+        new: int,
+        writers: Writers,
+    ) -> None:
         if writers.is_person(path) and path not in writers.responses:
             self.rights.pop(path, None)
         elif self.rights.setdefault(path, old) == new:

@@ -46,7 +46,10 @@ def parse_mount(line: bytes) -> MountPoint:
     _, _, device, top, path, *_ = fields.split(b" ")
     kind, *_ = source.split(b" ")
     return MountPoint(
-        path=_plain(path), kind=kind.decode(), device=device.decode(), top=_plain(top)
+        path=_plain(path),
+        kind=kind.decode(),
+        device=device.decode(),
+        top=_plain(top),
     )
 
 
@@ -81,7 +84,11 @@ def other_names(path: str, table: list[MountPoint]) -> Iterator[str]:
         yield from _other_names(path, own, mounts)
 
 
-def _other_names(path: str, own: MountPoint, mounts: Mapping[str, MountPoint]) -> Iterator[str]:
+def _other_names(
+    path: str,
+    own: MountPoint,
+    mounts: Mapping[str, MountPoint],
+) -> Iterator[str]:
     """Yield the other paths of what is at `path`, which the mount `own` shows."""
     inside = _moved(path, own.path, own.top)
     for mount in mounts.values():

@@ -86,7 +86,11 @@ class Git:
     """
 
     def __init__(
-        self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()
+        self,
+        root: Path,
+        *,
+        repository: Path | None = None,
+        writable: Sequence[Path] = (),
     ) -> None:
         self.root = root
         self.writable = writable
@@ -166,7 +170,12 @@ class Git:
         if reads_only:
             require_reading(args)
         completed = self._complete(
-            args, stdin=stdin, env=env, hooks=hooks, timeout=timeout, most=most
+            args,
+            stdin=stdin,
+            env=env,
+            hooks=hooks,
+            timeout=timeout,
+            most=most,
         )
         was_cut = most is not None and len(completed.stdout) > most
         has_passed = 0 <= completed.returncode <= passing
@@ -345,7 +354,13 @@ class Git:
         command = [self._git_program(), *options, *args]
         environ |= dict(env or {})
         return run_git(
-            command, self.root, environ, stdin=stdin, timeout=timeout, most=most, files=files
+            command,
+            self.root,
+            environ,
+            stdin=stdin,
+            timeout=timeout,
+            most=most,
+            files=files,
         )
 
     def _control_files(self, environ: Mapping[str, str]) -> ControlFiles | None:

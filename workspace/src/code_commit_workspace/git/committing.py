@@ -30,7 +30,11 @@ class GitCommand(Protocol):
     """
 
     def __call__(
-        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
     ) -> bytes: ...
 
 
@@ -76,7 +80,14 @@ class NextCommit:
         NotReady: git failed, or the hooks to run are in the project itself.
     """
 
-    def __init__(self, git: GitCommand, root: Path, top: Path, *, hooks: bool) -> None:
+    def __init__(
+        self,
+        git: GitCommand,
+        root: Path,
+        top: Path,
+        *,
+        hooks: bool,
+    ) -> None:
         self._git = git
         self._hooks = hooks
         self.top = top

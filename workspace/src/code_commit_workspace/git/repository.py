@@ -50,7 +50,12 @@ class Repository:
     filters and signer.
     """
 
-    def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
+    def __init__(
+        self,
+        place: Place,
+        settings: Settings,
+        folder: CommonFolder,
+    ) -> None:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
         self.layout = Layout(
@@ -115,7 +120,10 @@ class Repository:
 
 
 def open_repository(
-    place: Place, root: Path, program: str, environ: Mapping[str, str]
+    place: Place,
+    root: Path,
+    program: str,
+    environ: Mapping[str, str],
 ) -> Repository:
     """Open the repository at `place` for commands in `root`.
 
@@ -199,7 +207,10 @@ def _files_of_user(settings: Settings) -> tuple[Path, ...]:
 
 
 def _require_usable(
-    place: Place, settings: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]
+    place: Place,
+    settings: Mapping[str, str],
+    trusted: Sequence[str],
+    environ: Mapping[str, str],
 ) -> None:
     """Check that git would use the repository at `place`, as the work tree that it is.
 

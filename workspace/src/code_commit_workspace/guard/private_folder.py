@@ -18,7 +18,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def check_private_folder(
-    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+    root: Path,
+    private_folder: str = PRIVATE_FOLDER,
+    *,
+    hint: str = "",
 ) -> None:
     """Check that `.gitignore` lists the private folder, and that git tracks nothing in it.
 
@@ -34,7 +37,10 @@ def check_private_folder(
 
 
 def require_gitignore_line(
-    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+    root: Path,
+    private_folder: str = PRIVATE_FOLDER,
+    *,
+    hint: str = "",
 ) -> None:
     """Check that `.gitignore` in `root` ignores the private folder.
 

@@ -26,7 +26,10 @@ _ORDINARY = re.compile(rf"(?:\w[\w.+-]{{,{_LONGEST - 1}}}+(?<!\.)/)*+", re.ASCII
 
 
 def matching(
-    paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool
+    paths: AbstractSet[str],
+    patterns: Sequence[str],
+    *,
+    recursive: bool,
 ) -> AbstractSet[str]:
     """Return those of `paths` that match `patterns`; all of them without patterns.
 
@@ -132,7 +135,10 @@ def unreadable(
 
 
 def _ordinary_files(
-    folder: str, lookup: PathLookup, plain: PlainPath, closed: ProtectedNames
+    folder: str,
+    lookup: PathLookup,
+    plain: PlainPath,
+    closed: ProtectedNames,
 ) -> Collection[str]:
     """Return the names of regular files in `folder` that a model may see.
 
@@ -163,7 +169,11 @@ def _why_closed(path: str, closed: ProtectedNames) -> str | None:
 
 
 def _wrong_place(
-    path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool
+    path: str,
+    lookup: PathLookup,
+    tree: ProjectTree,
+    *,
+    files_only: bool,
 ) -> str | None:
     """Return why what is at `path` cannot be read, or None."""
     if path in lookup.submodules:

@@ -63,7 +63,13 @@ class View:
             if span.end - span.start <= REACH:
                 yield span
 
-    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:  # noqa: ARG002 - for dumps
+    def unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,  # noqa: ARG002 - for dumps
+        at_least: int,
+    ) -> int:
         """Return where in `data` a form begins that later data may complete, or `len(data)`."""
         tail = data[-REACH:]
         size = self._beginning(self.squeeze(tail))

@@ -87,7 +87,12 @@ class Output:
     """The output of a process: what a terminal would show in memory, all of it on disk."""
 
     def __init__(
-        self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int
+        self,
+        redactor: Redactor,
+        file: IO[bytes],
+        *,
+        in_memory: int,
+        on_disk: int,
     ) -> None:
         self._redacting = redactor.stream()
         self._rows = TerminalRows()
@@ -122,7 +127,13 @@ class ProcessLog:
     """
 
     def __init__(
-        self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int
+        self,
+        path: Path,
+        redactor: Redactor,
+        heading: str,
+        *,
+        in_memory: int,
+        on_disk: int,
     ) -> None:
         self._redactor = redactor
         self._file = _new_file(path)

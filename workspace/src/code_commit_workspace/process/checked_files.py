@@ -49,7 +49,11 @@ class _Folder:
 
 
 def find_checked_files(
-    root: Path, *, known: frozenset[str], not_searched: frozenset[str], ignored: FindIgnored | None
+    root: Path,
+    *,
+    known: frozenset[str],
+    not_searched: frozenset[str],
+    ignored: FindIgnored | None,
 ) -> CheckedFiles:
     """Find the control files below `root`, except in the folders `not_searched` at the root.
 
@@ -116,7 +120,11 @@ def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
     return [folder for folder in folders if folder not in left_out]
 
 
-def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
+def _look(
+    root: Path,
+    folder: str,
+    not_searched: frozenset[str],
+) -> _Folder:
     names: set[str] = set()
     links: set[str] = set()
     folders: list[str] = []

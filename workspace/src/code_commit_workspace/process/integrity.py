@@ -159,7 +159,13 @@ class IntegrityCheck:
                 names.add(self._name(path))
         return names
 
-    def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
+    def _git(
+        self,
+        folder: Path,
+        skip: str,
+        *,
+        follow: bool = True,
+    ) -> dict[str, Seal]:
         """Seal a `.git`: a folder, a file that names one, or a link.
 
         With `follow`, also seal the targets of links in it.
@@ -180,7 +186,12 @@ class IntegrityCheck:
         return self._file(path) if is_link(path) else {}
 
     def _below(
-        self, top: Path, skip: str, *, modes: bool = False, follow: bool = True
+        self,
+        top: Path,
+        skip: str,
+        *,
+        modes: bool = False,
+        follow: bool = True,
     ) -> dict[str, Seal]:
         """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 

@@ -39,7 +39,11 @@ def interpreter_named(words: str) -> tuple[str, str]:
 
 
 def require_interpreter(
-    root: Path, script: str, words: str, hiding: Callable[[str], str], scripts: int = 0
+    root: Path,
+    script: str,
+    words: str,
+    hiding: Callable[[str], str],
+    scripts: int = 0,
 ) -> None:
     """Check the interpreter that the first line of `script` names in `words`, and its own one.
 
@@ -63,7 +67,12 @@ def require_interpreter(
         _require_program_of_env(root, script, argument, hiding)
 
 
-def _require_file(root: Path, script: str, interpreter: str, hiding: Callable[[str], str]) -> None:
+def _require_file(
+    root: Path,
+    script: str,
+    interpreter: str,
+    hiding: Callable[[str], str],
+) -> None:
     """Check that the interpreter is a file that can be executed.
 
     Raises:
@@ -128,7 +137,10 @@ class _Started:
 
 
 def _require_program_of_env(
-    root: Path, script: str, argument: str, hiding: Callable[[str], str]
+    root: Path,
+    script: str,
+    argument: str,
+    hiding: Callable[[str], str],
 ) -> None:
     """Check that the program which `env` would start is on PATH, if that is plain.
 

@@ -261,7 +261,11 @@ class ProcessRunner:
         )
 
     def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        isolation_required: bool = False,
     ) -> RunningProcess:
         """Start `argv` in the project and return it with pipes; `env` is added to its environment.
 
@@ -293,7 +297,13 @@ class ProcessRunner:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
-    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+    def _run(
+        self,
+        ready: _Ready,
+        stdin: bytes,
+        timeout: float,
+        record: ProcessLog,
+    ) -> _Ending:
         with ExitStack() as ends:
             try:
                 process = Process(
@@ -356,7 +366,13 @@ class ProcessRunner:
         # More mounts would slow down every start; other rules are compared before and after.
         yield from (*self._read_only, *self._sealed.files.rules[:_MOST_RULES])
 
-    def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
+    def _log(
+        self,
+        path: Path,
+        argv: Sequence[str],
+        *,
+        isolated: bool,
+    ) -> ProcessLog:
         # Redact each argument before quoting, which could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
         sandbox = "off"
@@ -411,7 +427,9 @@ def _ending_before_start(message: bytes) -> _Ending:
 
 
 def _without_keys(
-    environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings
+    environment: Mapping[str, str],
+    redactor: Redactor,
+    settings: SandboxSettings,
 ) -> dict[str, str]:
     """Return `environment` without the secret variables of `settings` and without keys.
 
@@ -428,7 +446,11 @@ def _without_keys(
     return {name: value for name, value in environment.items() if not is_secret(name, value)}
 
 
-def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
+def _attend(
+    process: Process,
+    record: ProcessLog,
+    timeout: float,
+) -> bool:
     """Read its output until the process ends; return whether it was killed at the time limit."""
     deadline = time.monotonic() + timeout
     killed = False

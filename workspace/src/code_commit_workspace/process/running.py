@@ -35,7 +35,13 @@ def start(
     """
     try:
         _require_program(argv[0], root, env)
-        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=None)
+        process = Process(
+            argv,
+            wrapper=wrapper,
+            cwd=root,
+            env=env,
+            stdin=None,
+        )
     except (OSError, ValueError) as error:
         raise NotReady(f"{argv[0]} cannot be started: {error}") from error
     with ExitStack() as ends:
@@ -45,7 +51,11 @@ def start(
         return RunningProcess(process, altered, ends.pop_all())
 
 
-def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
+def _require_program(
+    name: str,
+    root: Path,
+    env: Mapping[str, str],
+) -> None:
     """Check that a program can be executed.
 
     Raises:
@@ -68,7 +78,10 @@ class RunningProcess:
     """
 
     def __init__(
-        self, process: Process, altered: Callable[[], tuple[str, ...]], ends: ExitStack
+        self,
+        process: Process,
+        altered: Callable[[], tuple[str, ...]],
+        ends: ExitStack,
     ) -> None:
         self.stdin, self.stdout, self.stderr = process.pipes
         self.tampered: tuple[str, ...] = ()

@@ -21,7 +21,10 @@ _NAMED = 20  # paths in one message
 
 
 def roll_back(
-    tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None
+    tree: ProjectTree,
+    journal: Journal,
+    step: Step,
+    only: Collection[str] | None = None,
 ) -> int:
     """Roll back the changes of the active journal, then close it. Return the number of files in it.
 
@@ -63,7 +66,11 @@ def roll_back(
 
 
 def abandon(
-    tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step
+    tree: ProjectTree,
+    journal: Journal,
+    failure: str,
+    touched: Collection[str],
+    step: Step,
 ) -> None:
     """Restore the project after a `failure`, unless the journal is already closed.
 
@@ -128,7 +135,13 @@ class _InTheWayError(Exception):
 
 
 class _Rollback:
-    def __init__(self, tree: ProjectTree, folder: int, plan: Plan, step: Step) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        folder: int,
+        plan: Plan,
+        step: Step,
+    ) -> None:
         self._tree = tree
         self._folder = folder
         self._plan = plan
@@ -264,7 +277,13 @@ class _Rollback:
             finally:
                 os.close(handle)
 
-    def _is_old(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
+    def _is_old(
+        self,
+        parent: int,
+        name: str,
+        old: str,
+        entry: FileStep,
+    ) -> bool:
         """Return whether the old file is in its place.
 
         Raises:

@@ -50,7 +50,11 @@ class Survey:
 
 
 def survey(
-    tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool
+    tree: ProjectTree,
+    writes: Sequence[Write],
+    private_folder: str,
+    *,
+    over_links: bool,
 ) -> Survey:
     """Inspect the paths of all `writes`.
 
@@ -77,7 +81,9 @@ def survey(
 
 
 def _folders_of_removed(
-    targets: Sequence[Target], current: _CurrentTree, needed: set[str]
+    targets: Sequence[Target],
+    current: _CurrentTree,
+    needed: set[str],
 ) -> dict[str, int]:
     """Return the folders above removed files that are not `needed`, with their permission bits."""
     folders: dict[str, int] = {}
@@ -91,7 +97,9 @@ def _folders_of_removed(
 
 
 def _replaced_folders(
-    tree: ProjectTree, targets: Sequence[Target], current: _CurrentTree
+    tree: ProjectTree,
+    targets: Sequence[Target],
+    current: _CurrentTree,
 ) -> dict[str, int]:
     """Return the folders in whose place a file is written, and those in them.
 
@@ -249,7 +257,10 @@ class _CurrentTree:
 
 
 def _emptied(
-    tree: ProjectTree, path: str, mode: int, changed: set[str]
+    tree: ProjectTree,
+    path: str,
+    mode: int,
+    changed: set[str],
 ) -> Iterator[tuple[str, int]]:
     """Yield the folder at `path` and all folders in it, with their permission bits.
 

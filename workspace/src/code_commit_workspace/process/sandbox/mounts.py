@@ -67,7 +67,13 @@ class Arrangement:
     mounts: Mapping[str, Mount]
 
 
-def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> Arrangement:
+def arrange(
+    mounts: Iterable[Mount],
+    *,
+    root: str,
+    private: str,
+    empty: str,
+) -> Arrangement:
     """Arrange `mounts`; the last mount of a path counts. Mounts that change nothing are left out.
 
     `root` is the project, `private` the folder of the private folders, `empty` an empty file.
@@ -132,7 +138,11 @@ def _changes_something(mount: Mount, above: Mount) -> bool:
 
 
 def _check(
-    arranged: Mapping[str, Mount], hidden: Sequence[str], *, root: str, private: str
+    arranged: Mapping[str, Mount],
+    hidden: Sequence[str],
+    *,
+    root: str,
+    private: str,
 ) -> None:
     """Check that no mount shows a `hidden` path, and that each shows what its origin may show.
 
@@ -152,7 +162,11 @@ def _check(
             )
 
 
-def _hidden_in(mount: Mount, arranged: Mapping[str, Mount], hidden: Sequence[str]) -> str:
+def _hidden_in(
+    mount: Mount,
+    arranged: Mapping[str, Mount],
+    hidden: Sequence[str],
+) -> str:
     """Return how `mount` would show what is hidden, or ""."""
     by_user = mount.origin == "user"
     for path in hidden:

@@ -19,7 +19,11 @@ _PROGRAMS = ("bash", "sh", "bwrap", "git", "git-lfs", "gpg", "ssh-keygen")
 
 
 def fault_of_opening(
-    opened: str, *, homes: Sequence[str], hidden: Sequence[str], private: str
+    opened: str,
+    *,
+    homes: Sequence[str],
+    hidden: Sequence[str],
+    private: str,
 ) -> tuple[str, str] | None:
     """Return why no process may write to `opened`, a real path, and what to do about it; or None.
 
