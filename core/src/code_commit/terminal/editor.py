@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from code_commit_workspace import find_program
+from code_commit_workspace import STOP, find_program
 from code_commit_workspace.words import describe_ending
 
 
@@ -18,6 +18,7 @@ def edited(draft: str, root: Path) -> str:
 
     Raises:
         OSError, ValueError: there is no editor, or it failed; the message says why.
+        Interrupted: a signal came.
     """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     name = command[0] if command else ""
@@ -27,7 +28,12 @@ def edited(draft: str, root: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
         file = Path(folder, "answer.md")
         file.write_text(draft, "utf-8")
-        ended = subprocess.run([program, *command[1:], str(file)], check=False).returncode
+        with (
+            subprocess.Popen([program, *command[1:], str(file)]) as process,
+            STOP.calling(process.terminate),  # so that the editor may clean up
+        ):
+            ended = process.wait()
+        STOP.check()
         if ended:
             raise ValueError(f"{command[0]} {describe_ending(ended)}")
         return file.read_text("utf-8", "replace").rstrip()
