@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -193,11 +194,13 @@ class _RunState:
         summary = f"interrupted, at {place}"
         wrote = self.run is not None and self.run.changes.start is not None
         hint = self.take_back if wrote else ""
-        self.log.finish(ExitCode.INTERRUPTED, summary, {"hint": hint} if hint else {})
         lines = f"error: {summary}\n"
         if hint:
             lines += f"hint: {hint}\n"
-        os.write(2, lines.encode("utf-8", "replace"))
+        # First, unless nobody reads it: the last event may wait for the reader of stdout.
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, lines.encode("utf-8", "replace"))
+        self.log.finish(ExitCode.INTERRUPTED, summary, {"hint": hint} if hint else {})
 
 
 @contextmanager
